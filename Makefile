@@ -1,0 +1,53 @@
+# Each target sets up what it needs, on a machine that has only Python >= 3.11, make and apt; a second run does not.
+# The environment is .venv; a stamp in it says which extras were installed from the present pyproject.toml.
+
+PYTHON  ?= python3
+# Debian packages of the engines that `make test` and `make bench` start by themselves.
+SERVERS ?=
+SEEDS   ?= 2000
+# More words for pytest, the simulator or the benchmark: make test ARGS="-k fence -x"
+ARGS    ?=
+
+bin := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench sim format clean servers
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: .venv/.ready-cli  ## a paused holder wakes up and writes: once unfenced, once fenced (under a minute)
+	@$(bin)/holdfast demo
+
+test: .venv/.ready-dev servers  ## all tests, on every engine (ARGS="-k fence" for some)
+	@$(bin)/pytest $(ARGS)
+
+check: .venv/.ready-dev  ## ruff, mypy --strict and the rooms of the import graph
+	@$(bin)/ruff check .
+	@$(bin)/ruff format --check .
+	@$(bin)/mypy src tests $(wildcard bench)
+	@$(bin)/pytest -q tests/test_rooms.py
+
+bench: .venv/.ready-bench servers  ## holdfast, its peers and the bare engine, as ratios of one run
+	@$(bin)/python -m bench $(ARGS)
+
+sim: .venv/.ready-cli  ## the simulator on SEEDS=2000 seeds; a failing one prints how to replay it
+	@$(bin)/python -m holdfast.sim --seeds $(SEEDS) $(ARGS)
+
+format: .venv/.ready-dev  ## put the code into the house's format
+	@$(bin)/ruff check --fix-only --quiet .
+	@$(bin)/ruff format .
+
+clean:  ## remove the environment and all caches
+	@rm -rf .venv build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@find src tests $(wildcard bench) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+servers:
+	@tools/servers $(SERVERS)
+
+.venv/.ready-cli: extras := cli
+.venv/.ready-dev: extras := cli,dev
+.venv/.ready-bench: extras := cli,bench
+.venv/.ready-%: pyproject.toml tools/venv
+	@PYTHON=$(PYTHON) tools/venv $(extras)
+	@touch $@

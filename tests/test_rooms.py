@@ -1,0 +1,187 @@
+"""The rooms of the package stay apart (DESIGN §4).
+
+1. A module belongs to the first room below whose pattern fits its path under `src/holdfast`; each has one.
+2. It imports only its own room and the rooms named; an import inside a function or under TYPE_CHECKING counts
+   too, because it is the same dependency.
+3. It does not import the standard modules its room does without: flows take time, chance and sockets from a
+   driver.
+4. Third-party modules: `never`, `lazily` (inside a function, or for types only) or `freely`.
+5. `import holdfast` loads neither asyncio, nor sqlite3, nor anything third-party.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from tests.import_finder import Import, file_of, find_imports
+
+WORLD = frozenset(
+    {"asyncio", "concurrent", "http", "multiprocessing", "os", "random", "secrets", "select", "selectors"}
+    | {"signal", "socket", "sqlite3", "ssl", "subprocess", "threading", "time", "uuid"}
+)
+ASYNCIO = frozenset({"asyncio"})
+ANY: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    name: str
+    files: str  # patterns; `*` also crosses folders
+    may_import: str  # rooms, besides itself; `*` is all
+    without: frozenset[str] = ASYNCIO
+    third_party: Literal["never", "lazily", "freely"] = "never"
+
+
+ROOMS = (
+    Room("errors", "errors.py", "", WORLD),
+    Room("model", "model.py", "errors", WORLD),
+    Room("ports", "ports.py", "errors model core", WORLD),
+    Room("core", "_core/*", "errors model ports", WORLD),
+    Room("recipes", "recipes/*", "errors model ports core", WORLD),
+    Room("wires", "backends/*/*wire*.py", "errors model ports core flows", ANY, "lazily"),
+    Room("engines", "backends/__init__.py backends/*/__init__.py", "errors model ports core flows wires"),
+    Room("flows", "backends/*", "errors model ports core", WORLD),
+    Room("fences", "fenced/*", "errors model ports core"),
+    Room("observe", "observe/*", "errors model ports core", ASYNCIO, "lazily"),
+    Room("sync", "sync/*", "errors model ports core recipes engines observe"),
+    Room("aio", "aio/*", "errors model ports core recipes engines observe", ANY),
+    Room("public", "__init__.py", "errors model ports core recipes engines observe sync aio fences"),
+    Room("sim", "sim/*", "*", ANY),
+    Room("testing", "testing.py testing/*", "*", ANY, "lazily"),
+    Room("dashboard", "dashboard/*", "*", ASYNCIO, "lazily"),
+    Room("torture", "torture/*", "*", ANY, "freely"),
+    Room("cli", "cli/*", "*", ANY, "freely"),
+)
+PACKAGE = Path(__file__).parent.parent / "src" / "holdfast"
+
+
+def room_of(path: str) -> Room | None:
+    fits = (room for room in ROOMS for pattern in room.files.split() if fnmatchcase(path, pattern))
+    return next(fits, None)
+
+
+def complaint(room: Room, found: Import, root: Path) -> str | None:
+    top = found.module.partition(".")[0]
+    if top == "holdfast":
+        target = room_of(file_of(found, root))
+        name = target.name if target else "no room"
+        allowed = room.may_import == "*" or name in (room.name, *room.may_import.split())
+        return None if allowed else f"{found.member} is of {name}, which {room.name} may not import"
+    if top in sys.stdlib_module_names:
+        return f"{room.name} does without {top}" if top in room.without else None
+    if room.third_party == "freely" or (room.third_party == "lazily" and found.lazy):
+        return None
+    return f"{top} is third-party, which {room.name} imports {room.third_party}"
+
+
+def complaints(root: Path) -> list[str]:
+    """All that is wrong with the package at `root`."""
+    wrong = []
+    for file in sorted(root.rglob("*.py")):
+        path = file.relative_to(root).as_posix()
+        room = room_of(path)
+        if room is None:
+            wrong.append(f"{path}: belongs to no room; give it one in tests/test_rooms.py")
+            continue
+        package = ".".join(["holdfast", *Path(path).parent.parts])
+        for found in find_imports(file.read_text(), package):
+            why = complaint(room, found, root)
+            if why:
+                wrong.append(f"{path}:{found.line}: {why}")
+    return wrong
+
+
+def test_no_room_reaches_into_another() -> None:
+    assert list(PACKAGE.rglob("*.py"))
+    assert complaints(PACKAGE) == []
+
+
+def test_importing_holdfast_loads_only_what_a_lock_needs() -> None:
+    program = "import sys; before = set(sys.modules); import holdfast; print(*set(sys.modules) - before)"
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30
+    )
+    loaded = {name.partition(".")[0] for name in run.stdout.split()}
+    assert "holdfast" in loaded
+    assert not loaded & {"asyncio", "sqlite3"}
+    assert loaded <= sys.stdlib_module_names | {"holdfast"}
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "expected"),
+    [
+        ("errors.py", "from .model import Claim", "model, which errors may not import"),
+        ("model.py", "from holdfast._core.flow import Op", "core, which model may not import"),
+        ("_core/acquire.py", "from ..sync.driver import Driver", "sync, which core may not import"),
+        ("_core/acquire.py", "from holdfast import connect", "public, which core may not import"),
+        ("_core/acquire.py", "def f():\n    import time", "core does without time"),
+        ("_core/acquire.py", "import os.path", "core does without os"),
+        (
+            "recipes/lock.py",
+            "import importlib\nimportlib.import_module('asyncio')",
+            "recipes does without asyncio",
+        ),
+        ("recipes/lock.py", "from ..backends.sqlite import backend", "flows, which recipes may not import"),
+        ("backends/sqlite/backend.py", "from . import wires", "wires, which flows may not import"),
+        ("backends/sqlite/backend.py", "import sqlite3", "flows does without sqlite3"),
+        (
+            "backends/redis/backend.py",
+            "def f():\n    import redis",
+            "redis is third-party, which flows imports never",
+        ),
+        ("backends/redis/wires.py", "import redis", "redis is third-party, which wires imports lazily"),
+        (
+            "backends/redis/wires.py",
+            "try:\n    import redis\nexcept ImportError: ...",
+            "redis is third-party",
+        ),
+        ("fenced/sql.py", "from ..backends import engine_for", "engines, which fences may not import"),
+        ("sync/driver.py", "from asyncio import run", "sync does without asyncio"),
+        ("aio/driver.py", "from ..sync import driver", "sync, which aio may not import"),
+        ("testing.py", "import pytest", "pytest is third-party, which testing imports lazily"),
+        ("attic.py", "", "belongs to no room"),
+    ],
+)
+def test_a_planted_import_is_found(tmp_path: Path, path: str, source: str, expected: str) -> None:
+    plant_all(tmp_path)
+    plant(tmp_path, path, source)
+    (found,) = complaints(tmp_path)
+    assert found.startswith(path)
+    assert expected in found
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("_core/acquire.py", "from ..errors import NotAcquired\nfrom . import backoff\nimport heapq"),
+        ("backends/line.py", "from .._core.flow import Flow"),
+        ("backends/redis/wires.py", "import asyncio\ndef f():\n    import redis.asyncio"),
+        ("backends/redis/wires.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import redis"),
+        ("cli/__init__.py", "import click\nfrom holdfast import connect"),
+    ],
+)
+def test_an_honest_import_is_not(tmp_path: Path, path: str, source: str) -> None:
+    plant_all(tmp_path)
+    plant(tmp_path, path, source)
+    assert complaints(tmp_path) == []
+
+
+def plant_all(root: Path) -> None:
+    """A small package that keeps every rule."""
+    for path in (
+        *("__init__.py", "errors.py", "model.py", "_core/backoff.py", "_core/flow.py", "sync/driver.py"),
+        *("backends/__init__.py", "backends/sqlite/backend.py", "backends/sqlite/wires.py"),
+    ):
+        plant(root, path, "")
+
+
+def plant(root: Path, path: str, source: str) -> None:
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text(source)

@@ -1,0 +1,82 @@
+"""What the README and the pages under docs/ show, works.
+
+1. Every `python` block is a whole program: it runs by itself, in an empty folder, on an engine of its own,
+   with warnings as errors.
+2. In a `console` block every line after `$ ` is a command, and succeeds; a block's commands share one engine.
+3. A link to a file leads to a file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
+BLOCK = re.compile(r"^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?![a-z]+:|#)(?P<path>[^)#\s]+)")
+
+
+def blocks(language: str) -> list[object]:
+    found: list[object] = []
+    for page in PAGES:
+        text = page.read_text()
+        for block in BLOCK.finditer(text):
+            if block["language"] == language:
+                line = text.count("\n", 0, block.start()) + 2
+                found.append(pytest.param(block["text"], id=f"{page.relative_to(ROOT)}:{line}"))
+    return found
+
+
+def run(command: list[str], folder: Path) -> str:
+    environment = os.environ | {
+        "HOLDFAST_URL": f"sqlite:///{folder}/locks.db",
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    }
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, f"{command} ended with {done.returncode}:\n{done.stdout}"
+    return done.stdout
+
+
+@pytest.mark.parametrize("program", blocks("python"))
+def test_a_python_example_runs(program: str, tmp_path: Path) -> None:
+    run([sys.executable, "-W", "error", "-c", program], tmp_path)
+
+
+@pytest.mark.parametrize("session", blocks("console"))
+def test_a_shell_example_runs(session: str, tmp_path: Path) -> None:
+    commands = [line.removeprefix("$ ") for line in session.splitlines() if line.startswith("$ ")]
+    assert commands
+    for command in commands:
+        run(["sh", "-c", command], tmp_path)
+
+
+def test_the_readme_shows_all_three_ways_in() -> None:
+    text = (ROOT / "README.md").read_text()
+    languages = [block["language"] for block in BLOCK.finditer(text)]
+    assert languages.count("python") >= 2
+    assert "console" in languages
+    assert "holdfast.connect(" in text
+    assert "holdfast.aio.connect(" in text
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    broken = [
+        link["path"] for link in LINK.finditer(page.read_text()) if not (page.parent / link["path"]).exists()
+    ]
+    assert broken == []

@@ -1,0 +1,82 @@
+"""holdfast: distributed locks with fencing tokens, one API over the engines people already run.
+
+>>> import holdfast
+>>> with holdfast.connect("memory://doc") as locks:
+...     with locks.lock("orders/99999", ttl=10, timeout=5) as lease:
+...         lease.token > 0
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from .errors import (
+    BackendUnavailable,
+    DeadlockDetected,
+    FenceRejected,
+    HoldfastError,
+    LeaseLost,
+    Misconfigured,
+    NotAcquired,
+    OutcomeUnknown,
+)
+from .model import ClaimView, LockView, Promises, Sequencer, State
+from .observe.event import Event
+from .sync.coordinator import Coordinator
+from .sync.lease import Lease
+
+if TYPE_CHECKING:
+    from . import aio as aio
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BackendUnavailable",
+    "ClaimView",
+    "Coordinator",
+    "DeadlockDetected",
+    "Event",
+    "FenceRejected",
+    "HoldfastError",
+    "Lease",
+    "LeaseLost",
+    "LockView",
+    "Misconfigured",
+    "NotAcquired",
+    "OutcomeUnknown",
+    "Promises",
+    "Sequencer",
+    "State",
+    "aio",
+    "connect",
+]
+
+
+def connect(
+    url: str | None = None,
+    *,
+    namespace: str = "holdfast",
+    ttl: float = 30.0,
+    timeout: float | None = None,
+    require: Iterable[str] = (),
+    request_timeout: float = 5.0,
+    on_event: Callable[[Event], None] | None = None,
+) -> Coordinator:
+    """Connect to an engine: `url`, or `HOLDFAST_URL`, or the embedded file of this user.
+
+    `ttl` and `timeout` are what recipes use unless they are told otherwise. `require` names promises that the engine
+    must keep ("fencing", "linearizable", "durable", "shared", "counting"); `Misconfigured` if it can not.
+    """
+    from .settings import engine_for
+
+    return Coordinator(engine_for(url, namespace, require, request_timeout), ttl, timeout, on_event)
+
+
+def __getattr__(name: str) -> object:
+    if name == "aio":  # asyncio is imported by those who use it
+        from importlib import import_module
+
+        return import_module(".aio", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

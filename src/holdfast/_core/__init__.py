@@ -1,0 +1,1 @@
+"""The algorithms, without I/O: no clock, no randomness, no socket, no thread. Drivers supply those."""

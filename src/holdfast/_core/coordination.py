@@ -1,0 +1,144 @@
+"""What the blocking and the asyncio coordinator share: identities, and the flows from an ask to a hold and back.
+
+An owner id is made before the first request and used once. An actor is whoever waits and holds as one (a thread, a
+task): circles of waiters are circles of actors, and only an actor that holds something can close one.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+from ..errors import BackendUnavailable, Misconfigured, NotAcquired
+from ..model import Ask, Claim, Grant, Sequencer, State
+from ..observe.event import Event
+from ..ports import Backend, Surveys
+from .acquire import acquire, keep_withdrawing
+from .flow import NOW, Flow, Spawn
+from .lease import Hold
+from .renewal import Keeper, renew_now
+
+Emit = Callable[[Event], None]
+
+
+class Coordination:
+    """One coordinator's side of the protocol, for any driver."""
+
+    def __init__(self, backend: Backend, keeper: Keeper, prefix: str, emit: Emit | None) -> None:
+        self.backend = backend
+        self.keeper = keeper
+        self.emit = emit
+        self._prefix = prefix
+        self._numbers = itertools.count(1)
+        self.holding: dict[str, int] = {}
+        """How many names each actor holds."""
+        self.reentered: dict[tuple[str, str], Hold] = {}
+        """What reentrant locks hold, by name and actor."""
+
+    def claim(self, ask: Ask, actor: str) -> Claim:
+        """A claim of its own for an ask; checks what only the engine's limits can tell."""
+        if ask.ttl < self.backend.least_ttl:
+            raise Misconfigured(
+                f"ttl of {ask.name!r} is {ask.ttl:g} s; {self.backend.scheme} keeps no less than "
+                f"{self.backend.least_ttl:g} s"
+            )
+        return Claim(ask, f"{self._prefix}-{next(self._numbers):x}", f"{self._prefix}.{actor}")
+
+    def obtain(self, ask: Ask, timeout: float | None, actor: str) -> Flow[Hold]:
+        """Acquire and have it kept."""
+        claim = self.claim(ask, actor)
+        began: float = yield NOW
+        try:
+            grant = yield from acquire(self.backend, claim, timeout, claim.actor in self.holding)
+        except NotAcquired as error:
+            if self.emit is not None:
+                self.emit(Event("timed_out", ask.name, claim.owner, seconds=error.waited, ttl=ask.ttl))
+            raise
+        now: float = yield NOW
+        return self.keep(claim, grant, began, now)
+
+    def keep(self, claim: Claim, grant: Grant, began: float, now: float) -> Hold:
+        """Put a grant into the keeper's hands."""
+        hold = Hold(claim, grant, now)
+        actor = claim.actor
+        self.holding[actor] = self.holding.get(actor, 0) + 1
+        self.keeper.put(hold, now)
+        if self.emit is not None:
+            self.emit(
+                Event("acquired", claim.ask.name, claim.owner, hold.token, seconds=now - began, ttl=claim.ask.ttl)
+            )
+        return hold
+
+    def let_go(self, hold: Hold) -> Flow[bool]:
+        """Release. True if it was held until now. An engine out of reach is told later, in the background."""
+        ask = hold.claim.ask
+        now: float = yield NOW
+        if hold.depth > 1:
+            hold.depth -= 1
+            return hold.over(now) is None
+        if (reason := hold.over(now)) is not None and hold.alive:
+            hold.lose(reason)
+        mine = hold.let_go()
+        if hold.forgotten:
+            return False
+        self.forget(hold)
+        if hold.reason == "forked":
+            return False
+        linger = max(0.0, hold.since + ask.hold_at_least - now) if ask.hold_at_least else 0.0
+        try:
+            held = yield from self.backend.release(hold.claim, linger)
+        except BackendUnavailable:
+            yield Spawn(keep_withdrawing(self.backend, hold.claim))
+            held = mine
+        if mine and self.emit is not None:
+            now = yield NOW
+            self.emit(Event("released", ask.name, hold.claim.owner, hold.token, seconds=now - hold.since, ttl=ask.ttl))
+        return mine and held
+
+    def forget(self, hold: Hold) -> None:
+        """Out of the keeper's hands, and off its actor's account."""
+        hold.forgotten = True
+        self.keeper.discard(hold)
+        if hold.key is not None and self.reentered.get(hold.key) is hold:
+            del self.reentered[hold.key]
+        actor = hold.claim.actor
+        if (count := self.holding.get(actor, 0)) > 1:
+            self.holding[actor] = count - 1
+        else:
+            self.holding.pop(actor, None)
+
+    def renew(self, hold: Hold) -> Flow[None]:
+        """Renew at the holder's own wish; raises `LeaseLost` if it is over."""
+        hold.check((yield NOW))
+        yield from renew_now(self.backend, hold)
+        now: float = yield NOW
+        hold.check(now)
+        self.keeper.put(hold, now)
+
+    def sequencer(self, hold: Hold) -> Sequencer:
+        ask = hold.claim.ask
+        return Sequencer(self.backend.scheme, self.backend.cluster, ask.name, ask.mode, hold.token)
+
+    def check(self, sequencer: Sequencer) -> Flow[bool]:
+        """Whether the grant of a sequencer is held at this moment: one read."""
+        if (sequencer.backend, sequencer.cluster) != (self.backend.scheme, self.backend.cluster):
+            raise Misconfigured(
+                f"the sequencer is from {sequencer.backend} {sequencer.cluster}, this is "
+                f"{self.backend.scheme} {self.backend.cluster}; check it where it was made"
+            )
+        if not isinstance(self.backend, Surveys):
+            raise Misconfigured(f"{self.backend.scheme} can not be surveyed, so a sequencer can not be checked")
+        views = yield from self.backend.survey(sequencer.name)
+        return any(
+            claim.token == sequencer.token and claim.remaining > 0
+            for view in views
+            if view.name == sequencer.name
+            for claim in view.holders
+        )
+
+    def observe(self, hold: Hold, state: State) -> None:
+        """Tell of a change in a lease's life."""
+        if self.emit is not None:
+            kind = {State.HELD: "recovered", State.JEOPARDY: "jeopardy", State.LOST: "lost"}[state]
+            ask = hold.claim.ask
+            self.emit(Event(kind, ask.name, hold.claim.owner, hold.token, reason=hold.reason or "", ttl=ask.ttl))

@@ -1,0 +1,91 @@
+"""Deadlocks: found by letting everybody who can finish, finish.
+
+The survey is a picture of all lines. Everybody who waits for nothing is assumed to release what it holds, sooner or
+later; that lets others in, who then wait for less; and so on (the reduction of a resource-allocation graph). Who can
+never be let in that way is in a circle. The lines are reduced by the same rule that grants them, so semaphores,
+readers and writers, and the order of the line are judged exactly; no time-out is guessed.
+
+Of a circle, only the youngest waiter gives way: the one who closed it, at the moment it did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ..errors import DeadlockDetected
+from ..model import Claim, ClaimView, LockView
+from ..ports import Backend, Surveys
+from .flow import Flow
+
+
+@dataclass(slots=True)
+class _Queue:
+    capacity: int
+    holders: list[ClaimView]
+    waiters: list[ClaimView]
+
+
+def stuck(views: Iterable[LockView]) -> set[str]:
+    """The actors that can never be let in."""
+    lines = [_Queue(view.capacity, list(view.holders), list(view.waiters)) for view in views]
+    moving = True
+    while moving:
+        moving = False
+        waiting = {claim.actor for line in lines for claim in line.waiters}
+        for line in lines:
+            staying = [claim for claim in line.holders if claim.actor in waiting]
+            moving = moving or len(staying) < len(line.holders)
+            line.holders = staying
+            used = sum(claim.weight for claim in staying)
+            while line.waiters and used + line.waiters[0].weight <= line.capacity:
+                used += line.waiters[0].weight
+                line.holders.append(line.waiters.pop(0))
+                moving = True
+    return {claim.actor for line in lines for claim in line.waiters}
+
+
+def circle(views: Sequence[LockView]) -> set[str]:
+    """The actors of circles: of the stuck ones, those for whom a stuck one waits (and so on, until all are such)."""
+    actors = stuck(views)
+    while True:
+        awaited: set[str] = set()
+        for view in views:
+            before = {claim.actor for claim in view.holders}
+            for claim in view.waiters:
+                if claim.actor in actors:
+                    awaited |= before
+                before.add(claim.actor)
+        if actors <= awaited:
+            return actors
+        actors &= awaited
+
+
+def describe(views: Sequence[LockView], actors: set[str]) -> list[str]:
+    """Who holds and who waits, in words, for the actors of a circle."""
+    words = []
+    for actor in sorted(actors):
+        held = [(v.name, c) for v in views for c in v.holders if c.actor == actor]
+        wanted = [(v.name, c) for v in views for c in v.waiters if c.actor == actor]
+        if not (held and wanted):
+            continue
+        who = f"{wanted[0][1].host}:{wanted[0][1].pid} ({actor})"
+        holds = ", ".join(f"{name!r} (token {claim.token})" for name, claim in held)
+        words.append(f"{who} holds {holds} and waits for " + ", ".join(repr(name) for name, _ in wanted))
+    return words
+
+
+def youngest(views: Sequence[LockView], actors: set[str]) -> ClaimView:
+    """Of the actors of a circle, the claim that began to wait last."""
+    waits = [claim for view in views for claim in view.waiters if claim.actor in actors]
+    return max(waits, key=lambda claim: (claim.since, claim.owner))
+
+
+def look_for_circle(backend: Backend, claim: Claim) -> Flow[None]:
+    """Raise `DeadlockDetected` if this claim is the youngest of a circle of waiters."""
+    if not isinstance(backend, Surveys):
+        return
+    views = yield from backend.survey("")
+    actors = circle(views)
+    if claim.actor in actors and youngest(views, actors).owner == claim.owner:
+        raise DeadlockDetected(claim.ask.name, describe(views, actors))

@@ -1,0 +1,128 @@
+"""The life of a lease, as data: HELD → JEOPARDY → HELD | LOST, and RELEASED.
+
+1. Validity counts from when the granting request was *sent*, by the driver's clock, less a drift allowance of
+   1 % of the ttl and 2 ms. It is the engine's shortest possible view of the hold.
+2. The holder's deadline lies a margin before the end of validity: a lease is LOST to its holder before anybody
+   else can hold the name.
+3. A renewal that failed leaves the state unknown: JEOPARDY, and further tries. A renewal that was refused, or the
+   deadline, is LOST, with the reason. LOST and RELEASED are final.
+4. `max_hold` is a deadline too, and no renewal moves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..errors import LeaseLost
+from ..model import Claim, Grant, State
+
+
+NEVER = float("inf")
+
+
+def drift(ttl: float) -> float:
+    """How much two clocks may differ over a ttl."""
+    return 0.01 * ttl + 0.002
+
+
+def default_margin(ttl: float) -> float:
+    """How long before the end of validity a lease counts as lost."""
+    return min(1.0, 0.05 * ttl)
+
+
+def fresh(grant: Grant, now: float) -> bool:
+    """A grant that is still good: one that was pushed may have been under way for long."""
+    return now < grant.since + grant.ttl - drift(grant.ttl)
+
+
+class Hold:
+    """What is held, and until when. Only the keeper and the lease's own flows change it."""
+
+    __slots__ = ("_ended", "_ending", "claim", "deadline", "depth", "failures", "final", "forgotten", "key", "lease", 
+                 "margin", "notify", "reason", "renew_at", "since", "slot", "token", "valid_until")  # fmt: skip
+
+    def __init__(self, claim: Claim, grant: Grant, now: float) -> None:
+        ask = claim.ask
+        self.claim = claim
+        self.token = grant.token
+        self.since = now
+        self.reason: str | None = None
+        self.failures = 0
+        self.final = NEVER if ask.max_hold is None else now + ask.max_hold
+        self.margin = default_margin(ask.ttl) if ask.margin is None else ask.margin
+        self.notify: Callable[[Hold, State], None] | None = None
+        self.lease: object = None
+        """The lease that shows it to its holder."""
+        self.depth = 1
+        self.key: tuple[str, str] | None = None
+        """How often, and as what, a reentrant lock has taken it."""
+        self.forgotten = False
+        """The holder has let go, of a live hold or of a lost one."""
+        self.slot: float | None = None
+        self._ended: State | None = None
+        self._ending = [True]  # popped by whoever ends it: one thread wins
+        self.valid_until = 0.0
+        self.extend(grant.since, grant.ttl, now)
+
+    @property
+    def state(self) -> State:
+        return self._ended or (State.JEOPARDY if self.failures else State.HELD)
+
+    @property
+    def alive(self) -> bool:
+        return self._ended is None
+
+    def extend(self, sent: float, ttl: float, now: float) -> None:
+        """A renewal succeeded that was sent at `sent`. One that adds nothing to what is known changes nothing."""
+        valid_until = sent + ttl - drift(ttl)
+        if valid_until <= self.valid_until:
+            return
+        self.valid_until = valid_until
+        self.deadline = deadline = min(valid_until - self.margin, self.final)
+        self.renew_at = now + (deadline - now) / 3 if self.claim.ask.renew and deadline < self.final else NEVER
+        if self.failures:
+            self.failures = 0
+            self._tell(State.HELD)
+
+    def falter(self, now: float, chance: float) -> None:
+        """A renewal failed: the state is unknown. Try again soon, with full jitter."""
+        self.failures += 1
+        ceiling = min((self.valid_until - now) / 3, 0.02 * float(2 ** min(self.failures, 20)))
+        self.renew_at = now + max(0.001, chance * ceiling)
+        if self.failures == 1:
+            self._tell(State.JEOPARDY)
+
+    def lose(self, reason: str) -> None:
+        """It is over for its holder, who is told why. Nothing if it had ended before."""
+        if self._end(State.LOST, reason):
+            self._tell(State.LOST)
+
+    def let_go(self) -> bool:
+        """The holder lets go. False if it had been lost, or let go before."""
+        return self._end(State.RELEASED, None)
+
+    def over(self, now: float) -> str | None:
+        """Why the lease is over at this moment, if it is: its deadline counts even before the keeper comes."""
+        if self._ended is not None:
+            return self.reason or "it was released"
+        if now < self.deadline:
+            return None
+        return "max_hold" if now >= self.final else "expired"
+
+    def check(self, now: float) -> None:
+        """Raise `LeaseLost` if the lease is over."""
+        if (reason := self.over(now)) is not None:
+            raise LeaseLost(self.claim.ask.name, self.token, reason)
+
+    def _end(self, state: State, reason: str | None) -> bool:
+        try:
+            self._ending.pop()
+        except IndexError:
+            return False
+        self.reason = reason
+        self._ended = state
+        return True
+
+    def _tell(self, state: State) -> None:
+        if self.notify is not None and (self._ended is None or state is State.LOST):
+            self.notify(self, state)

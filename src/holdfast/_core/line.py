@@ -1,0 +1,196 @@
+"""The line: the one primitive, as a pure data structure. It is the reference for every engine.
+
+Each name has one line of places. The rules:
+
+1. A place is granted when it and all live places before it fit into the capacity; nobody overtakes. A place that is
+   not `fair` may be granted out of turn when it fits.
+2. Each place has one expiry, moved only by requests of its own owner: a waiter's looks keep its place for its
+   `patience`, a holder's renewals keep its hold for its `ttl`. A promotion does not move it: the waiter knows when
+   it last asked, so it knows how long the hold is good for, without trusting a clock or a message.
+3. A grant mints a token, `max(mark + 1, clock)`: strictly growing per name, even if the mark was forgotten.
+4. A hold that ends uncleanly (expired, evicted) keeps its weight for its `delay` more. A released one may linger.
+5. An evicted place stays visible to its owner for a ttl, so that its renewal learns why it was refused.
+
+All times are integers on the engine's clock (microseconds); `clock` is its calendar time in microseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+GHOST = "~"
+"""Prefix of an owner that has let go while its hold lingers (`hold_at_least`)."""
+
+
+@dataclass(slots=True, eq=False)
+class Place:
+    """One claim in the line, as the engine keeps it. `token` is 0 while it waits."""
+
+    owner: str
+    weight: int
+    fair: bool
+    ttl: int
+    patience: int
+    delay: int
+    since: int
+    expires: int
+    token: int = 0
+    evicted: bool = False
+    wake: str = ""
+    actor: str = ""
+    mode: str = "lock"
+    host: str = ""
+    pid: int = 0
+    rank: int = -1
+    """Where the store keeps it; -1 while it is not stored."""
+
+    def gone(self, now: int) -> bool:
+        """Nothing of it matters any more."""
+        if not self.token:
+            return self.expires <= now
+        if self.evicted:
+            return self.expires + max(self.delay, self.ttl) <= now
+        return self.expires + self.delay <= now
+
+    def occupies(self, now: int) -> bool:
+        """It takes up its weight."""
+        return bool(self.token) and now < self.expires + self.delay
+
+    def counts(self, now: int) -> bool:
+        """It stands in the line: it waits, or takes up its weight."""
+        return not self.token or now < self.expires + self.delay
+
+    def holds(self, now: int) -> bool:
+        """Its owner holds the lock."""
+        return bool(self.token) and now < self.expires and not self.evicted
+
+
+@dataclass(slots=True, eq=False)
+class Line:
+    """The places of one name, in order, with its mark (the last token) and the changes of this visit."""
+
+    capacity: int = 0
+    mark: int = 0
+    places: list[Place] = field(default_factory=list)
+    changed: list[Place] = field(default_factory=list)
+    removed: list[Place] = field(default_factory=list)
+
+    def find(self, owner: str) -> Place | None:
+        for place in self.places:
+            if place.owner == owner:
+                return place
+        return None
+
+    def sweep(self, now: int) -> None:
+        """Drop what is over."""
+        over = [place for place in self.places if place.gone(now)]
+        for place in over:
+            self._remove(place)
+
+    def take(self, asked: Place, capacity: int, now: int, clock: int, queue: bool) -> tuple[Place | None, list[Place]]:
+        """Enter the line, or find one's own place in it again. Answers with the place and everybody promoted.
+
+        The place is None if it was not granted and `queue` is off. The caller has checked `mismatch`.
+        """
+        self.sweep(now)
+        if not self._standing(now):
+            self.capacity = capacity
+        mine = self.find(asked.owner)
+        if mine is None:
+            mine = asked
+            self.places.append(mine)
+        mine.expires = now + (mine.ttl if mine.token else mine.patience)
+        self._change(mine)
+        promoted = self.promote(now, clock)
+        if not mine.token and not queue:
+            self._remove(mine)
+            return None, promoted
+        if mine in promoted:
+            promoted.remove(mine)
+            mine.expires = now + mine.ttl  # its owner is asking right now: rule 2
+        return mine, promoted
+
+    def mismatch(self, capacity: int, now: int) -> int | None:
+        """The capacity of the live line, if it is another one than asked for."""
+        self.sweep(now)
+        return self.capacity if self.capacity != capacity and self._standing(now) else None
+
+    def promote(self, now: int, clock: int) -> list[Place]:
+        """Grant, in order, whatever fits now."""
+        free = self.capacity - sum(place.weight for place in self.places if place.occupies(now))
+        blocked = False
+        promoted = []
+        for place in self.places:
+            if place.token:
+                continue
+            if place.weight <= free and not (blocked and place.fair):
+                free -= place.weight
+                self.mark = max(self.mark + 1, clock)
+                place.token = self.mark
+                place.since = now
+                self._change(place)
+                promoted.append(place)
+            else:
+                blocked = True
+        return promoted
+
+    def renew(self, owner: str, now: int) -> tuple[str, int]:
+        """Extend a live hold. Answers ("held", token), or the reason why not and 0. Never brings a claim back."""
+        place = self.find(owner)
+        if place is None or not place.token:
+            return "refused", 0
+        if place.evicted:
+            return "evicted", 0
+        if now >= place.expires:
+            return "expired", 0
+        place.expires = now + place.ttl
+        self._change(place)
+        return "held", place.token
+
+    def release(self, owner: str, now: int, clock: int, linger: int = 0) -> tuple[bool, list[Place]]:
+        """Leave the line, waiting or holding. Answers whether it was held until now, and everybody promoted."""
+        place = self.find(owner)
+        held = place is not None and place.holds(now)
+        if place is not None:
+            if held and linger > 0:
+                place.owner, place.expires, place.delay, place.wake = GHOST + owner, now + linger, 0, ""
+                self._change(place)
+            else:
+                self._remove(place)
+        self.sweep(now)
+        return held, self.promote(now, clock)
+
+    def evict(self, token: int, now: int, clock: int) -> tuple[bool, list[Place]]:
+        """End the hold with this token. Answers whether there was one, and everybody promoted."""
+        found = [place for place in self.places if place.token == token and place.holds(now)]
+        for place in found:
+            place.evicted, place.expires = True, now
+            self._change(place)
+        self.sweep(now)
+        return bool(found), self.promote(now, clock)
+
+    def look_again(self, mine: Place, now: int) -> int:
+        """In how long a waiter should look even without a push: the first in line when a hold may have ended."""
+        heartbeat = mine.patience // 3
+        ahead = [place for place in self.places[: self.places.index(mine)] if not place.token]
+        if ahead:
+            return heartbeat
+        ends = [place.expires + place.delay for place in self.places if place.occupies(now)]
+        return min([heartbeat, *(max(1000, end - now + 500) for end in ends)])
+
+    def ahead(self, mine: Place, now: int) -> int:
+        """How many stand before this place."""
+        return sum(place.counts(now) for place in self.places[: self.places.index(mine)])
+
+    def _standing(self, now: int) -> bool:
+        return any(place.counts(now) for place in self.places)
+
+    def _change(self, place: Place) -> None:
+        if place not in self.changed:
+            self.changed.append(place)
+
+    def _remove(self, place: Place) -> None:
+        self.places.remove(place)
+        if place in self.changed:
+            self.changed.remove(place)
+        self.removed.append(place)

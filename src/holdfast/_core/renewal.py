@@ -1,0 +1,130 @@
+"""The keeper: one flow that keeps all leases of a coordinator.
+
+1. Renewals leave in batches, one at a time: while one is under way, what falls due meanwhile joins the next.
+2. The deadline is apart from renewal: the keeper never waits for a reply itself, so a renewal that hangs does not
+   keep a lease from being declared lost in time.
+3. One failed renewal never ends renewal: the hold is in jeopardy and is tried again until its deadline.
+4. A hold that was released or lost is never renewed again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from ..errors import BackendUnavailable
+from ..model import Grant, Refusal
+from ..ports import Backend
+from .calendar import Calendar
+from .flow import NOW, RANDOM, Bell, Doze, Flow, Spawn
+from .lease import NEVER, Hold
+
+BATCH = 512
+"""Claims in one renewal request: few requests, none so long that it keeps others from the engine."""
+
+
+class Keeper:
+    """Keeps what was put into it. `keep()` is the flow that a driver runs for as long as the coordinator lives.
+
+    `launch` makes the driver run it; it is called before the first hold is put in, and may be called again.
+    """
+
+    def __init__(self, backend: Backend, calendar: Calendar, bell: Bell, launch: Callable[[Keeper], None]) -> None:
+        self._backend = backend
+        self._calendar = calendar
+        self._bell = bell
+        self._backlog: deque[Hold] = deque()
+        self._under_way = False
+        self._launch = launch
+        self.launched = False
+        self.closed = False
+
+    def put(self, hold: Hold, now: float) -> None:
+        if not self.launched:
+            self._launch(self)
+        if self._calendar.put(hold, now):
+            self._bell.ring()
+
+    def discard(self, hold: Hold) -> None:
+        self._calendar.discard(hold)
+
+    def drain(self) -> list[Hold]:
+        return self._calendar.drain()
+
+    def abandon(self) -> list[Hold]:
+        """Everything it kept, taken without the guard: for a forked child, where other threads are gone."""
+        return self._calendar.abandon()
+
+    def close(self) -> None:
+        self.closed = True
+        self._bell.ring()
+
+    def keep(self) -> Flow[None]:
+        while not self.closed:
+            now: float = yield NOW
+            for hold in self._calendar.pop_due(now):
+                self._attend(hold, now)
+            if self._backlog and not self._under_way:
+                self._under_way = True
+                yield Spawn(self._renew_backlog())
+            waking_at = self._calendar.waking_at
+            yield Doze(self._bell, None if waking_at == NEVER else max(0.0, waking_at - (yield NOW)))
+
+    def _attend(self, hold: Hold, now: float) -> None:
+        if not hold.alive:
+            return
+        if (reason := hold.over(now)) is not None:
+            hold.lose(reason)
+            return
+        # Slots come early: a renewal that is nearly due joins this batch, a deadline waits for a finer slot.
+        if now >= hold.renew_at - (hold.deadline - hold.renew_at) / 8:
+            hold.renew_at = NEVER
+            self._backlog.append(hold)
+        self._calendar.put(hold, now)
+
+    def _renew_backlog(self) -> Flow[None]:
+        try:
+            while self._backlog:
+                batch = [self._backlog.popleft() for _ in range(min(BATCH, len(self._backlog)))]
+                yield from self._renew([hold for hold in batch if hold.alive])
+        finally:
+            self._under_way = False
+            if self._backlog:  # it fell due between the last look and this line
+                self._bell.ring()
+
+    def _renew(self, holds: list[Hold]) -> Flow[None]:
+        if not holds:
+            return
+        try:
+            replies = yield from self._backend.renew([hold.claim for hold in holds])
+        except BackendUnavailable:
+            now: float = yield NOW
+            chance: float = yield RANDOM
+            for hold in holds:
+                hold.falter(now, chance)
+                self._return(hold, now)
+        else:
+            now = yield NOW
+            for hold, reply in zip(holds, replies, strict=True):
+                settle(hold, reply, now)
+                self._return(hold, now)
+
+    def _return(self, hold: Hold, now: float) -> None:
+        if hold.alive:
+            self.put(hold, now)
+            if not hold.alive:  # released from another thread meanwhile
+                self.discard(hold)
+
+
+def settle(hold: Hold, reply: Grant | Refusal, now: float) -> None:
+    """Apply what the engine said of a renewal."""
+    if isinstance(reply, Refusal):
+        hold.lose(reply.reason)
+    else:
+        hold.extend(reply.since, reply.ttl, now)
+
+
+def renew_now(backend: Backend, hold: Hold) -> Flow[None]:
+    """One renewal at the holder's own wish."""
+    [reply] = yield from backend.renew([hold.claim])
+    settle(hold, reply, (yield NOW))

@@ -1,0 +1,118 @@
+"""The asyncio driver: runs flows in the caller's task.
+
+Cancellation is drained by `Reply`: a future that can not be cancelled. asyncio then delivers the cancellation when
+the reply is there (or its timeout), so a flow never abandons a request in flight, at no cost per call. Anything
+that an asyncio wire awaits for a reply is such a future; pauses and waits for a push stay ordinary ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any, TypeVar
+
+from .._core.flow import Call, Doze, Flow, Now, Op, Random, Shield, Sleep, Spawn, Wait
+from ..clock import now as clock
+from ..ports import AsyncWire
+
+T = TypeVar("T")
+
+MAX_DOZE = 30.0
+"""Waits of the loop count on a clock that stops in suspend; ours does not. So never doze for long."""
+
+_errands: set[asyncio.Task[Any]] = set()
+
+
+class Reply(asyncio.Future[Any]):
+    """The reply to a request in flight. A cancellation of its awaiter waits until it is done."""
+
+    def cancel(self, msg: Any = None) -> bool:
+        return False
+
+
+class TaskBell:
+    """Wakes a dozing task, from any thread."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._event = asyncio.Event()
+
+    def ring(self) -> None:
+        self._event.set()
+
+    async def doze(self, timeout: float | None) -> None:
+        try:
+            async with asyncio.timeout(MAX_DOZE if timeout is None else min(timeout, MAX_DOZE)):
+                await self._event.wait()
+        except TimeoutError:
+            pass  # the time has come by itself
+        self._event.clear()
+
+
+async def run(flow: Flow[T], wire: AsyncWire) -> T:
+    """Run a flow to its end, in this task."""
+    try:
+        op: Any = flow.send(None)
+        while True:
+            try:
+                kind = op.__class__
+                if kind is Now:
+                    answer: Any = clock()
+                elif kind is Call:
+                    answer = await wire.call(op.request, op.timeout)
+                else:
+                    answer = await _carry_out(op, wire)
+            except BaseException as error:
+                op = flow.throw(error)
+            else:
+                op = flow.send(answer)
+    except StopIteration as stop:
+        result: T = stop.value
+        return result
+
+
+async def _carry_out(op: Op, wire: AsyncWire) -> Any:
+    match op:
+        case Wait(owner=owner, timeout=timeout):
+            return await wire.wait(owner, min(timeout, MAX_DOZE))
+        case Sleep(seconds=seconds):
+            await asyncio.sleep(seconds)
+        case Random():
+            return random.random()
+        case Shield(flow=flow):
+            return await shielded(flow, wire)
+        case Spawn(flow=flow):
+            spawn(flow, wire, "holdfast-errand")
+        case Doze(bell=TaskBell() as bell, timeout=timeout):
+            await bell.doze(timeout)
+        case _:
+            raise TypeError(f"not an op of this driver: {op!r}")
+    return None
+
+
+async def shielded(flow: Flow[T], wire: AsyncWire) -> T:
+    """Run a flow to its end whatever happens to this task; then let a cancellation through."""
+    task = asyncio.ensure_future(run(flow, wire))
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            if task.cancelled():
+                raise
+            cancelled = error
+        except BaseException:
+            break  # the flow's own error: raised by result() below
+    if cancelled is not None:
+        task.exception()  # seen
+        raise cancelled
+    return task.result()
+
+
+def spawn(flow: Flow[Any], wire: AsyncWire, name: str) -> asyncio.Task[Any]:
+    """Run a flow in a task of its own."""
+    task = asyncio.ensure_future(run(flow, wire))
+    task.set_name(name)
+    _errands.add(task)
+    task.add_done_callback(_errands.discard)
+    return task

@@ -1,0 +1,35 @@
+"""Engines by URL scheme. Ours are in the table; others join through the entry-point group `holdfast.backends`.
+
+An entry point names a callable `(url: str, namespace: str, request_timeout: float) -> Engine`. Nothing of an engine
+is imported before its scheme is asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import entry_points
+
+from ..errors import Misconfigured
+from ..ports import Engine
+
+SCHEMES = {
+    "memory": "holdfast.backends.memory.engine",
+    "sqlite": "holdfast.backends.sqlite.engine",
+}
+
+
+def open_engine(url: str, namespace: str, request_timeout: float) -> Engine:
+    """The engine of a URL; `Misconfigured` for a scheme that nobody has."""
+    scheme, separator, _ = url.partition("://")
+    if not separator:
+        raise Misconfigured(f"{url!r} is not a URL; it should begin with a scheme, as in sqlite:///path/to/file")
+    if scheme in SCHEMES:
+        engine: Engine = import_module(SCHEMES[scheme]).open_engine(url, namespace, request_timeout)
+        return engine
+    plugins = entry_points(group="holdfast.backends")
+    for plugin in plugins:
+        if plugin.name == scheme:
+            engine = plugin.load()(url, namespace, request_timeout)
+            return engine
+    known = ", ".join(sorted({*SCHEMES, *plugins.names}))
+    raise Misconfigured(f"no backend has the scheme {scheme!r}; there are: {known}")

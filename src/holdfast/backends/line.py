@@ -1,0 +1,162 @@
+"""The flows of every engine whose server keeps the line itself and runs each verb as one atomic program.
+
+The requests below are the verbs. A wire carries each out in one step (a call in memory, a transaction, a script);
+the flows only say when a request was sent, which is where validity begins. Rule 2 of the line makes a push safe:
+a promoted claim is good for its patience from its owner's own last look, so the flow needs no clock but its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .._core.flow import NOW, Call, Flow, Wait
+from ..errors import Misconfigured
+from ..model import Claim, Grant, LockView, Promises, Queued, Refusal
+
+PATIENCE = 10.0
+"""The longest time for which a place in the line is kept without a word from its owner."""
+
+
+@dataclass(slots=True)
+class Take:
+    """Enter the lines of all claims in one step (or only find out: `queue` off). Replies: see `Taken`."""
+
+    claims: Sequence[Claim]
+    queue: bool
+
+
+@dataclass(slots=True)
+class Taken:
+    """Reply to a `Take`, for one claim. `token` is 0 while it waits; `capacity` is set when it did not match."""
+
+    token: int
+    look_again: float = 0.0
+    ahead: int = 0
+    capacity: int | None = None
+
+
+@dataclass(slots=True)
+class Renew:
+    """Extend these holds. Reply: for each "held", or why not."""
+
+    claims: Sequence[Claim]
+
+
+@dataclass(slots=True)
+class Release:
+    """Leave the line; a hold may linger for some seconds. Reply: whether it was held until now."""
+
+    claim: Claim
+    linger: float
+
+
+@dataclass(slots=True)
+class Survey:
+    """Reply: a `LockView` for each name with this prefix that has a live claim."""
+
+    prefix: str
+
+
+@dataclass(slots=True)
+class Evict:
+    """End the hold with this token. Reply: whether there was one."""
+
+    name: str
+    token: int
+
+
+@dataclass(slots=True)
+class Allow:
+    """Rate limit. Reply: (whether it is allowed now or booked, seconds to wait)."""
+
+    name: str
+    interval: float
+    burst: int
+    cost: int
+    reserve: float
+
+
+@dataclass(slots=True)
+class Push:
+    """What reaches a waiter: its claim was granted."""
+
+    token: int
+
+
+def patience(claim: Claim) -> float:
+    """For how long a place is kept without a word: long enough that a promoted holder has time to stop."""
+    ask = claim.ask
+    return min(ask.ttl, max(PATIENCE, 4 * (ask.margin or 0.0)))
+
+
+class LineBackend:
+    """The algorithm for engines with a line of their own."""
+
+    def __init__(self, scheme: str, cluster: str, promises: Promises, least_ttl: float, request_timeout: float) -> None:
+        self.scheme = scheme
+        self.cluster = cluster
+        self.promises = promises
+        self.least_ttl = least_ttl
+        self._timeout = request_timeout
+
+    def take(self, claim: Claim, queue: bool) -> Flow[Grant | Queued | None]:
+        sent: float = yield NOW
+        replies: list[Taken] = yield Call(Take((claim,), queue), self._timeout)
+        taken = replies[0]
+        if taken.token:
+            return Grant(taken.token, sent, claim.ask.ttl)
+        if taken.capacity is not None:
+            raise _mismatch(claim, taken.capacity)
+        return Queued(taken.look_again, taken.ahead, sent, patience(claim)) if queue else None
+
+    def take_all(self, claims: Sequence[Claim], queue: bool) -> Flow[list[Grant | Queued] | None]:
+        sent: float = yield NOW
+        replies: list[Taken] = yield Call(Take(claims, queue), self._timeout)
+        for claim, taken in zip(claims, replies, strict=True):
+            if taken.capacity is not None:
+                raise _mismatch(claim, taken.capacity)
+        if not queue and not all(taken.token for taken in replies):
+            return None
+        return [
+            Grant(taken.token, sent, claim.ask.ttl)
+            if taken.token
+            else Queued(taken.look_again, taken.ahead, sent, patience(claim))
+            for claim, taken in zip(claims, replies, strict=True)
+        ]
+
+    def turn(self, claim: Claim, queued: Queued, timeout: float) -> Flow[Grant | None]:
+        push: Push | None = yield Wait(claim.owner, timeout)
+        return None if push is None else Grant(push.token, queued.since, queued.patience)
+
+    def renew(self, claims: Sequence[Claim]) -> Flow[list[Grant | Refusal]]:
+        sent: float = yield NOW
+        replies: list[tuple[str, int]] = yield Call(Renew(claims), self._timeout)
+        return [
+            Grant(token, sent, claim.ask.ttl) if said == "held" else Refusal(said)
+            for claim, (said, token) in zip(claims, replies, strict=True)
+        ]
+
+    def release(self, claim: Claim, linger: float = 0.0) -> Flow[bool]:
+        held: bool = yield Call(Release(claim, linger), self._timeout)
+        return held
+
+    def survey(self, prefix: str) -> Flow[list[LockView]]:
+        views: list[LockView] = yield Call(Survey(prefix), self._timeout)
+        return views
+
+    def evict(self, name: str, token: int) -> Flow[bool]:
+        found: bool = yield Call(Evict(name, token), self._timeout)
+        return found
+
+    def allow(self, name: str, interval: float, burst: int, cost: int, reserve: float) -> Flow[tuple[bool, float]]:
+        reply: tuple[bool, float] = yield Call(Allow(name, interval, burst, cost, reserve), self._timeout)
+        return reply
+
+
+def _mismatch(claim: Claim, capacity: int) -> Misconfigured:
+    ask = claim.ask
+    return Misconfigured(
+        f"{ask.name!r} is in use with capacity {capacity}, and was asked for with {ask.capacity}; "
+        "use one kind of lock and one number of permits for a name"
+    )

@@ -1,0 +1,91 @@
+"""`memory://NAME`: one engine per name and process, shared by all its coordinators, blocking and asyncio alike."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import socket
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from ... import clock
+from ...errors import Misconfigured
+from ...model import Promises
+from ...ports import AsyncWire, Wire
+from ..line import LineBackend, Push
+from .store import MemoryStore, us
+
+PROMISES = Promises(
+    frozenset({"fencing", "linearizable", "shared", "counting"}),
+    {"durable": "memory ends with the process; use sqlite:// or a server"},
+)
+
+
+class MemoryEngine:
+    """Lines behind a mutex. `now` may be replaced by a fake clock, in seconds."""
+
+    def __init__(
+        self,
+        url: str = "memory://",
+        request_timeout: float = 5.0,
+        now: Callable[[], float] = clock.now,
+        calendar_us: Callable[[], int] = clock.calendar_us,
+    ) -> None:
+        self.url = url
+        self.backend = LineBackend("memory", f"p{os.getpid()}", PROMISES, 0.001, request_timeout)
+        self.store = MemoryStore()
+        self._now = now
+        self._calendar_us = calendar_us
+        self._mutex = threading.Lock()
+        self._doors: dict[str, Callable[[str, Push], None]] = {}
+        self._addresses = itertools.count(1)
+        self._host = socket.gethostname()
+
+    def carry_out(self, request: Any, address: str) -> Any:
+        with self._mutex:
+            reply, promoted = self.store.carry_out(
+                request, us(self._now()), self._calendar_us(), address, self._host, os.getpid()
+            )
+        for place in promoted:
+            if (door := self._doors.get(place.wake)) is not None:
+                door(place.owner, Push(place.token))
+        return reply
+
+    def join(self, deliver: Callable[[str, Push], None]) -> str:
+        address = str(next(self._addresses))
+        self._doors[address] = deliver
+        return address
+
+    def leave(self, address: str) -> None:
+        self._doors.pop(address, None)
+
+    def forked(self) -> None:
+        """In the child nobody holds anything; only the marks stay."""
+        self._mutex = threading.Lock()
+        marks = {name: line.mark for name, line in self.store.lines.items()}
+        marks = {**self.store.marks, **marks}
+        self.store = MemoryStore()
+        self.store.marks = marks
+
+    def wire(self) -> Wire:
+        from .wires import MemoryWire
+
+        return MemoryWire(self)
+
+    async def async_wire(self) -> AsyncWire:
+        from .aio_wire import AsyncMemoryWire
+
+        return AsyncMemoryWire(self)
+
+
+_engines: dict[tuple[str, str], MemoryEngine] = {}
+
+
+def open_engine(url: str, namespace: str, request_timeout: float) -> MemoryEngine:
+    if "?" in url:
+        raise Misconfigured(f"{url!r}: memory:// takes no options")
+    key = (url, namespace)
+    if key not in _engines:
+        _engines[key] = MemoryEngine(url, request_timeout)
+    return _engines[key]

@@ -1,0 +1,113 @@
+"""Everything that holdfast raises.
+
+    HoldfastError
+    ├── NotAcquired          (TimeoutError)     the lock was not granted in time
+    ├── LeaseLost                               the lease ended before its holder released it
+    ├── FenceRejected                           a stale holder touched a fenced resource; nothing was changed
+    ├── DeadlockDetected                        this claim closes a circle of waiters
+    ├── BackendUnavailable   (ConnectionError)  the engine did not take the request
+    │   └── OutcomeUnknown                      the engine may or may not have carried it out
+    └── Misconfigured        (ValueError)       bad input or settings; nothing was sent
+
+Each message says what happened, to which name, and what to do. The facts are attributes too, for programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class HoldfastError(Exception):
+    """The root of all errors of holdfast."""
+
+
+class NotAcquired(HoldfastError, TimeoutError):
+    """The lock was not granted in time. Nothing is held and nothing is left in the line."""
+
+    def __init__(self, name: str, waited: float, *, ahead: int | None = None) -> None:
+        self.name = name
+        self.waited = waited
+        self.ahead = ahead
+        line = "" if not ahead else f", {ahead} claim{'' if ahead == 1 else 's'} ahead of it"
+        super().__init__(
+            f"{name!r} was not acquired within {waited:.3g} s{line}; "
+            f"wait longer (timeout=), or see who holds it with survey({name!r})"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild_not_acquired, (self.name, self.waited, self.ahead))
+
+
+def _rebuild_not_acquired(name: str, waited: float, ahead: int | None) -> NotAcquired:
+    return NotAcquired(name, waited, ahead=ahead)
+
+
+_WHY_LOST = {
+    "expired": "its validity ended before a renewal succeeded",
+    "refused": "the engine no longer knows this claim",
+    "session": "the session with the engine ended",
+    "evicted": "it was evicted by hand",
+    "forked": "this process is a fork of the holder; a child holds nothing",
+    "max_hold": "it was held for max_hold",
+    "closed": "its coordinator was closed",
+}
+
+
+class LeaseLost(HoldfastError):
+    """The lease ended before its holder released it: stop the work, another holder may have begun."""
+
+    def __init__(self, name: str, token: int, reason: str) -> None:
+        self.name = name
+        self.token = token
+        self.reason = reason
+        super().__init__(
+            f"the lease on {name!r} (token {token}) was lost: {_WHY_LOST.get(reason, reason)}; "
+            "stop the protected work, another holder may have begun"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (LeaseLost, (self.name, self.token, self.reason))
+
+
+class FenceRejected(HoldfastError):
+    """A newer holder has claimed the resource. Nothing was changed."""
+
+    def __init__(self, resource: str, token: int, mark: int | None) -> None:
+        self.resource = resource
+        self.token = token
+        self.mark = mark
+        newer = f"token {mark} has claimed it since" if mark is not None else "nothing was claimed with it"
+        super().__init__(
+            f"the fence at {resource!r} refused token {token}: {newer}; nothing was changed. "
+            "This holder is stale: stop, and take the lock anew"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (FenceRejected, (self.resource, self.token, self.mark))
+
+
+class DeadlockDetected(HoldfastError):
+    """This claim closes a circle of holders that wait for each other. `circle` says who, in words."""
+
+    def __init__(self, name: str, circle: Sequence[str]) -> None:
+        self.name = name
+        self.circle = tuple(circle)
+        super().__init__(
+            f"waiting for {name!r} would never end: " + "; ".join(circle) + ". "
+            "Take the names in one call (lock_all), or always in the same order"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (DeadlockDetected, (self.name, self.circle))
+
+
+class BackendUnavailable(HoldfastError, ConnectionError):
+    """The engine could not be reached, or did not take the request."""
+
+
+class OutcomeUnknown(BackendUnavailable):
+    """The request was sent and no reply came: it may or may not have been carried out."""
+
+
+class Misconfigured(HoldfastError, ValueError):
+    """Bad input, or settings that cannot keep a promise that was required. Nothing was sent."""

@@ -1,0 +1,232 @@
+"""The words of holdfast, as data.
+
+An `Ask` is what a recipe wants; with an owner it becomes a `Claim` that stands in a line. The engine's yes is a
+`Grant`; in the holder's hands, kept alive, it is a lease. Times are seconds on the driver's clock unless a name
+says otherwise; tokens are integers that strictly grow per name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from urllib.parse import quote, unquote
+
+from .errors import Misconfigured
+
+MAX_NAME_BYTES = 512
+SHARED_CAPACITY = 1 << 20
+"""The capacity of a read-write lock: a reader takes 1 of it, a writer takes all."""
+
+MAX_SECONDS = 366 * 24 * 3600.0
+
+
+class State(str, Enum):
+    """Where a lease is in its life: HELD → JEOPARDY → HELD | LOST, and RELEASED."""
+
+    HELD = "held"
+    JEOPARDY = "jeopardy"
+    LOST = "lost"
+    RELEASED = "released"
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What is asked for, without saying by whom: made once per recipe, checked once."""
+
+    name: str
+    ttl: float = 30.0
+    weight: int = 1
+    capacity: int = 1
+    mode: str = "lock"
+    fair: bool = True
+    timeout: float | None = None
+    max_hold: float | None = None
+    lock_delay: float = 0.0
+    hold_at_least: float = 0.0
+    margin: float | None = None
+    renew: bool = True
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        _check_seconds("ttl", self.ttl, self.name, above=0)
+        for what, value in (("lock_delay", self.lock_delay), ("hold_at_least", self.hold_at_least)):
+            _check_seconds(what, value, self.name)
+        if self.timeout is not None:
+            _check_seconds("timeout", self.timeout, self.name)
+        if self.max_hold is not None:
+            _check_seconds("max_hold", self.max_hold, self.name, above=0)
+        if self.margin is not None:
+            _check_seconds("margin", self.margin, self.name)
+            if self.margin >= self.ttl / 2:
+                raise Misconfigured(
+                    f"margin of {self.name!r} is {self.margin:g} s, which leaves too little of a ttl of "
+                    f"{self.ttl:g} s; keep it below half of the ttl"
+                )
+        _check_count("capacity", self.capacity, self.name)
+        _check_count("weight", self.weight, self.name)
+        if self.weight > self.capacity:
+            raise Misconfigured(
+                f"{self.name!r} asks for {self.weight} of {self.capacity}; it could never be granted: "
+                "ask for less or raise the capacity"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An ask with an owner: what stands in the line. The owner id is chosen before the first request."""
+
+    ask: Ask
+    owner: str
+    actor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """The engine's yes: the token, and for how long (`ttl`) from when (`since`, when the request was sent)."""
+
+    token: int
+    since: float
+    ttl: float
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """The engine's not yet: the claim stands in the line.
+
+    `look_again` is in how many seconds a look is due even if no push comes; `ahead` is how many stand before it.
+    `since` and `patience` say for how long its place is kept: counted from when the request was sent.
+    """
+
+    look_again: float
+    ahead: int
+    since: float
+    patience: float
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A renewal that the engine refused, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimView:
+    """One claim as others see it. `token` is None while it waits; times are seconds on the engine's clock."""
+
+    owner: str
+    token: int | None
+    weight: int
+    host: str
+    pid: int
+    since: float
+    remaining: float
+    actor: str = ""
+    mode: str = "lock"
+
+
+@dataclass(frozen=True, slots=True)
+class LockView:
+    """One name with its live claims: who holds, and who waits, in order."""
+
+    name: str
+    capacity: int
+    holders: tuple[ClaimView, ...]
+    waiters: tuple[ClaimView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Promises:
+    """What an engine can keep, and why not where it cannot.
+
+    fencing       a token on every grant, strictly growing per name
+    linearizable  one order of grants that everybody agrees on, whatever fails
+    durable       a grant survives a crash of the engine
+    shared        read-write locks
+    counting      semaphores
+    """
+
+    kept: frozenset[str]
+    notes: dict[str, str] = field(default_factory=dict)
+
+    KNOWN = frozenset({"fencing", "linearizable", "durable", "shared", "counting"})
+
+    def demand(self, required: Iterable[str], engine: str) -> None:
+        """Raise `Misconfigured` unless every required promise is kept."""
+        for promise in required:
+            if promise not in self.KNOWN:
+                known = ", ".join(sorted(self.KNOWN))
+                raise Misconfigured(f"require={promise!r} is not a promise holdfast knows; there are: {known}")
+            if promise not in self.kept:
+                why = self.notes.get(promise, "the engine does not have it")
+                raise Misconfigured(f"{engine} cannot promise {promise!r}: {why}")
+
+    def __contains__(self, promise: object) -> bool:
+        return promise in self.kept
+
+
+@dataclass(frozen=True, slots=True)
+class Sequencer:
+    """A grant in portable form: one line of text that anybody can check with one read.
+
+    >>> print(Sequencer("sqlite", "c1", "orders/7", "lock", 42))
+    hf1:sqlite:c1:orders%2F7:lock:42
+    >>> Sequencer.parse("hf1:sqlite:c1:orders%2F7:lock:42").token
+    42
+    """
+
+    backend: str
+    cluster: str
+    name: str
+    mode: str
+    token: int
+
+    def __str__(self) -> str:
+        parts = (self.backend, self.cluster, self.name, self.mode)
+        return "hf1:" + ":".join(quote(part, safe="") for part in parts) + f":{self.token}"
+
+    @classmethod
+    def parse(cls, text: str) -> Sequencer:
+        parts = text.strip().split(":")
+        if len(parts) != 6 or parts[0] != "hf1" or not parts[5].isdigit():
+            raise Misconfigured(f"not a sequencer: {text[:80]!r}; it looks like hf1:backend:cluster:name:mode:token")
+        backend, cluster, name, mode = map(unquote, parts[1:5])
+        return cls(backend, cluster, name, mode, int(parts[5]))
+
+
+def check_name(name: str, what: str = "name") -> str:
+    """A name is 1 to 512 bytes of UTF-8 without control characters; `/` makes a hierarchy."""
+    if not isinstance(name, str):
+        raise Misconfigured(f"a {what} is a str, not {type(name).__name__}: {name!r}")
+    if name.isascii() and name.isprintable() and 0 < len(name) <= MAX_NAME_BYTES:
+        return name
+    if not name:
+        raise Misconfigured(f"a {what} is empty; give at least one character")
+    try:
+        size = len(name.encode())
+    except UnicodeEncodeError:
+        raise Misconfigured(f"{what} {name[:40]!r} is not valid Unicode (a lone surrogate); use plain text") from None
+    if size > MAX_NAME_BYTES:
+        raise Misconfigured(f"{what} {name[:40]!r}… has {size} bytes in UTF-8; at most {MAX_NAME_BYTES} are allowed")
+    if any(ord(c) < 32 or 0x7F <= ord(c) < 0xA0 for c in name):
+        raise Misconfigured(f"{what} {name[:80]!r} has a control character; remove it")
+    return name
+
+
+def _check_seconds(what: str, value: float, name: str, above: float | None = None) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
+        raise Misconfigured(f"{what} of {name!r} is a number of seconds, not {value!r}")
+    if value > MAX_SECONDS:
+        raise Misconfigured(f"{what} of {name!r} is {value:g} s; at most a year ({MAX_SECONDS:g} s) is allowed")
+    if above is not None and value <= above:
+        raise Misconfigured(f"{what} of {name!r} is {value:g} s; it must be above {above:g}")
+    if value < 0:
+        raise Misconfigured(f"{what} of {name!r} is {value:g} s; it cannot be negative")
+
+
+def _check_count(what: str, value: int, name: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise Misconfigured(f"{what} of {name!r} is a whole number from 1, not {value!r}")
+    if value > SHARED_CAPACITY:
+        raise Misconfigured(f"{what} of {name!r} is {value}; at most {SHARED_CAPACITY} is allowed")

@@ -1,0 +1,5 @@
+"""What happened, as data, and where it goes."""
+
+from .event import Event
+
+__all__ = ["Event"]

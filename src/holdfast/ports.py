@@ -1,0 +1,114 @@
+"""The ports: what an engine must offer, a small Protocol per capability.
+
+A backend is one engine's algorithm as flows; a wire sends its requests through a client library, once blocking and
+once for asyncio. Every backend has `Backend`; the other protocols are capabilities that a recipe asks for with
+`isinstance`, and refuses with `Misconfigured` where they are missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from ._core.flow import Flow
+from .model import Claim, Grant, LockView, Promises, Queued, Refusal
+
+
+class Backend(Protocol):
+    """One engine's algorithm. `scheme` and `cluster` name it in a sequencer."""
+
+    scheme: str
+    cluster: str
+    promises: Promises
+    least_ttl: float
+    """The shortest ttl that the engine can keep, in seconds."""
+
+    def take(self, claim: Claim, queue: bool) -> Flow[Grant | Queued | None]:
+        """Take, or take a place in the line (None if `queue` is off). Idempotent: a retry finds its own claim."""
+        ...
+
+    def turn(self, claim: Claim, queued: Queued, timeout: float) -> Flow[Grant | None]:
+        """Wait for the push that grants this claim; None when it is time to `take` again."""
+        ...
+
+    def renew(self, claims: Sequence[Claim]) -> Flow[list[Grant | Refusal]]:
+        """Extend live holds, in one batch. Never brings an ended one back."""
+        ...
+
+    def release(self, claim: Claim, linger: float = 0.0) -> Flow[bool]:
+        """Leave the line, waiting or holding. True if it was held until now. Idempotent."""
+        ...
+
+
+@runtime_checkable
+class TakesMany(Protocol):
+    """Several names in one step: all lines are entered at once, so two such takers can not cross."""
+
+    def take_all(self, claims: Sequence[Claim], queue: bool) -> Flow[list[Grant | Queued] | None]:
+        """Take or queue all; None (and nothing left) if `queue` is off and one is not free."""
+        ...
+
+
+@runtime_checkable
+class Surveys(Protocol):
+    """Who holds what, who waits."""
+
+    def survey(self, prefix: str) -> Flow[list[LockView]]: ...
+
+
+@runtime_checkable
+class Evicts(Protocol):
+    """Break a lock by hand."""
+
+    def evict(self, name: str, token: int) -> Flow[bool]: ...
+
+
+@runtime_checkable
+class Limits(Protocol):
+    """Rate limiting: `allow` answers 0.0 for yes now, or for how long to wait.
+
+    With `reserve`, a wait of at most that many seconds is booked: the caller sleeps and then has its turn.
+    """
+
+    def allow(self, name: str, interval: float, burst: int, cost: int, reserve: float) -> Flow[tuple[bool, float]]: ...
+
+
+class Wire(Protocol):
+    """Sends requests to the engine and waits for its pushes; blocking. Safe to use from many threads."""
+
+    def call(self, request: Any, timeout: float) -> Any:
+        """Answer within `timeout`, or raise `BackendUnavailable` (not carried out) or `OutcomeUnknown`."""
+        ...
+
+    def wait(self, owner: str, timeout: float) -> Any:
+        """The push to this owner, or None after `timeout`."""
+        ...
+
+    def forked(self) -> None:
+        """Called in the child after a fork: forget what the parent's process shares with it, without touching it."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class AsyncWire(Protocol):
+    """The same for asyncio. A call that is cancelled finishes first (see `holdfast.aio.driver.Reply`)."""
+
+    def call(self, request: Any, timeout: float) -> Awaitable[Any]: ...
+
+    def wait(self, owner: str, timeout: float) -> Awaitable[Any]: ...
+
+    def forked(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+class Engine(Protocol):
+    """What a scheme gives: its backend, and a wire of either kind. Built from a URL; see `holdfast.backends`."""
+
+    backend: Backend
+    url: str
+
+    def wire(self) -> Wire: ...
+
+    async def async_wire(self) -> AsyncWire: ...

@@ -1,0 +1,39 @@
+"""The recipes that are one claim: what each asks for, out of which capacity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import Misconfigured
+from ..model import SHARED_CAPACITY, Ask
+from .options import Options
+
+
+def mutex(name: str, options: Options) -> Ask:
+    """One at a time: 1 of 1."""
+    return _ask(name, options)
+
+
+def reader(name: str, options: Options) -> Ask:
+    """Many readers together: 1 of all."""
+    return _ask(name, options, capacity=SHARED_CAPACITY, mode="read")
+
+
+def writer(name: str, options: Options) -> Ask:
+    """A writer alone: all of all."""
+    return _ask(name, options, weight=SHARED_CAPACITY, capacity=SHARED_CAPACITY, mode="write")
+
+
+def permit(name: str, permits: int, weight: int, options: Options) -> Ask:
+    """`weight` of `permits`."""
+    return _ask(name, options, weight=weight, capacity=permits, mode="permit")
+
+
+def _ask(name: str, options: Options, **kind: Any) -> Ask:
+    unknown = options.keys() - Options.__annotations__.keys()
+    if unknown:
+        raise Misconfigured(
+            f"{name!r} was given the unknown option {min(unknown)!r}; there are: "
+            + ", ".join(sorted(Options.__annotations__))
+        )
+    return Ask(name, **kind, **options)

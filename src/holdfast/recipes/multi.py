@@ -1,0 +1,120 @@
+"""Several names at once.
+
+1. One deadline for the whole; one name refused, and all are let go.
+2. Where the engine can, all lines are entered in one step: two such takers stand in the same order in every line,
+   so they can not cross. Elsewhere names are taken one by one in canonical order (sorted), which can not cross either.
+3. Names are distinct: a name twice would wait for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from .._core.acquire import withdraw
+from .._core.coordination import Coordination
+from .._core.deadlock import look_for_circle
+from .._core.flow import NOW, Flow, Shield
+from .._core.lease import Hold, fresh
+from ..errors import Misconfigured, NotAcquired
+from ..model import Ask, Claim, Grant, Queued
+from ..ports import TakesMany
+
+
+def canonical(names: Iterable[str]) -> list[str]:
+    """The names in the one order that everybody takes them in."""
+    if isinstance(names, str):
+        raise Misconfigured(f"lock_all takes several names, not the one str {names!r}; use lock() for one")
+    ordered = sorted(names)
+    if not ordered:
+        raise Misconfigured("lock_all was given no names; give at least one")
+    for one, other in zip(ordered, ordered[1:], strict=False):
+        if one == other:
+            raise Misconfigured(f"lock_all was given {one!r} twice; give each name once")
+    return ordered
+
+
+def obtain_all(core: Coordination, asks: Sequence[Ask], timeout: float | None, actor: str) -> Flow[list[Hold]]:
+    """Acquire all or none, and have them kept."""
+    if isinstance(core.backend, TakesMany):
+        return (yield from _together(core, core.backend, [core.claim(ask, actor) for ask in asks], timeout))
+    return (yield from _one_by_one(core, asks, timeout, actor))
+
+
+def _together(core: Coordination, many: TakesMany, claims: Sequence[Claim], timeout: float | None) -> Flow[list[Hold]]:
+    began: float = yield NOW
+    try:
+        while True:
+            outcomes = yield from many.take_all(claims, timeout != 0)
+            if outcomes is None:
+                raise NotAcquired(_names(claims), 0.0)
+            grants = yield from _await_all(core, claims, outcomes, began, timeout)
+            if grants is not None:
+                break
+    except GeneratorExit:
+        raise
+    except BaseException:
+        yield Shield(_withdraw_all(core, claims))
+        raise
+    now: float = yield NOW
+    return [core.keep(claim, grant, began, now) for claim, grant in zip(claims, grants, strict=True)]
+
+
+def _await_all(
+    core: Coordination,
+    claims: Sequence[Claim],
+    outcomes: Sequence[Grant | Queued],
+    began: float,
+    timeout: float | None,
+) -> Flow[list[Grant] | None]:
+    """Wait until all are granted by push; None when it is time to look again (one look refreshes all places)."""
+    looked: float = yield NOW
+    look_again = looked + min((o.look_again for o in outcomes if isinstance(o, Queued)), default=0.0)
+    grants: list[Grant] = []
+    for claim, outcome in zip(claims, outcomes, strict=True):
+        if isinstance(outcome, Queued):
+            yield from look_for_circle(core.backend, claim)
+            now: float = yield NOW
+            if timeout is not None and now >= began + timeout:
+                raise NotAcquired(_names(claims), now - began, ahead=outcome.ahead)
+            until = look_again if timeout is None else min(look_again, began + timeout)
+            pushed = yield from core.backend.turn(claim, outcome, max(0.0, until - now))
+            if pushed is None or not fresh(pushed, (yield NOW)):
+                return None
+            grants.append(pushed)
+        else:
+            grants.append(outcome)
+    return grants
+
+
+def _one_by_one(core: Coordination, asks: Sequence[Ask], timeout: float | None, actor: str) -> Flow[list[Hold]]:
+    began: float = yield NOW
+    holds: list[Hold] = []
+    try:
+        for ask in asks:
+            left = None if timeout is None else max(0.0, began + timeout - (yield NOW))
+            holds.append((yield from core.obtain(ask, left, actor)))
+        for hold in holds:
+            hold.check((yield NOW))
+    except GeneratorExit:
+        raise
+    except BaseException:
+        yield Shield(let_go_all(core, holds))
+        raise
+    return holds
+
+
+def let_go_all(core: Coordination, holds: Sequence[Hold]) -> Flow[bool]:
+    """Let go of all, last taken first. True if all were held until now."""
+    held = True
+    for hold in reversed(holds):
+        held = (yield from core.let_go(hold)) and held
+    return held
+
+
+def _withdraw_all(core: Coordination, claims: Sequence[Claim]) -> Flow[None]:
+    for claim in claims:
+        yield from withdraw(core.backend, claim)
+
+
+def _names(claims: Sequence[Claim]) -> str:
+    return ", ".join(claim.ask.name for claim in claims)

@@ -1,0 +1,24 @@
+"""The reentrant lock: an actor that holds the name may take it again; the last release lets go.
+
+The depth is counted on this side only: the engine sees one claim, with one token.
+"""
+
+from __future__ import annotations
+
+from .._core.coordination import Coordination
+from .._core.flow import NOW, Flow
+from .._core.lease import Hold
+from ..model import Ask
+
+
+def reenter(core: Coordination, ask: Ask, timeout: float | None, actor: str) -> Flow[Hold]:
+    """The hold that this actor already has, one deeper; or a new one."""
+    key = (ask.name, actor)
+    hold = core.reentered.get(key)
+    if hold is not None and hold.over((yield NOW)) is None:
+        hold.depth += 1
+        return hold
+    hold = yield from core.obtain(ask, timeout, actor)
+    core.reentered[key] = hold
+    hold.key = key
+    return hold

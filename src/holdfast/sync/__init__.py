@@ -1,0 +1,1 @@
+"""holdfast for threads: the blocking driver and what a user holds."""

@@ -1,0 +1,84 @@
+"""The blocking driver: runs flows on the caller's thread.
+
+An exception that strikes during an op (Ctrl-C, mostly) is thrown into the flow, which rolls back with requests of
+its own. `Shield` needs nothing more here: a thread can not be cancelled from outside.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from typing import Any, TypeVar
+
+from .._core.flow import Call, Doze, Flow, Now, Op, Random, Shield, Sleep, Spawn, Wait
+from ..clock import now as clock
+from ..ports import Wire
+
+T = TypeVar("T")
+
+MAX_DOZE = 30.0
+"""Waits of the system count on a clock that stops in suspend; ours does not. So never doze for long."""
+
+
+class ThreadBell:
+    """Wakes a dozing thread."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    def ring(self) -> None:
+        self._event.set()
+
+    def doze(self, timeout: float | None) -> None:
+        self._event.wait(MAX_DOZE if timeout is None else min(timeout, MAX_DOZE))
+        self._event.clear()
+
+
+def run(flow: Flow[T], wire: Wire) -> T:
+    """Run a flow to its end, on this thread."""
+    try:
+        op: Any = flow.send(None)
+        while True:
+            try:
+                kind = op.__class__
+                if kind is Now:
+                    answer: Any = clock()
+                elif kind is Call:
+                    answer = wire.call(op.request, op.timeout)
+                else:
+                    answer = _carry_out(op, wire)
+            except BaseException as error:
+                op = flow.throw(error)
+            else:
+                op = flow.send(answer)
+    except StopIteration as stop:
+        result: T = stop.value
+        return result
+
+
+def _carry_out(op: Op, wire: Wire) -> Any:
+    match op:
+        case Wait(owner=owner, timeout=timeout):
+            return wire.wait(owner, min(timeout, MAX_DOZE))
+        case Sleep(seconds=seconds):
+            time.sleep(seconds)
+        case Random():
+            return random.random()
+        case Shield(flow=flow):
+            return run(flow, wire)
+        case Spawn(flow=flow):
+            spawn(flow, wire, "holdfast-errand")
+        case Doze(bell=ThreadBell() as bell, timeout=timeout):
+            bell.doze(timeout)
+        case _:
+            raise TypeError(f"not an op of this driver: {op!r}")
+    return None
+
+
+def spawn(flow: Flow[Any], wire: Wire, name: str) -> None:
+    """Run a flow on a thread of its own, which never keeps the process from ending."""
+    try:
+        threading.Thread(target=run, args=(flow, wire), name=name, daemon=True).start()
+    except RuntimeError:  # the interpreter is ending: what it holds will expire
+        flow.close()

@@ -1,0 +1,83 @@
+"""A lock to ask for: the handle of every recipe that is one claim (lock, read, write, permit)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from types import TracebackType
+from typing import TYPE_CHECKING, ParamSpec, TypeVar, Unpack
+
+from .._core.coordination import Coordination
+from ..errors import NotAcquired
+from ..model import Ask
+from ..recipes.options import Options
+from .lease import Lease
+
+if TYPE_CHECKING:
+    from .coordinator import Coordinator, Obtain
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Lock:
+    """Ask for it with `acquire`, `try_acquire`, `with`, or as a decorator. One object may serve many threads.
+
+    >>> import holdfast
+    >>> locks = holdfast.connect("memory://doc")
+    >>> @locks.lock("reports/nightly", timeout=5)
+    ... def nightly() -> str:
+    ...     return "done"
+    >>> nightly()
+    'done'
+    """
+
+    def __init__(self, coordinator: Coordinator, ask: Ask, on_lost: Callable[[Lease], object] | None = None,
+        obtain: Obtain = Coordination.obtain) -> None:
+        self._coordinator = coordinator
+        self._ask = ask
+        self._on_lost = on_lost
+        self._obtain = obtain
+        self._entered: dict[int, list[Lease]] = {}
+
+    @property
+    def name(self) -> str:
+        return self._ask.name
+
+    def acquire(self, **options: Unpack[Options]) -> Lease:
+        """Wait for the lock and hold it. Raises `NotAcquired` once `timeout` has passed (None: never)."""
+        ask = replace(self._ask, **options) if options else self._ask
+        return self._coordinator.obtain(ask, self._on_lost, self._obtain)
+
+    def try_acquire(self, **options: Unpack[Options]) -> Lease | None:
+        """Hold the lock if it is free now; None if it is not."""
+        try:
+            return self.acquire(**{**options, "timeout": 0})
+        except NotAcquired:
+            return None
+
+    def __enter__(self) -> Lease:
+        lease = self._coordinator.obtain(self._ask, self._on_lost, self._obtain)
+        self._entered.setdefault(threading.get_ident(), []).append(lease)
+        return lease
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        me = threading.get_ident()
+        leases = self._entered[me]
+        lease = leases.pop()
+        if not leases:
+            del self._entered[me]
+        lease.__exit__(kind, error, tb)
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        @wraps(function)
+        def locked(*args: P.args, **kwargs: P.kwargs) -> R:
+            with self:
+                return function(*args, **kwargs)
+
+        return locked
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r} {self._ask.mode}>"

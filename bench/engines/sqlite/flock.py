@@ -1,0 +1,36 @@
+"""flock(2) by hand: what any lock on files stands on. No expiry, no token, no timeout: a floor of another
+kind.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from bench.model import Contender, Hands, Target
+
+
+@contextmanager
+def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
+    files: list[int] = []
+
+    def hands() -> Hands:
+        file = os.open(target.folder / f"flock-{name}", os.O_CREAT | os.O_RDWR)
+        files.append(file)
+        return Hands(
+            take=lambda: fcntl.flock(file, fcntl.LOCK_EX),
+            release=lambda: fcntl.flock(file, fcntl.LOCK_UN),
+        )
+
+    try:
+        yield hands
+    finally:
+        for file in files:
+            os.close(file)
+
+
+CONTENDERS = (
+    Contender("bare flock", "bare", crew=crew, cannot={"leases": "no expiry: nothing to keep alive"}),
+)

@@ -1,0 +1,1 @@
+"""One module for each measurement: a function that takes an engine's contenders and returns results."""

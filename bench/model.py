@@ -1,0 +1,215 @@
+"""What is measured, as data: contenders, engines, and the result of each measurement.
+
+A contender is a record of functions, one for each thing that it can do; None means that it cannot, and
+`cannot` says why. Library code is imported inside those functions, so that a missing peer is a reason in the
+report and not the end of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeAlias
+
+Role: TypeAlias = Literal["floor", "bare", "holdfast", "peer"]
+"""The floor is the unit of all ratios; what is bare is another thing by hand, for comparison."""
+Measure: TypeAlias = Literal["pair", "handoff", "leases", "import", "step"]
+
+MEASURES: tuple[Measure, ...] = ("pair", "handoff", "leases", "import", "step")
+TAKE_TIMEOUT = 10.0
+"""Seconds that any contender may wait for a lock; no turn is nearly as long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A running engine: what to connect to, and a scratch folder for files."""
+
+    url: str
+    folder: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Hands:
+    """One worker's two verbs. `take` blocks for at most TAKE_TIMEOUT, and raises if it has no lock then."""
+
+    take: Callable[[], object]
+    release: Callable[[], object]
+
+
+class Fleet(Protocol):
+    """Many leases of one client, each under its own name, kept alive until the end."""
+
+    def take(self, count: int, ttl: float) -> None: ...
+
+    def lost(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """One library, or the bare engine, and how to make it do each measured thing."""
+
+    name: str
+    role: Role
+    crew: Callable[[Target, str], AbstractContextManager[Callable[[], Hands]]] | None = None
+    """(target, lock name) -> what gives each thread its hands. Opened once in each process."""
+    pair: Callable[[Target], AbstractContextManager[Callable[[], object]]] | None = None
+    """One take and release as one call; made from `crew` where it is not given."""
+    async_pair: Callable[[Target], AbstractAsyncContextManager[Callable[[], Awaitable[object]]]] | None = None
+    fleet: Callable[[Target], AbstractContextManager[Fleet]] | None = None
+    imports: str = ""
+    """The statement that its users start with; empty: nothing to measure."""
+    counted: bool = False
+    """Its commands show in the engine's own counter."""
+    cannot: Mapping[Measure, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Who contends for one lock: `processes` of `threads` each."""
+
+    processes: int
+    threads: int
+
+    @property
+    def workers(self) -> int:
+        return self.processes * self.threads
+
+    def __str__(self) -> str:
+        return f"{self.processes} processes" if self.processes > 1 else f"{self.threads} threads"
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """One engine: how to start it, how to count its commands, and the figures that holdfast is held to."""
+
+    name: str
+    start: Callable[[Path], AbstractContextManager[Target]]
+    """Runs the engine in a scratch folder. Servers are children, stopped by their own pid on leaving."""
+    layouts: tuple[Layout, ...] = (Layout(1, 8), Layout(1, 64), Layout(8, 1))
+    commands: Callable[[Target], int] | None = None
+    command: str = "commands"
+    """What the counter counts, in the plural."""
+    shares_core: bool = False
+    """Client and single-threaded server go on one core for the pair: else the floor differs from itself."""
+    limits: tuple[Any, ...] = ()
+    """`bench.verdicts.Limit`s, beside those that hold for every engine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A contender that is not in a measurement, and why."""
+
+    contender: str
+    measure: Measure
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PairResult:
+    """Uncontended take + release. Seconds; ratios to the floor of the same round."""
+
+    contender: str
+    role: Role
+    p50: float
+    p99: float
+    cpu: float
+    ratio: float
+    ratio_p99: float
+    ratio_cpu: float
+    pairs: int
+    turns: int
+
+
+@dataclass(frozen=True, slots=True)
+class HandoffResult:
+    """One lock, many workers. Seconds; shares from 0 to 1."""
+
+    contender: str
+    role: Role
+    layout: str
+    hold: float
+    rate: float
+    rate_ratio: float
+    """Acquisitions a second, also as a ratio to the floor of the same round."""
+    gap_p50: float
+    gap_p99: float
+    """From a release to the next grant, whoever gets it, when another worker was waiting at the release."""
+    handed_p50: float
+    handed_p99: float
+    """The same, where the lock went to another worker. NaN where it never did."""
+    min_share: float
+    """What the worst-off worker got, as a part of its fair share."""
+    regrants: float
+    """The share of grants that went to the worker that had just let go."""
+    held: float
+    """The share of time in which somebody held the lock."""
+    longest_wait: float
+    overlaps: int
+    """Grants before the previous holder let go. Anything but 0 is a broken lock."""
+    commands: float | None
+    """Engine commands for each acquisition."""
+    grants: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesResult:
+    """Many leases kept alive by one client, over `window` seconds."""
+
+    contender: str
+    role: Role
+    leases: int
+    ttl: float
+    window: float
+    cpu: float
+    """Share of one core."""
+    threads_before: int
+    threads_typical: int
+    threads_peak: int
+    bytes_per_lease: float
+    commands: float | None
+    """Engine commands a second."""
+    lost: int
+    taken_in: float
+
+
+@dataclass(frozen=True, slots=True)
+class ImportResult:
+    """What a statement costs over a bare start of Python, in seconds."""
+
+    contender: str
+    role: Role
+    statement: str
+    p50: float
+    p99: float
+    bare: float
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """What one op of a flow costs through a driver, in seconds. `added`: over the same work by hand."""
+
+    driver: str
+    op: str
+    p50: float
+    p99: float
+    added: float
+    steps: int
+
+
+@dataclass(slots=True)
+class Report:
+    """All that one run found."""
+
+    engine: str
+    mode: str
+    environment: dict[str, str]
+    pair: list[PairResult] = field(default_factory=list)
+    handoff: list[HandoffResult] = field(default_factory=list)
+    leases: list[LeasesResult] = field(default_factory=list)
+    imports: list[ImportResult] = field(default_factory=list)
+    step: list[StepResult] = field(default_factory=list)
+    absent: list[Absent] = field(default_factory=list)
+    seconds: float = 0.0

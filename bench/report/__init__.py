@@ -1,0 +1,1 @@
+"""A run on paper: tables (plain text and Markdown), JSON and a plot."""

@@ -1,0 +1,177 @@
+"""The figures that holdfast is held to, as data, and what a run says to each.
+
+A limit finds its figure in a report, or says that it was not measured. Limits of one engine stand in its
+package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from bench.model import HandoffResult, Layout, LeasesResult, Report
+
+OURS = "holdfast"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A figure beside its limit: `≤ 2.0: 1.62 ok`."""
+
+    text: str
+    met: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One promise of speed."""
+
+    title: str
+    find: Callable[[Report], Finding | None]
+    """None when the run has not measured it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a run says to one limit."""
+
+    title: str
+    text: str
+    met: bool | None
+
+    @property
+    def mark(self) -> str:
+        return {True: "ok", False: "MISSED", None: "not measured"}[self.met]
+
+
+def judge(report: Report, limits: tuple[Limit, ...]) -> list[Verdict]:
+    verdicts = []
+    for limit in (*limits, *EVERYWHERE):
+        found = limit.find(report)
+        verdicts.append(Verdict(limit.title, found.text if found else "–", found.met if found else None))
+    return verdicts
+
+
+R = TypeVar("R")
+
+
+def _at_most(figure: float, limit: float, show: Callable[[float], str]) -> Finding:
+    return Finding(f"≤ {show(limit)}: {show(figure)}", figure <= limit)
+
+
+def _at_least(figure: float, limit: float, show: Callable[[float], str]) -> Finding:
+    return Finding(f"≥ {show(limit)}: {show(figure)}", figure >= limit)
+
+
+def _percent(part: float) -> str:
+    return f"{part * 100:.3g} %"
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1e3:.3g} ms"
+
+
+def pair_at_most(limit: float) -> Limit:
+    def find(report: Report) -> Finding | None:
+        found = next((each for each in report.pair if each.contender == OURS), None)
+        return _at_most(found.ratio, limit, lambda ratio: f"{ratio:.2f}") if found else None
+
+    return Limit("uncontended pair, × floor (p50)", find)
+
+
+def _handoffs(report: Report, layout: Layout, hold: float) -> tuple[HandoffResult, HandoffResult] | None:
+    """Ours and the floor's."""
+    there = [each for each in report.handoff if each.layout == str(layout) and each.hold == hold]
+    ours = next((each for each in there if each.contender == OURS), None)
+    floor = next((each for each in there if each.role == "floor"), None)
+    return (ours, floor) if ours and floor else None
+
+
+def _handoff_limit(
+    title: str, layout: Layout, hold: float, judge_two: Callable[[HandoffResult, HandoffResult], Finding]
+) -> Limit:
+    def find(report: Report) -> Finding | None:
+        found = _handoffs(report, layout, hold)
+        return judge_two(*found) if found else None
+
+    return Limit(f"{title}, {layout}, hold {hold * 1e3:.0f} ms", find)
+
+
+def gap_no_worse(layout: Layout, hold: float) -> Limit:
+    return _handoff_limit(
+        "hand-off gap p50, no worse than the floor's",
+        layout,
+        hold,
+        lambda ours, floor: _at_most(ours.handed_p50, floor.handed_p50, _ms),
+    )
+
+
+def gap_tail_better(layout: Layout, hold: float) -> Limit:
+    return _handoff_limit(
+        "hand-off gap p99, better than the floor's",
+        layout,
+        hold,
+        lambda ours, floor: Finding(
+            f"< {_ms(floor.handed_p99)}: {_ms(ours.handed_p99)}", ours.handed_p99 < floor.handed_p99
+        ),
+    )
+
+
+def share_at_least(limit: float, layout: Layout, hold: float) -> Limit:
+    return _handoff_limit(
+        "worst worker's part of its fair share",
+        layout,
+        hold,
+        lambda ours, floor: _at_least(ours.min_share, limit, _percent),
+    )
+
+
+def rate_at_least(limit: float, layout: Layout, hold: float) -> Limit:
+    return _handoff_limit(
+        "acquisitions/s, of the floor's",
+        layout,
+        hold,
+        lambda ours, floor: _at_least(ours.rate_ratio, limit, _percent),
+    )
+
+
+def _step(report: Report) -> Finding | None:
+    found = [each.added for each in report.step if each.driver == "sync"]
+    return _at_most(max(found), 2e-6, lambda seconds: f"{seconds * 1e6:.2f} µs") if found else None
+
+
+def _import(report: Report) -> Finding | None:
+    found = next((each for each in report.imports if each.contender == OURS), None)
+    return _at_most(found.p50, 0.040, _ms) if found else None
+
+
+def _lease(find: Callable[[LeasesResult], Finding]) -> Callable[[Report], Finding | None]:
+    def of_ours(report: Report) -> Finding | None:
+        found = next((each for each in report.leases if each.contender == OURS), None)
+        return find(found) if found else None
+
+    return of_ours
+
+
+def _overlaps(report: Report) -> Finding | None:
+    found = [each.overlaps for each in report.handoff if each.role == "holdfast"]
+    return Finding(f"0: {sum(found)}", not sum(found)) if found else None
+
+
+EVERYWHERE = (
+    Limit("grants that overlap in any hand-off", _overlaps),
+    Limit(
+        "leases: threads beside the main one",
+        _lease(
+            lambda found: _at_most(found.threads_peak - found.threads_before, 1, lambda count: f"{count:.0f}")
+        ),
+    ),
+    Limit(
+        "leases: CPU, share of a core",
+        _lease(lambda found: Finding(f"< 3 %: {_percent(found.cpu)}", found.cpu < 0.03)),
+    ),
+    Limit("leases: lost", _lease(lambda found: Finding(f"0: {found.lost}", found.lost == 0))),
+    Limit("a flow's step adds (sync driver)", _step),
+    Limit("import holdfast, over bare Python", _import),
+)

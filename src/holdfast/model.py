@@ -91,6 +91,14 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True)
+class Extension:
+    """The engine's yes to a renewal: good for `ttl` from `since`, when the request was sent."""
+
+    since: float
+    ttl: float
+
+
+@dataclass(frozen=True, slots=True)
 class Queued:
     """The engine's not yet: the claim stands in the line.
 

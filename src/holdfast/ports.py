@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from ._core.flow import Flow
-from .model import Claim, Grant, LockView, Promises, Queued, Refusal
+from .model import Claim, Extension, Grant, LockView, Promises, Queued, Refusal
 
 
 class Backend(Protocol):
@@ -31,7 +31,7 @@ class Backend(Protocol):
         """Wait for the push that grants this claim; None when it is time to `take` again."""
         ...
 
-    def renew(self, claims: Sequence[Claim]) -> Flow[list[Grant | Refusal]]:
+    def renew(self, claims: Sequence[Claim]) -> Flow[list[Extension | Refusal]]:
         """Extend live holds, in one batch. Never brings an ended one back."""
         ...
 

@@ -134,18 +134,18 @@ class Line:
                 blocked = True
         return promoted
 
-    def renew(self, owner: str, now: int) -> tuple[str, int]:
-        """Extend a live hold. Answers ("held", token), or the reason why not and 0. Never brings a claim back."""
+    def renew(self, owner: str, now: int) -> str:
+        """Extend a live hold. Answers "held", or the reason why not. Never brings a claim back."""
         place = self.find(owner)
         if place is None or not place.token:
-            return "refused", 0
+            return "refused"
         if place.evicted:
-            return "evicted", 0
+            return "evicted"
         if now >= place.expires:
-            return "expired", 0
+            return "expired"
         place.expires = now + place.ttl
         self._change(place)
-        return "held", place.token
+        return "held"
 
     def release(self, owner: str, now: int, clock: int, linger: int = 0) -> tuple[bool, list[Place]]:
         """Leave the line, waiting or holding. Answers whether it was held until now, and everybody promoted."""

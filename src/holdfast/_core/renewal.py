@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 
 from ..errors import BackendUnavailable
-from ..model import Grant, Refusal
+from ..model import Extension, Refusal
 from ..ports import Backend
 from .calendar import Calendar
 from .flow import NOW, RANDOM, Bell, Doze, Flow, Spawn
@@ -116,7 +116,7 @@ class Keeper:
                 self.discard(hold)
 
 
-def settle(hold: Hold, reply: Grant | Refusal, now: float) -> None:
+def settle(hold: Hold, reply: Extension | Refusal, now: float) -> None:
     """Apply what the engine said of a renewal."""
     if isinstance(reply, Refusal):
         hold.lose(reply.reason)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from .._core.flow import NOW, Call, Flow, Wait
 from ..errors import Misconfigured
-from ..model import Claim, Grant, LockView, Promises, Queued, Refusal
+from ..model import Claim, Extension, Grant, LockView, Promises, Queued, Refusal
 
 PATIENCE = 10.0
 """The longest time for which a place in the line is kept without a word from its owner."""
@@ -102,7 +102,7 @@ class LineBackend:
 
     def take(self, claim: Claim, queue: bool) -> Flow[Grant | Queued | None]:
         sent: float = yield NOW
-        replies: list[Taken] = yield Call(Take((claim,), queue), self._timeout)
+        replies: list[Taken] = yield Call(Take((claim,), queue), min(self._timeout, claim.ask.ttl))
         taken = replies[0]
         if taken.token:
             return Grant(taken.token, sent, claim.ask.ttl)
@@ -129,12 +129,13 @@ class LineBackend:
         push: Push | None = yield Wait(claim.owner, timeout)
         return None if push is None else Grant(push.token, queued.since, queued.patience)
 
-    def renew(self, claims: Sequence[Claim]) -> Flow[list[Grant | Refusal]]:
+    def renew(self, claims: Sequence[Claim]) -> Flow[list[Extension | Refusal]]:
         sent: float = yield NOW
-        replies: list[tuple[str, int]] = yield Call(Renew(claims), self._timeout)
+        timeout = min(self._timeout, min(claim.ask.ttl for claim in claims) / 3)
+        replies: list[str] = yield Call(Renew(claims), timeout)
         return [
-            Grant(token, sent, claim.ask.ttl) if said == "held" else Refusal(said)
-            for claim, (said, token) in zip(claims, replies, strict=True)
+            Extension(sent, claim.ask.ttl) if said == "held" else Refusal(said)
+            for claim, said in zip(claims, replies, strict=True)
         ]
 
     def release(self, claim: Claim, linger: float = 0.0) -> Flow[bool]:

@@ -14,7 +14,8 @@ from ...errors import Misconfigured
 from ...model import Promises
 from ...ports import AsyncWire, Wire
 from ..line import LineBackend, Push
-from .store import MemoryStore, us
+from ..verbs import Moment, us
+from .store import MemoryStore
 
 PROMISES = Promises(
     frozenset({"fencing", "linearizable", "shared", "counting"}),
@@ -44,10 +45,9 @@ class MemoryEngine:
 
     def carry_out(self, request: Any, address: str) -> Any:
         with self._mutex:
-            reply, promoted = self.store.carry_out(
-                request, us(self._now()), self._calendar_us(), address, self._host, os.getpid()
-            )
-        for place in promoted:
+            at = Moment(us(self._now()), self._calendar_us(), address, self._host, os.getpid())
+            reply, promoted = self.store.carry_out(request, at)
+        for _, place in promoted:
             if (door := self._doors.get(place.wake)) is not None:
                 door(place.owner, Push(place.token))
         return reply

@@ -32,4 +32,7 @@ def contenders(engine_name: str) -> tuple[Contender, ...]:
 
 
 def contender(engine_name: str, name: str) -> Contender:
-    return next(found for found in contenders(engine_name) if found.name == name)
+    for found in contenders(engine_name):
+        if found.name == name:
+            return found
+    raise LookupError(f"{engine_name} has no contender {name!r}")

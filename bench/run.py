@@ -121,6 +121,8 @@ class Entry:
 def _working(engine: Engine, target: Target, report: Report, only: Collection[Measure]) -> list[Contender]:
     """The contenders that passed their trial; the others are put into the report."""
     working: list[Contender] = []
+    if not set(only) - {"step"}:
+        return working
     for each in registry.contenders(engine.name):
         say(f"trial: {each.name}")
         reason = trial(engine.name, each.name, target)

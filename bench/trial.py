@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 
 from bench import registry
 from bench.measures import pair
-from bench.model import Target
+from bench.model import Contender, Target
 
 TIMEOUT = 20.0
 
@@ -38,8 +38,12 @@ def trial(engine: str, name: str, target: Target) -> str | None:
 
 
 def _try(pipe: Connection, engine: str, name: str, target: Target) -> None:
+    pipe.send(attempt(registry.contender(engine, name), target))
+
+
+def attempt(contender: Contender, target: Target) -> str | None:
+    """One pair in every way of this contender, here and now. None when it works, else what went wrong."""
     try:
-        contender = registry.contender(engine, name)
         with pair.turns(contender, target) as turn:
             turn(TIMEOUT, 1)
         if contender.crew is not None:
@@ -47,8 +51,8 @@ def _try(pipe: Connection, engine: str, name: str, target: Target) -> None:
                 hands = hands_of()
                 hands.take()
                 hands.release()
-        pipe.send(None)
+        return None
     except ImportError as error:
-        pipe.send(f"not installed: {error}")
+        return f"not installed: {error}"
     except Exception as error:  # noqa: BLE001 - whatever a peer does is what the report has to say
-        pipe.send(f"failed: {type(error).__name__}: {error}")
+        return f"failed: {type(error).__name__}: {error}"

@@ -42,6 +42,7 @@ class Child:
     before: tuple[int, int] = (0, 0)
     after: int = 0
     taken_in: float = 0.0
+    counted: bool = False
     commands: int = 0
     threads: list[int] = field(default_factory=list)
 
@@ -118,6 +119,7 @@ def _end(process: Any, pipe: Connection) -> None:
 def _watch(engine: Engine, children: Sequence[Child], window: float) -> None:
     """Let the window pass, counting threads; CPU and commands are differences over it."""
     for child in children:
+        child.counted = engine.commands is not None and child.contender.counted
         child.commands = -_commands(engine, child)
         child.pipe.send("begin")
     end = time.monotonic() + window
@@ -135,7 +137,7 @@ def _watch(engine: Engine, children: Sequence[Child], window: float) -> None:
 
 
 def _commands(engine: Engine, child: Child) -> int:
-    return engine.commands(child.target) if engine.commands and child.contender.counted else 0
+    return engine.commands(child.target) if engine.commands and child.counted else 0
 
 
 def _finish(child: Child, count: int, ttl: float, window: float) -> LeasesResult:
@@ -152,7 +154,7 @@ def _finish(child: Child, count: int, ttl: float, window: float) -> LeasesResult
         threads_typical=int(statistics.median_low(child.threads)),
         threads_peak=max(child.threads),
         bytes_per_lease=(child.after - memory_before) / count,
-        commands=child.commands / window if child.contender.counted else None,
+        commands=child.commands / window if child.counted else None,
         lost=lost,
         taken_in=child.taken_in,
     )

@@ -39,20 +39,29 @@ class Room:
     third_party: Literal["never", "lazily", "freely"] = "never"
 
 
+DATA = "errors model ports core"
 ROOMS = (
+    # pure: data and flows, which every driver can run, the simulator too
     Room("errors", "errors.py", "", WORLD),
     Room("model", "model.py", "errors", WORLD),
     Room("ports", "ports.py", "errors model core", WORLD),
-    Room("core", "_core/*", "errors model ports", WORLD),
-    Room("recipes", "recipes/*", "errors model ports core", WORLD),
-    Room("wires", "backends/*/*wire*.py", "errors model ports core flows", ANY, "lazily"),
-    Room("engines", "backends/__init__.py backends/*/__init__.py", "errors model ports core flows wires"),
-    Room("flows", "backends/*", "errors model ports core", WORLD),
-    Room("fences", "fenced/*", "errors model ports core"),
-    Room("observe", "observe/*", "errors model ports core", ASYNCIO, "lazily"),
-    Room("sync", "sync/*", "errors model ports core recipes engines observe"),
-    Room("aio", "aio/*", "errors model ports core recipes engines observe", ANY),
-    Room("public", "__init__.py", "errors model ports core recipes engines observe sync aio fences"),
+    Room("event", "observe/__init__.py observe/event.py", "", WORLD),
+    Room("core", "_core/*", "errors model ports event", WORLD),
+    Room("recipes", "recipes/*", DATA, WORLD),
+    # engines: wires and stores touch the world, flows do not
+    Room("clock", "clock.py", ""),
+    Room("wires", "backends/*/*wire*.py", f"{DATA} clock flows stores engines", ANY, "lazily"),
+    Room("stores", "backends/*/store.py", f"{DATA} clock flows"),
+    Room("engines", "backends/*__init__.py backends/*/engine.py", f"{DATA} clock flows stores wires"),
+    Room("flows", "backends/*", DATA, WORLD),
+    # what users import
+    Room("settings", "settings.py", f"{DATA} engines"),
+    Room("observe", "observe/*", f"{DATA} event", ASYNCIO, "lazily"),
+    Room("fences", "fenced/*", DATA),
+    Room("sync", "sync/*", f"{DATA} event clock recipes"),
+    Room("aio", "aio/*", f"{DATA} event clock recipes settings", ANY),
+    Room("public", "__init__.py", f"{DATA} event settings sync aio"),
+    # tools on top: nothing above imports them
     Room("sim", "sim/*", "*", ANY),
     Room("testing", "testing.py testing/*", "*", ANY, "lazily"),
     Room("dashboard", "dashboard/*", "*", ASYNCIO, "lazily"),
@@ -123,6 +132,7 @@ def test_importing_holdfast_loads_only_what_a_lock_needs() -> None:
         ("_core/acquire.py", "from holdfast import connect", "public, which core may not import"),
         ("_core/acquire.py", "def f():\n    import time", "core does without time"),
         ("_core/acquire.py", "import os.path", "core does without os"),
+        ("_core/acquire.py", "from .. import clock", "clock, which core may not import"),
         (
             "recipes/lock.py",
             "import importlib\nimportlib.import_module('asyncio')",
@@ -131,6 +141,7 @@ def test_importing_holdfast_loads_only_what_a_lock_needs() -> None:
         ("recipes/lock.py", "from ..backends.sqlite import backend", "flows, which recipes may not import"),
         ("backends/sqlite/backend.py", "from . import wires", "wires, which flows may not import"),
         ("backends/sqlite/backend.py", "import sqlite3", "flows does without sqlite3"),
+        ("backends/sqlite/store.py", "import asyncio", "stores does without asyncio"),
         (
             "backends/redis/backend.py",
             "def f():\n    import redis",
@@ -176,8 +187,8 @@ def test_an_honest_import_is_not(tmp_path: Path, path: str, source: str) -> None
 def plant_all(root: Path) -> None:
     """A small package that keeps every rule."""
     for path in (
-        *("__init__.py", "errors.py", "model.py", "_core/backoff.py", "_core/flow.py", "sync/driver.py"),
-        *("backends/__init__.py", "backends/sqlite/backend.py", "backends/sqlite/wires.py"),
+        *("__init__.py", "errors.py", "model.py", "_core/backoff.py", "_core/flow.py", "clock.py"),
+        *("backends/__init__.py", "backends/sqlite/backend.py", "backends/sqlite/wires.py", "sync/driver.py"),
     ):
         plant(root, path, "")
 

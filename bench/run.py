@@ -39,7 +39,7 @@ FULL = Effort(
     name="full",
     pair_rounds=21,
     pair_turn=0.1,
-    handoff=handoff.Plan(turn=0.5, holding_turn=1.2, turns=5, peer_turns=2),
+    handoff=handoff.Plan(turn=0.5, holding_turn=1.0, turns=5, peer_turns=2),
     leases=10_000,
     ttl=30.0,
     window=30.0,

@@ -24,7 +24,7 @@ from .keeper import thread_keeper
 from .lease import Lease
 from .lock import Lock
 from .multi import LockAll
-from .registry import register, unregister
+from ..registry import register, unregister
 
 T = TypeVar("T")
 Obtain = Callable[[Coordination, Ask, float | None, str], Flow[Hold]]
@@ -131,6 +131,14 @@ class Coordinator:
                 break  # the rest will expire
         self._closed = True
         self._wire.close()
+
+    def freeze(self) -> None:
+        """Before a fork."""
+        self._wire.freeze()
+
+    def thaw(self) -> None:
+        """After a fork, in the parent."""
+        self._wire.thaw()
 
     def forked(self) -> None:
         """In a forked child: it holds nothing, and shares nothing with its parent."""

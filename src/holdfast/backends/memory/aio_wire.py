@@ -54,6 +54,12 @@ class AsyncMemoryWire:
         if inbox is not None and not inbox.done():
             inbox.set_result(push)
 
+    def freeze(self) -> None:
+        self._engine.freeze()
+
+    def thaw(self) -> None:
+        self._engine.thaw()
+
     def forked(self) -> None:
         self._inboxes = {}
         self._engine.forked()

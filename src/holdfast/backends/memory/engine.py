@@ -39,6 +39,7 @@ class MemoryEngine:
         self._now = now
         self._calendar_us = calendar_us
         self._mutex = threading.Lock()
+        self._frozen = 0
         self._doors: dict[str, Callable[[str, Push], None]] = {}
         self._addresses = itertools.count(1)
         self._host = socket.gethostname()
@@ -60,9 +61,21 @@ class MemoryEngine:
     def leave(self, address: str) -> None:
         self._doors.pop(address, None)
 
+    def freeze(self) -> None:
+        """No verb is half done while a fork copies the lines."""
+        if self._frozen == 0:
+            self._mutex.acquire()
+        self._frozen += 1
+
+    def thaw(self) -> None:
+        self._frozen -= 1
+        if self._frozen == 0:
+            self._mutex.release()
+
     def forked(self) -> None:
         """In the child nobody holds anything; only the marks stay."""
         self._mutex = threading.Lock()
+        self._frozen = 0
         marks = {name: line.mark for name, line in self.store.lines.items()}
         marks = {**self.store.marks, **marks}
         self.store = MemoryStore()

@@ -45,6 +45,12 @@ class MemoryWire:
         if (inbox := self._inboxes.get(owner)) is not None:
             inbox.put(push)
 
+    def freeze(self) -> None:
+        self._engine.freeze()
+
+    def thaw(self) -> None:
+        self._engine.thaw()
+
     def forked(self) -> None:
         self._inboxes = {}
         self._engine.forked()

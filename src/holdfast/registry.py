@@ -9,6 +9,10 @@ from typing import Protocol
 
 
 class Registered(Protocol):
+    def freeze(self) -> None: ...
+
+    def thaw(self) -> None: ...
+
     def forked(self) -> None: ...
 
     def at_exit(self) -> None: ...
@@ -25,9 +29,23 @@ def unregister(coordinator: Registered) -> None:
     _open.discard(coordinator)
 
 
-def _after_fork() -> None:
-    for coordinator in list(_open):
-        coordinator.forked()
+_frozen: list[Registered] = []
+
+
+def _before_fork() -> None:
+    _frozen.extend(_open)
+    for coordinator in _frozen:
+        coordinator.freeze()
+
+
+def _after_fork_in_parent() -> None:
+    while _frozen:
+        _frozen.pop().thaw()
+
+
+def _after_fork_in_child() -> None:
+    while _frozen:
+        _frozen.pop().forked()
 
 
 def _at_exit() -> None:
@@ -36,5 +54,7 @@ def _at_exit() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
+    )
 atexit.register(_at_exit)

@@ -1,0 +1,140 @@
+"""The asyncio wire of the embedded engine.
+
+A request is a few dozen microseconds of local work, so it is done on the loop; but a file that is busy is never waited
+for on the loop, and moving the log into the file (which syncs the disk) is done on a thread. There is nothing to
+drain: a cancellation can only strike between two tries.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from typing import Any
+
+from ...errors import BackendUnavailable
+from ..line import Push, Release, Take
+from .mailbox import AVAILABLE, Mailbox
+from .office import Office
+from .store import Busy, SQLiteStore, checkpoint
+
+POLL = 0.05
+CHECKPOINT_EVERY = 1000
+
+
+class AsyncSQLiteWire:
+    """Carries out requests on the loop; one socket takes the wake-ups of all its waiters."""
+
+    def __init__(self, open_store: Callable[[], SQLiteStore]) -> None:
+        self._open_store = open_store
+        self._loop = asyncio.get_running_loop()
+        self._office: Office | None = Office(open_store())
+        self._box: Mailbox | None = None
+        self._inboxes: dict[str, asyncio.Future[Push]] = {}
+        self._written = 0
+        self._errand: asyncio.Future[None] | None = None
+
+    async def call(self, request: Any, timeout: float) -> Any:
+        office = self._office or self._reopen()
+        reply = None
+        try:
+            reply = office.quick(request)
+        except Busy:
+            pass  # the whole verb below waits for its turn
+        if reply is None:
+            wake = ""
+            if isinstance(request, Take) and request.queue and AVAILABLE:
+                wake = self._open_inboxes(request)
+            reply = await self._attempt(request, timeout, wake)
+            if wake:
+                self._close_inboxes(request, reply)
+        if self._inboxes and isinstance(request, Release):
+            self._inboxes.pop(request.claim.owner, None)
+        self._written += 1
+        if self._written >= CHECKPOINT_EVERY and self._errand is None:
+            self._written = 0
+            self._errand = asyncio.ensure_future(self._checkpoint())
+        return reply
+
+    async def _attempt(self, request: Any, timeout: float, wake: str) -> Any:
+        end = self._loop.time() + timeout
+        pause = 0.0005
+        while True:
+            try:
+                return (self._office or self._reopen()).whole(request, wake)
+            except Busy:
+                if self._loop.time() >= end:
+                    raise BackendUnavailable(
+                        f"the lock file was busy for {timeout:g} s: some process keeps its write lock; "
+                        "end that process's transaction"
+                    ) from None
+            await asyncio.sleep(random.random() * pause)
+            pause = min(pause * 2, 0.01)
+
+    def _open_inboxes(self, request: Take) -> str:
+        if self._box is None:
+            assert self._office is not None
+            self._box = Mailbox.beside(self._office.store.path, blocking=False)
+            self._loop.add_reader(self._box.fileno(), self._arrive)
+        for claim in request.claims:
+            if claim.owner not in self._inboxes:
+                self._inboxes[claim.owner] = self._loop.create_future()
+        return self._box.path
+
+    def _close_inboxes(self, request: Take, replies: list[Any]) -> None:
+        for claim, taken in zip(request.claims, replies, strict=True):
+            if taken.token:
+                self._inboxes.pop(claim.owner, None)
+
+    def _arrive(self) -> None:
+        while self._box is not None and (message := self._box.receive()) is not None:
+            inbox = self._inboxes.get(message[0])
+            if inbox is not None and not inbox.done():
+                inbox.set_result(message[1])
+
+    async def wait(self, owner: str, timeout: float) -> Push | None:
+        inbox = self._inboxes.get(owner)
+        if inbox is None:
+            await asyncio.sleep(min(timeout, POLL))
+            return None
+        await asyncio.wait([inbox], timeout=timeout)
+        if not inbox.done():
+            return None
+        self._inboxes.pop(owner, None)
+        return inbox.result()
+
+    async def _checkpoint(self) -> None:
+        try:
+            if self._office is not None:
+                await asyncio.to_thread(checkpoint, self._office.store.path)
+        finally:
+            self._errand = None
+
+    def _reopen(self) -> Office:
+        self._office = Office(self._open_store())
+        return self._office
+
+    def freeze(self) -> None:
+        if self._office is not None:
+            self._office.close()
+            self._office = None
+
+    def thaw(self) -> None:
+        pass  # opened again when it is needed
+
+    def forked(self) -> None:
+        if self._box is not None:
+            self._box.disown()
+        self._box = None
+        self._inboxes = {}
+
+    async def close(self) -> None:
+        if self._errand is not None:
+            await self._errand
+        if self._box is not None:
+            self._loop.remove_reader(self._box.fileno())
+            self._box.close()
+            self._box = None
+        if self._office is not None:
+            self._office.close()
+            self._office = None

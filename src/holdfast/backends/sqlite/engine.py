@@ -1,0 +1,66 @@
+"""`sqlite:///absolute/path`, `sqlite://relative/path`: the embedded engine of one file."""
+
+from __future__ import annotations
+
+import socket
+from functools import partial
+from pathlib import Path
+from urllib.parse import unquote
+
+from ...errors import Misconfigured
+from ...model import Promises
+from ...ports import AsyncWire, Wire
+from ..line import LineBackend
+from .store import SQLiteStore
+
+PROMISES = Promises(frozenset({"fencing", "linearizable", "durable", "shared", "counting"}))
+LEAST_TTL = 0.01
+
+
+class SQLiteEngine:
+    """Opens the file once to see that it can be used; each wire has a connection of its own."""
+
+    def __init__(self, url: str, namespace: str, request_timeout: float) -> None:
+        self.url = url
+        self._path = path_of(url)
+        self._namespace = namespace
+        self._host = socket.gethostname()
+        self._first: SQLiteStore | None = self._open()
+        self.backend = LineBackend("sqlite", self._first.cluster, PROMISES, LEAST_TTL, request_timeout)
+
+    def _open(self, autocheckpoint: int = 1000) -> SQLiteStore:
+        return SQLiteStore(self._path, self._namespace, self._host, autocheckpoint)
+
+    def _discard_first(self) -> None:
+        if self._first is not None:
+            self._first.close()
+            self._first = None
+
+    def wire(self) -> Wire:
+        from .wires import SQLiteWire
+
+        wire = SQLiteWire(self._open)
+        self._discard_first()
+        return wire
+
+    async def async_wire(self) -> AsyncWire:
+        from .aio_wire import AsyncSQLiteWire
+
+        wire = AsyncSQLiteWire(partial(self._open, 0))
+        self._discard_first()
+        return wire
+
+
+def path_of(url: str) -> Path:
+    """The file of a URL."""
+    rest = url.removeprefix("sqlite://")
+    if "?" in rest or "#" in rest:
+        raise Misconfigured(f"{url!r}: sqlite:// takes no options; a '?' or '#' in a path is written %3F or %23")
+    path = unquote(rest)
+    if not path or path.endswith("/") or path == "/:memory:":
+        raise Misconfigured(f"{url!r} names no file; write sqlite:///absolute/path.db, or use memory://")
+    return Path(path).absolute()
+
+
+def open_engine(url: str, namespace: str, request_timeout: float) -> SQLiteEngine:
+    return SQLiteEngine(url, namespace, request_timeout)

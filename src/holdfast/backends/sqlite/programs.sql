@@ -1,0 +1,98 @@
+-- The embedded engine's statements, by name. A statement that stands alone is its own transaction; the others run
+-- between `begin` and `commit`.
+
+-- name: take_free
+-- The uncontended take: sit down if the line is empty, and mint the token in the same step. No row: not so simple.
+INSERT INTO claim (name, place, mark, token, owner, weight, capacity, fair, ttl, patience, delay, since, expires,
+                   evicted, wake, actor, mode, host, pid)
+VALUES (?1, 0, ?2, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10 + ?7, 0, '', ?11, ?12, ?13, ?14)
+ON CONFLICT (name, place) DO UPDATE SET
+    mark = max(mark + 1, ?2), token = max(mark + 1, ?2), owner = ?3, weight = ?4, capacity = ?5, fair = ?6, ttl = ?7,
+    patience = ?8, delay = ?9, since = ?10, expires = ?10 + ?7, evicted = 0, wake = '', actor = ?11, mode = ?12,
+    host = ?13, pid = ?14
+WHERE owner IS NULL AND NOT EXISTS (SELECT 1 FROM claim WHERE name = ?1 AND place > 0)
+RETURNING token;
+
+-- name: release_alone
+-- The uncontended release: stand up if nobody else is in the line. No row: not so simple.
+UPDATE claim SET owner = NULL, token = 0
+WHERE name = ?1 AND place = 0 AND owner = ?2 AND expires > ?3 AND evicted = 0
+  AND NOT EXISTS (SELECT 1 FROM claim WHERE name = ?1 AND place > 0);
+
+-- name: renew
+-- Extend a live hold. No row: it is not one.
+UPDATE claim SET expires = ?3 + ttl
+WHERE name = ?1 AND owner = ?2 AND token > 0 AND expires > ?3 AND evicted = 0;
+
+-- name: begin
+BEGIN IMMEDIATE;
+
+-- name: commit
+COMMIT;
+
+-- name: rollback
+ROLLBACK;
+
+-- name: load
+SELECT place, mark, capacity, owner, weight, fair, ttl, patience, delay, since, expires, token, evicted, wake, actor,
+       mode, host, pid
+FROM claim WHERE name = ?1 ORDER BY place;
+
+-- name: enter
+INSERT INTO claim (name, place, mark, capacity, owner, weight, fair, ttl, patience, delay, since, expires, token,
+                   evicted, wake, actor, mode, host, pid)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)
+ON CONFLICT (name, place) DO UPDATE SET
+    mark = ?3, capacity = ?4, owner = ?5, weight = ?6, fair = ?7, ttl = ?8, patience = ?9, delay = ?10, since = ?11,
+    expires = ?12, token = ?13, evicted = ?14, wake = ?15, actor = ?16, mode = ?17, host = ?18, pid = ?19;
+
+-- name: change
+UPDATE claim SET owner = ?3, token = ?4, since = ?5, expires = ?6, evicted = ?7, delay = ?8, wake = ?9
+WHERE name = ?1 AND place = ?2;
+
+-- name: stand_up
+UPDATE claim SET owner = NULL, token = 0 WHERE name = ?1 AND place = 0;
+
+-- name: leave
+DELETE FROM claim WHERE name = ?1 AND place = ?2;
+
+-- name: save_mark
+UPDATE claim SET mark = ?2 WHERE name = ?1 AND place = 0;
+
+-- name: names
+SELECT DISTINCT name FROM claim WHERE owner IS NOT NULL AND substr(name, 1, length(?1)) = ?1 ORDER BY name;
+
+-- name: load_tat
+SELECT tat FROM rate WHERE name = ?1;
+
+-- name: save_tat
+INSERT INTO rate (name, tat) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET tat = ?2;
+
+-- name: names_after
+SELECT DISTINCT name FROM claim WHERE name > ?1 ORDER BY name LIMIT ?2;
+
+-- name: tidy_seats
+-- Among the names after ?1 up to ?2: seats that host nobody and whose mark lies before ?3 (calendar time) say nothing
+-- that the clock does not.
+DELETE FROM claim
+WHERE name > ?1 AND name <= ?2 AND place = 0 AND owner IS NULL AND mark < ?3
+  AND NOT EXISTS (SELECT 1 FROM claim AS other WHERE other.name = claim.name AND other.place > 0);
+
+-- name: tidy_rates
+DELETE FROM rate WHERE tat < ?1;
+
+-- name: new_boot
+-- The machine has started anew: nobody who held or waited is alive.
+DELETE FROM claim WHERE place > 0;
+
+-- name: new_boot_seats
+UPDATE claim SET owner = NULL, token = 0 WHERE owner IS NOT NULL;
+
+-- name: new_boot_rates
+DELETE FROM rate;
+
+-- name: load_meta
+SELECT value FROM meta WHERE key = ?1;
+
+-- name: save_meta
+INSERT INTO meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = ?2;

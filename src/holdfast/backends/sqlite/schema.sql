@@ -1,0 +1,44 @@
+-- The embedded engine's tables.
+--
+-- A name's line is its rows in `claim`, ordered by `place`. Place 0 is the name's seat: it stays when the line is
+-- empty, because it carries the mark (the last token), and it hosts the claim that arrives in an empty line. So an
+-- uncontended take and an uncontended release are one statement on one row each. A seat whose mark is a day old and
+-- that hosts nobody may be deleted: calendar time has passed the mark.
+--
+-- Times are microseconds since the machine started (`meta.boot` says which start: after another one, every holder
+-- is gone). `token` is 0 while a claim waits; `owner` is NULL where a seat hosts nobody.
+
+CREATE TABLE IF NOT EXISTS claim (
+    name     TEXT    NOT NULL,
+    place    INTEGER NOT NULL,
+    mark     INTEGER NOT NULL DEFAULT 0,
+    owner    TEXT,
+    token    INTEGER NOT NULL DEFAULT 0,
+    weight   INTEGER NOT NULL DEFAULT 1,
+    capacity INTEGER NOT NULL DEFAULT 1,
+    fair     INTEGER NOT NULL DEFAULT 1,
+    ttl      INTEGER NOT NULL DEFAULT 0,
+    patience INTEGER NOT NULL DEFAULT 0,
+    delay    INTEGER NOT NULL DEFAULT 0,
+    since    INTEGER NOT NULL DEFAULT 0,
+    expires  INTEGER NOT NULL DEFAULT 0,
+    evicted  INTEGER NOT NULL DEFAULT 0,
+    wake     TEXT    NOT NULL DEFAULT '',
+    actor    TEXT    NOT NULL DEFAULT '',
+    mode     TEXT    NOT NULL DEFAULT 'lock',
+    host     TEXT    NOT NULL DEFAULT '',
+    pid      INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (name, place)
+) WITHOUT ROWID;
+
+-- One number per limiter: the theoretical arrival time of GCRA.
+CREATE TABLE IF NOT EXISTS rate (
+    name TEXT PRIMARY KEY,
+    tat  INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- cluster: the identity of this file, for sequencers. boot: the start of the machine that times refer to.
+CREATE TABLE IF NOT EXISTS meta (
+    key   TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) WITHOUT ROWID;

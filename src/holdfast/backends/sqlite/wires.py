@@ -1,0 +1,130 @@
+"""The blocking wire of the embedded engine.
+
+One connection and one mutex per coordinator: SQLite has one writer at a time anyway, and threads of one process queue
+at a mutex far better than at a busy file. The mutex is never held while waiting for another process. No connection
+crosses a fork: it is closed before and opened again when it is needed.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ...errors import BackendUnavailable
+from ..line import Push, Release, Take
+from .mailbox import AVAILABLE, Mailbox
+from .office import Office
+from .store import Busy, SQLiteStore
+
+POLL = 0.05
+"""How often a waiter looks where there are no datagrams."""
+
+
+class SQLiteWire:
+    """Carries out requests on the caller's thread."""
+
+    def __init__(self, open_store: Callable[[], SQLiteStore]) -> None:
+        self._open_store = open_store
+        self._begin(Office(open_store()))
+
+    def _begin(self, office: Office | None) -> None:
+        self._mutex = threading.Lock()
+        self._office = office
+        self._waiting: dict[str, Mailbox] = {}
+        self._idle: list[Mailbox] = []
+        self._early: dict[str, Push] = {}
+
+    def call(self, request: Any, timeout: float) -> Any:
+        if self._waiting and isinstance(request, Release):
+            self._put_back(request.claim.owner)
+        if (reply := self._attempt(Office.quick, request, timeout)) is not None:
+            return reply
+        if isinstance(request, Take) and request.queue and AVAILABLE:
+            return self._queue(request, timeout)
+        return self._attempt(Office.whole, request, timeout)
+
+    def _attempt(self, verb: Callable[..., Any], request: Any, timeout: float, *wake: str) -> Any:
+        """Try until the file is free: short random pauses, for the writers are short too."""
+        end = 0.0
+        pause = 20e-6
+        while True:
+            try:
+                with self._mutex:
+                    return verb(self._office or self._reopen(), request, *wake)
+            except Busy:
+                now = time.monotonic()
+                end = end or now + timeout
+                if now >= end:
+                    raise BackendUnavailable(
+                        f"the lock file was busy for {timeout:g} s: some process keeps its write lock; "
+                        "end that process's transaction"
+                    ) from None
+            time.sleep(random.random() * pause)
+            pause = min(pause * 2, 0.005)
+
+    def _reopen(self) -> Office:
+        self._office = Office(self._open_store())
+        return self._office
+
+    def _queue(self, request: Take, timeout: float) -> Any:
+        """Enter the line with a mailbox of this waiter's own; one box serves all claims of one request."""
+        owners = [claim.owner for claim in request.claims]
+        if (box := self._waiting.get(owners[0])) is None:
+            box = self._idle.pop() if self._idle else Mailbox.beside(self._path())
+            box.users = len(owners)
+            self._waiting.update(dict.fromkeys(owners, box))
+        replies = self._attempt(Office.whole, request, timeout, box.path)
+        if all(taken.token or taken.capacity for taken in replies):
+            for owner in owners:
+                self._put_back(owner)
+        return replies
+
+    def _path(self) -> Any:
+        with self._mutex:
+            return (self._office or self._reopen()).store.path
+
+    def _put_back(self, owner: str) -> None:
+        self._early.pop(owner, None)
+        if (box := self._waiting.pop(owner, None)) is not None:
+            box.users -= 1
+            if box.users == 0:
+                self._idle.append(box)
+
+    def wait(self, owner: str, timeout: float) -> Push | None:
+        box = self._waiting.get(owner)
+        if box is None:
+            time.sleep(min(timeout, POLL))
+            return None
+        end = time.monotonic() + timeout
+        while (push := self._early.get(owner)) is None:
+            left = end - time.monotonic()
+            if left <= 0:
+                return None
+            if (message := box.receive(left)) is not None and self._waiting.get(message[0]) is box:
+                self._early[message[0]] = message[1]  # anything else is late mail for an earlier user of the box
+        self._put_back(owner)
+        return push
+
+    def freeze(self) -> None:
+        self._mutex.acquire()
+        if self._office is not None:
+            self._office.close()
+            self._office = None
+
+    def thaw(self) -> None:
+        self._mutex.release()
+
+    def forked(self) -> None:
+        for box in {*self._waiting.values(), *self._idle}:
+            box.disown()
+        self._begin(None)
+
+    def close(self) -> None:
+        with self._mutex:
+            if self._office is not None:
+                self._office.close()
+            for box in {*self._waiting.values(), *self._idle}:
+                box.close()

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from bench import registry
+from bench.effort import FULL, QUICK
 from bench.model import MEASURES, Report
 from bench.report import plot, tables, writing
-from bench.run import FULL, QUICK, run
+from bench.run import run
 from bench.verdicts import Verdict, judge
 
 RESULTS = Path(__file__).parent / "results"

@@ -1,4 +1,7 @@
-"""One run: try every contender once, then measure what was asked, and note who is missing where and why."""
+"""One run: try every contender once, then measure what was asked, and note who is missing where and why.
+
+A measurement that breaks as a whole is noted like a missing contender, and the others go on.
+"""
 
 from __future__ import annotations
 
@@ -7,130 +10,116 @@ import platform
 import sqlite3
 import tempfile
 import time
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+import traceback
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from bench import registry
+from bench.effort import Effort
 from bench.measures import handoff, imports, leases, pair, step
 from bench.model import Absent, Contender, Engine, Measure, Report, Target
 from bench.progress import say
 from bench.trial import trial
 
-
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """How long to look. Every loop is bounded by these figures."""
-
-    name: str
-    pair_rounds: int
-    pair_turn: float
-    handoff: handoff.Plan
-    leases: int
-    ttl: float
-    window: float
-    lease_peers: bool
-    import_rounds: int
-    step_rounds: int
-    steps: int
-
-
-FULL = Effort(
-    name="full",
-    pair_rounds=21,
-    pair_turn=0.1,
-    handoff=handoff.Plan(turn=0.5, holding_turn=1.0, turns=5, peer_turns=2),
-    leases=10_000,
-    ttl=30.0,
-    window=30.0,
-    lease_peers=True,
-    import_rounds=15,
-    step_rounds=31,
-    steps=20_000,
-)
-QUICK = Effort(
-    name="quick",
-    pair_rounds=7,
-    pair_turn=0.1,
-    handoff=handoff.Plan(turn=0.25, holding_turn=0.4, turns=2, peer_turns=1),
-    leases=10_000,
-    ttl=30.0,
-    window=10.0,
-    lease_peers=False,
-    import_rounds=3,
-    step_rounds=9,
-    steps=10_000,
-)
+EVERYBODY = "(all)"
 
 
 def run(engine: Engine, only: Collection[Measure], effort: Effort) -> Report:
     began = time.monotonic()
     report = Report(engine.name, effort.name, environment())
-    cores = os.sched_getaffinity(0)
     with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as scratch:
-        folder = Path(scratch)
-        try:
-            if engine.shares_core:  # a server that is started from here stays on this core
-                os.sched_setaffinity(0, {min(cores)})
-            with engine.start(folder) as target:
-                entry = Entry(_working(engine, target, report, only), report)
-                if "pair" in only:
-                    there = entry.of("pair", lambda each: each.pair or each.crew or each.async_pair)
-                    report.pair = pair.measure(there, target, effort.pair_rounds, effort.pair_turn)
-                os.sched_setaffinity(0, cores)
-                if "handoff" in only:
-                    there = entry.of("handoff", lambda each: each.crew)
-                    report.handoff, absent = handoff.measure(engine, there, target, effort.handoff)
-                    report.absent += absent
-        finally:
-            os.sched_setaffinity(0, cores)
-        if "leases" in only:
-            there = entry.of("leases", lambda each: each.fleet)
-            if not effort.lease_peers:
-                late = [each for each in there if each.role == "peer"]
-                report.absent += [Absent(each.name, "leases", "not in a quick run") for each in late]
-                there = [each for each in there if each not in late]
-            found = leases.measure(engine, there, folder, effort.leases, effort.ttl, effort.window)
-            report.leases = found[0]
-            report.absent += found[1]
-    if "import" in only:
-        report.imports, absent = imports.measure(
-            entry.of("import", lambda each: each.imports), effort.import_rounds
-        )
-        report.absent += absent
-    if "step" in only:
-        report.step = step.measure(effort.step_rounds, effort.steps)
+        _Run(engine, only, effort, report, Path(scratch)).measure()
     report.seconds = time.monotonic() - began
     return report
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """Who takes part in which measurement. Those that can not are put into the report with their reason."""
+class _Run:
+    """The measurements of one run, in the order of the report."""
 
-    working: Sequence[Contender]
-    report: Report
+    def __init__(
+        self, engine: Engine, only: Collection[Measure], effort: Effort, report: Report, folder: Path
+    ) -> None:
+        self._engine = engine
+        self._only = only
+        self._effort = effort
+        self._report = report
+        self._folder = folder
+        self._working: list[Contender] = []
 
-    def of(self, measure: Measure, can: Callable[[Contender], object]) -> list[Contender]:
-        for each in self.working:
+    def measure(self) -> None:
+        cores = os.sched_getaffinity(0)
+        try:
+            if self._engine.shares_core:  # a server that is started from here stays on this core
+                os.sched_setaffinity(0, {min(cores)})
+            with self._engine.start(self._folder) as target:
+                if set(self._only) - {"step"}:
+                    self._try_all(target)
+                self._guarded("pair", lambda: self._pair(target))
+                os.sched_setaffinity(0, cores)
+                self._guarded("handoff", lambda: self._handoff(target))
+        finally:
+            os.sched_setaffinity(0, cores)
+        self._guarded("leases", self._leases)
+        self._guarded("import", self._imports)
+        self._guarded("step", self._step)
+
+    def _try_all(self, target: Target) -> None:
+        for each in registry.contenders(self._engine.name):
+            say(f"trial: {each.name}")
+            reason = trial(self._engine.name, each.name, target)
+            if reason is None:
+                self._working.append(each)
+            for measure in self._only if reason else ():
+                self._miss(each.name, measure, reason or "")
+
+    def _guarded(self, measure: Measure, work: Callable[[], None]) -> None:
+        if measure not in self._only:
+            return
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001 - what was measured before must not be lost with it
+            traceback.print_exc()
+            self._miss(EVERYBODY, measure, f"{type(error).__name__}: {error}")
+
+    def _miss(self, contender: str, measure: Measure, reason: str) -> None:
+        if measure != "step" or contender == EVERYBODY:  # a step is nobody's but holdfast's
+            self._report.absent.append(Absent(contender, measure, reason))
+
+    def _entrants(self, measure: Measure, can: Callable[[Contender], object]) -> list[Contender]:
+        for each in self._working:
             if measure in each.cannot:
-                self.report.absent.append(Absent(each.name, measure, each.cannot[measure]))
-        return [each for each in self.working if can(each) and measure not in each.cannot]
+                self._miss(each.name, measure, each.cannot[measure])
+        return [each for each in self._working if can(each) and measure not in each.cannot]
 
+    def _pair(self, target: Target) -> None:
+        there = self._entrants("pair", lambda each: each.pair or each.crew or each.async_pair)
+        self._report.pair = pair.measure(there, target, self._effort.pair_rounds, self._effort.pair_turn)
 
-def _working(engine: Engine, target: Target, report: Report, only: Collection[Measure]) -> list[Contender]:
-    """The contenders that passed their trial; the others are put into the report."""
-    working: list[Contender] = []
-    if not set(only) - {"step"}:
-        return working
-    for each in registry.contenders(engine.name):
-        say(f"trial: {each.name}")
-        reason = trial(engine.name, each.name, target)
-        if reason is None:
-            working.append(each)
-        else:
-            report.absent += [Absent(each.name, measure, reason) for measure in only if measure != "step"]
-    return working
+    def _handoff(self, target: Target) -> None:
+        there = self._entrants("handoff", lambda each: each.crew)
+        self._report.handoff, absent = handoff.measure(self._engine, there, target, self._effort.handoff)
+        self._report.absent += absent
+
+    def _leases(self) -> None:
+        effort = self._effort
+        there = self._entrants("leases", lambda each: each.fleet)
+        if not effort.lease_peers:
+            for each in there:
+                if each.role == "peer":
+                    self._miss(each.name, "leases", "not in a quick run")
+            there = [each for each in there if each.role != "peer"]
+        self._report.leases, absent = leases.measure(
+            self._engine, there, self._folder, effort.leases, effort.ttl, effort.window
+        )
+        self._report.absent += absent
+
+    def _imports(self) -> None:
+        there = self._entrants("import", lambda each: each.imports)
+        self._report.imports, absent = imports.measure(there, self._effort.import_rounds)
+        self._report.absent += absent
+
+    def _step(self) -> None:
+        self._report.step = step.measure(self._effort.step_rounds, self._effort.steps)
 
 
 def environment() -> dict[str, str]:

@@ -1,0 +1,54 @@
+"""Every refusal is counted and logged: one stale holder at a fence is worth a look, now.
+
+1. The count is per process, by kind of fence and resource; a forked child counts from zero, so that the sum
+   over processes is right.
+2. It stays small: beyond `MOST` resources further ones are counted together under `OTHERS`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+
+from ..errors import FenceRejected
+
+logger = logging.getLogger("holdfast")
+
+MOST = 1000
+OTHERS = "(others)"
+
+_counts: dict[tuple[str, str], int] = {}
+_mutex = threading.Lock()
+
+
+def rejects() -> dict[tuple[str, str], int]:
+    """How often a fence of this process refused a holder, by (kind, resource).
+
+    >>> from holdfast.fenced import FencedFile, rejects
+    >>> sum(count for (kind, _), count in rejects().items() if kind == "etcd")
+    0
+    """
+    with _mutex:
+        return dict(_counts)
+
+
+def refused(kind: str, resource: str, token: int, mark: int | None) -> FenceRejected:
+    """Count and log one refusal; the caller raises what it gets, once nothing is changed any more."""
+    with _mutex:
+        key = (kind, resource)
+        if key not in _counts and len(_counts) >= MOST:
+            key = (kind, OTHERS)
+        _counts[key] = _counts.get(key, 0) + 1
+    logger.warning("the %s fence at %r refused token %d: its mark is %s", kind, resource, token, mark)
+    return FenceRejected(resource, token, mark)
+
+
+def _start_anew() -> None:
+    global _mutex
+    _mutex = threading.Lock()  # another thread may have held it when we were forked
+    _counts.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_anew)

@@ -1,0 +1,1 @@
+"""The fence for rows of an SQLite database."""

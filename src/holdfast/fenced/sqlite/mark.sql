@@ -1,0 +1,2 @@
+-- The mark as this transaction sees it.
+SELECT mark FROM {table} WHERE resource = :resource

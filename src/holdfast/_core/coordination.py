@@ -13,8 +13,9 @@ from ..errors import BackendUnavailable, Misconfigured, NotAcquired
 from ..model import Ask, Claim, Grant, Sequencer, State
 from ..observe.event import Event
 from ..ports import Backend, Surveys
-from .acquire import acquire, keep_withdrawing
-from .flow import NOW, Flow, Spawn
+from .acquire import acquire, keep_withdrawing, withdraw
+from .deadlock import LOOSE
+from .flow import NOW, Flow, Shield, Spawn
 from .lease import Hold
 from .renewal import Keeper, renew_now
 
@@ -42,14 +43,22 @@ class Coordination:
                 f"ttl of {ask.name!r} is {ask.ttl:g} s; {self.backend.scheme} keeps no less than "
                 f"{self.backend.least_ttl:g} s"
             )
-        return Claim(ask, f"{self._prefix}-{next(self._numbers):x}", f"{self._prefix}.{actor}")
+        return Claim(ask, f"{self._prefix}-{next(self._numbers):x}", actor)
+
+    def actor(self, number: int) -> str:
+        """The name of one thread or task, as others see it."""
+        return f"{self._prefix}.{number}"
+
+    def entangled(self, claim: Claim) -> bool:
+        """Whether its actor holds something: only then can it close a circle."""
+        return claim.actor.removeprefix(LOOSE) in self.holding
 
     def obtain(self, ask: Ask, timeout: float | None, actor: str) -> Flow[Hold]:
         """Acquire and have it kept."""
         claim = self.claim(ask, actor)
         began: float = yield NOW
         try:
-            grant = yield from acquire(self.backend, claim, timeout, claim.actor in self.holding)
+            grant = yield from acquire(self.backend, claim, timeout, self.entangled(claim))
         except NotAcquired as error:
             if self.emit is not None:
                 self.emit(Event("timed_out", ask.name, claim.owner, seconds=error.waited, ttl=ask.ttl))
@@ -60,12 +69,19 @@ class Coordination:
     def keep(self, claim: Claim, grant: Grant, began: float, now: float) -> Hold:
         """Put a grant into the keeper's hands."""
         hold = Hold(claim, grant, now)
-        actor = claim.actor
+        actor = claim.actor.removeprefix(LOOSE)
         self.holding[actor] = self.holding.get(actor, 0) + 1
         self.keeper.put(hold, now)
         if self.emit is not None:
             self.emit(
-                Event("acquired", claim.ask.name, claim.owner, hold.token, seconds=now - began, ttl=claim.ask.ttl)
+                Event(
+                    "acquired",
+                    claim.ask.name,
+                    claim.owner,
+                    hold.token,
+                    seconds=now - began,
+                    ttl=claim.ask.ttl,
+                )
             )
         return hold
 
@@ -90,6 +106,11 @@ class Coordination:
         except BackendUnavailable:
             yield Spawn(keep_withdrawing(self.backend, hold.claim))
             held = mine
+        except GeneratorExit:
+            raise
+        except BaseException:  # cancelled before it was sent, perhaps
+            yield Shield(withdraw(self.backend, hold.claim))
+            raise
         if mine and self.emit is not None:
             now = yield NOW
             self.emit(Event("released", ask.name, hold.claim.owner, hold.token, seconds=now - hold.since, ttl=ask.ttl))
@@ -101,7 +122,7 @@ class Coordination:
         self.keeper.discard(hold)
         if hold.key is not None and self.reentered.get(hold.key) is hold:
             del self.reentered[hold.key]
-        actor = hold.claim.actor
+        actor = hold.claim.actor.removeprefix(LOOSE)
         if (count := self.holding.get(actor, 0)) > 1:
             self.holding[actor] = count - 1
         else:

@@ -5,6 +5,10 @@ later; that lets others in, who then wait for less; and so on (the reduction of 
 never be let in that way is in a circle. The lines are reduced by the same rule that grants them, so semaphores,
 readers and writers, and the order of the line are judged exactly; no time-out is guessed.
 
+A lease that was taken with `acquire` may be handed to somebody else, who then releases it; one that was taken with
+`with` may not. LOOSE marks the first kind: it does not count as held by an actor that waits for the same name, and
+not at all where handing over is the custom (permits, readers).
+
 Of a circle, only the youngest waiter gives way: the one who closed it, at the moment it did.
 """
 
@@ -18,6 +22,9 @@ from ..model import Claim, ClaimView, LockView
 from ..ports import Backend, Surveys
 from .flow import Flow
 
+LOOSE = "~"
+"""Prefix of an actor whose lease may be handed over."""
+
 
 @dataclass(slots=True)
 class _Queue:
@@ -26,15 +33,30 @@ class _Queue:
     waiters: list[ClaimView]
 
 
+def waits_as(claim: ClaimView) -> str:
+    """The actor that stands still while this claim waits."""
+    return claim.actor.removeprefix(LOOSE)
+
+
+def held_by(claim: ClaimView, line: _Queue | LockView) -> str | None:
+    """The actor that has to come free before this hold can end; None if anybody may end it."""
+    if not claim.actor.startswith(LOOSE):
+        return claim.actor
+    actor = waits_as(claim)
+    if claim.mode in ("permit", "read") or any(waits_as(waiter) == actor for waiter in line.waiters):
+        return None
+    return actor
+
+
 def stuck(views: Iterable[LockView]) -> set[str]:
     """The actors that can never be let in."""
     lines = [_Queue(view.capacity, list(view.holders), list(view.waiters)) for view in views]
     moving = True
     while moving:
         moving = False
-        waiting = {claim.actor for line in lines for claim in line.waiters}
+        waiting = {waits_as(claim) for line in lines for claim in line.waiters}
         for line in lines:
-            staying = [claim for claim in line.holders if claim.actor in waiting]
+            staying = [claim for claim in line.holders if held_by(claim, line) in waiting]
             moving = moving or len(staying) < len(line.holders)
             line.holders = staying
             used = sum(claim.weight for claim in staying)
@@ -42,7 +64,7 @@ def stuck(views: Iterable[LockView]) -> set[str]:
                 used += line.waiters[0].weight
                 line.holders.append(line.waiters.pop(0))
                 moving = True
-    return {claim.actor for line in lines for claim in line.waiters}
+    return {waits_as(claim) for line in lines for claim in line.waiters}
 
 
 def circle(views: Sequence[LockView]) -> set[str]:
@@ -51,11 +73,11 @@ def circle(views: Sequence[LockView]) -> set[str]:
     while True:
         awaited: set[str] = set()
         for view in views:
-            before = {claim.actor for claim in view.holders}
+            before = {actor for claim in view.holders if (actor := held_by(claim, view)) is not None}
             for claim in view.waiters:
-                if claim.actor in actors:
+                if waits_as(claim) in actors:
                     awaited |= before
-                before.add(claim.actor)
+                before.add(waits_as(claim))
         if actors <= awaited:
             return actors
         actors &= awaited
@@ -65,8 +87,8 @@ def describe(views: Sequence[LockView], actors: set[str]) -> list[str]:
     """Who holds and who waits, in words, for the actors of a circle."""
     words = []
     for actor in sorted(actors):
-        held = [(v.name, c) for v in views for c in v.holders if c.actor == actor]
-        wanted = [(v.name, c) for v in views for c in v.waiters if c.actor == actor]
+        held = [(v.name, c) for v in views for c in v.holders if held_by(c, v) == actor]
+        wanted = [(v.name, c) for v in views for c in v.waiters if waits_as(c) == actor]
         if not (held and wanted):
             continue
         who = f"{wanted[0][1].host}:{wanted[0][1].pid} ({actor})"
@@ -77,7 +99,7 @@ def describe(views: Sequence[LockView], actors: set[str]) -> list[str]:
 
 def youngest(views: Sequence[LockView], actors: set[str]) -> ClaimView:
     """Of the actors of a circle, the claim that began to wait last."""
-    waits = [claim for view in views for claim in view.waiters if claim.actor in actors]
+    waits = [claim for view in views for claim in view.waiters if waits_as(claim) in actors]
     return max(waits, key=lambda claim: (claim.since, claim.owner))
 
 
@@ -87,5 +109,5 @@ def look_for_circle(backend: Backend, claim: Claim) -> Flow[None]:
         return
     views = yield from backend.survey("")
     actors = circle(views)
-    if claim.actor in actors and youngest(views, actors).owner == claim.owner:
+    if claim.actor.removeprefix(LOOSE) in actors and youngest(views, actors).owner == claim.owner:
         raise DeadlockDetected(claim.ask.name, describe(views, actors))

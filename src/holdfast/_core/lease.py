@@ -16,7 +16,6 @@ from collections.abc import Callable
 from ..errors import LeaseLost
 from ..model import Claim, Grant, State
 
-
 NEVER = float("inf")
 
 
@@ -38,7 +37,7 @@ def fresh(grant: Grant, now: float) -> bool:
 class Hold:
     """What is held, and until when. Only the keeper and the lease's own flows change it."""
 
-    __slots__ = ("_ended", "_ending", "claim", "deadline", "depth", "failures", "final", "forgotten", "key", "lease", 
+    __slots__ = ("_ended", "_ending", "claim", "deadline", "depth", "failures", "final", "forgotten", "key", "lease",
                  "margin", "notify", "reason", "renew_at", "since", "slot", "token", "valid_until")  # fmt: skip
 
     def __init__(self, claim: Claim, grant: Grant, now: float) -> None:

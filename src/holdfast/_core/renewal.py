@@ -110,10 +110,9 @@ class Keeper:
                 self._return(hold, now)
 
     def _return(self, hold: Hold, now: float) -> None:
-        if hold.alive:
-            self.put(hold, now)
-            if not hold.alive:  # released from another thread meanwhile
-                self.discard(hold)
+        self.put(hold, now)
+        if not hold.alive:  # over, or released from another thread meanwhile
+            self.discard(hold)
 
 
 def settle(hold: Hold, reply: Extension | Refusal, now: float) -> None:

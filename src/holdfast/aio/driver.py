@@ -8,7 +8,10 @@ that an asyncio wire awaits for a reply is such a future; pauses and waits for a
 from __future__ import annotations
 
 import asyncio
+import inspect
+import logging
 import random
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from .._core.flow import Call, Doze, Flow, Now, Op, Random, Shield, Sleep, Spawn, Wait
@@ -16,6 +19,9 @@ from ..clock import now as clock
 from ..ports import AsyncWire
 
 T = TypeVar("T")
+L = TypeVar("L")
+
+logger = logging.getLogger("holdfast")
 
 MAX_DOZE = 30.0
 """Waits of the loop count on a clock that stops in suspend; ours does not. So never doze for long."""
@@ -31,10 +37,9 @@ class Reply(asyncio.Future[Any]):
 
 
 class TaskBell:
-    """Wakes a dozing task, from any thread."""
+    """Wakes a dozing task."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
         self._event = asyncio.Event()
 
     def ring(self) -> None:
@@ -116,3 +121,23 @@ def spawn(flow: Flow[Any], wire: AsyncWire, name: str) -> asyncio.Task[Any]:
     _errands.add(task)
     task.add_done_callback(_errands.discard)
     return task
+
+
+def run_errand(hook: Callable[[L], object], argument: L) -> None:
+    """Call a user's hook, plain or async, and let nothing of it reach the caller."""
+
+    async def finish(awaitable: Awaitable[object]) -> None:
+        try:
+            await awaitable
+        except Exception:
+            logger.exception("the hook %r raised", hook)
+
+    try:
+        result = hook(argument)
+    except Exception:
+        logger.exception("the hook %r raised", hook)
+    else:
+        if inspect.isawaitable(result):
+            task = asyncio.ensure_future(finish(result))
+            _errands.add(task)
+            task.add_done_callback(_errands.discard)

@@ -76,7 +76,12 @@ def carry_out(lines: Lines, request: Any, at: Moment) -> tuple[Any, list[tuple[s
             return found, [(name, place) for place in promoted]
         case Allow(name=name):
             ok, wait, tat = gcra.allow(
-                lines.load_tat(name), at.now, us(request.interval), request.burst, request.cost, us(request.reserve)
+                lines.load_tat(name),
+                at.now,
+                us(request.interval),
+                request.burst,
+                request.cost,
+                us(request.reserve),
             )
             lines.save_tat(name, tat)
             return (ok, wait / SECOND), []

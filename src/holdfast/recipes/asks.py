@@ -9,9 +9,9 @@ from ..model import SHARED_CAPACITY, Ask
 from .options import Options
 
 
-def mutex(name: str, options: Options) -> Ask:
+def mutex(name: str, options: Options, mode: str = "lock") -> Ask:
     """One at a time: 1 of 1."""
-    return _ask(name, options)
+    return _ask(name, options, mode=mode)
 
 
 def reader(name: str, options: Options) -> Ask:

@@ -6,6 +6,7 @@ The depth is counted on this side only: the engine sees one claim, with one toke
 from __future__ import annotations
 
 from .._core.coordination import Coordination
+from .._core.deadlock import LOOSE
 from .._core.flow import NOW, Flow
 from .._core.lease import Hold
 from ..model import Ask
@@ -13,7 +14,7 @@ from ..model import Ask
 
 def reenter(core: Coordination, ask: Ask, timeout: float | None, actor: str) -> Flow[Hold]:
     """The hold that this actor already has, one deeper; or a new one."""
-    key = (ask.name, actor)
+    key = (ask.name, actor.removeprefix(LOOSE))
     hold = core.reentered.get(key)
     if hold is not None and hold.over((yield NOW)) is None:
         hold.depth += 1

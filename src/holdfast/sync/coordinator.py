@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from collections.abc import Callable, Iterable
@@ -9,6 +10,7 @@ from types import TracebackType
 from typing import TypeVar, Unpack
 
 from .._core.coordination import Coordination
+from .._core.deadlock import LOOSE
 from .._core.flow import Flow
 from .._core.lease import Hold
 from ..errors import BackendUnavailable, Misconfigured
@@ -16,15 +18,19 @@ from ..model import Ask, LockView, Promises, Sequencer, check_name
 from ..observe.event import Event
 from ..ports import Engine, Evicts, Surveys
 from ..recipes import asks
+from ..recipes.election import candidacy
+from ..recipes.limiter import Rate
 from ..recipes.multi import canonical
 from ..recipes.options import Options
 from ..recipes.reentrant import reenter
+from ..registry import register, unregister
 from .driver import run
+from .election import Election
 from .keeper import thread_keeper
 from .lease import Lease
+from .limiter import Limiter
 from .lock import Lock
 from .multi import LockAll
-from ..registry import register, unregister
 
 T = TypeVar("T")
 Obtain = Callable[[Coordination, Ask, float | None, str], Flow[Hold]]
@@ -46,6 +52,8 @@ class Coordinator:
 
     def _begin(self) -> None:
         keeper = thread_keeper(self._engine.backend, self._wire)
+        self._local = threading.local()
+        self._actors = itertools.count(1)
         self.core = Coordination(self._engine.backend, keeper, os.urandom(8).hex(), self._emit)
 
     # Recipes
@@ -64,7 +72,13 @@ class Coordinator:
         return RWLock(self, name, on_lost, self._defaults | options)
 
     def semaphore(
-        self, name: str, *, permits: int, weight: int = 1, on_lost: OnLost | None = None, **options: Unpack[Options]
+        self,
+        name: str,
+        *,
+        permits: int,
+        weight: int = 1,
+        on_lost: OnLost | None = None,
+        **options: Unpack[Options],
     ) -> Lock:
         """`weight` (one) of `permits`."""
         self._need("counting", name)
@@ -73,6 +87,14 @@ class Coordinator:
     def lock_all(self, names: Iterable[str], *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> LockAll:
         """Several mutexes at once, all or none, without deadlock."""
         return LockAll(self, [asks.mutex(name, self._defaults | options) for name in canonical(names)], on_lost)
+
+    def election(self, name: str, *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> Election:
+        """One leader at a time, who has stopped before the next one starts."""
+        return Election(self, candidacy(name, self._defaults | options), on_lost)
+
+    def limiter(self, name: str, rate: str, *, burst: int | None = None) -> Limiter:
+        """So many per period ("5/s", "100/min"), at most `burst` (the count) at once."""
+        return Limiter(self, Rate.parse(name, rate, burst))
 
     # Looking after them
 
@@ -101,9 +123,7 @@ class Coordinator:
 
     def check(self, sequencer: Sequencer | str) -> bool:
         """Whether the grant of a sequencer is held at this moment."""
-        return self.run(
-            self.core.check(Sequencer.parse(sequencer) if isinstance(sequencer, str) else sequencer)
-        )
+        return self.run(self.core.check(Sequencer.parse(sequencer) if isinstance(sequencer, str) else sequencer))
 
     # Life
 
@@ -113,9 +133,17 @@ class Coordinator:
             raise Misconfigured("this coordinator is closed; connect() again")
         return run(flow, self._wire)
 
-    def obtain(self, ask: Ask, on_lost: OnLost | None, obtain: Obtain = Coordination.obtain) -> Lease:
-        hold = self.run(obtain(self.core, ask, ask.timeout, str(threading.get_ident())))
+    def obtain(self, ask: Ask, on_lost: OnLost | None, scoped: bool, obtain: Obtain = Coordination.obtain) -> Lease:
+        hold = self.run(obtain(self.core, ask, ask.timeout, self.actor(scoped)))
         return hold.lease if isinstance(hold.lease, Lease) else Lease(self, hold, on_lost)
+
+    def actor(self, scoped: bool) -> str:
+        """This thread, as others see it; loose unless what it takes is let go of by itself."""
+        try:
+            actor: str = self._local.actor
+        except AttributeError:
+            actor = self._local.actor = self.core.actor(next(self._actors))
+        return actor if scoped else LOOSE + actor
 
     def close(self) -> None:
         """Release what is still held, and let go of the engine. A second call does nothing."""
@@ -168,9 +196,7 @@ class Coordinator:
 class RWLock:
     """The two sides of a read-write lock."""
 
-    def __init__(
-        self, coordinator: Coordinator, name: str, on_lost: OnLost | None, options: Options
-    ) -> None:
+    def __init__(self, coordinator: Coordinator, name: str, on_lost: OnLost | None, options: Options) -> None:
         self._coordinator = coordinator
         self._on_lost = on_lost
         self._reader = asks.reader(name, options)

@@ -9,10 +9,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from .._core.lease import Hold
-from ..clock import now
-from ..errors import LeaseLost
-from ..model import Sequencer, State
-from .driver import run
+from ..face import LeaseFace, first_lost
+from ..model import State
 
 if TYPE_CHECKING:
     from .coordinator import Coordinator
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("holdfast")
 
 
-class Lease:
+class Lease(LeaseFace):
     """A lock in hand, kept alive until it is released or lost.
 
     >>> import holdfast
@@ -31,38 +29,14 @@ class Lease:
     ('held', True)
     """
 
-    __slots__ = ("__weakref__", "_coordinator", "_lost", "_on_lost", "hold")
+    __slots__ = ("_coordinator", "_lost", "_on_lost")
 
     def __init__(self, coordinator: Coordinator, hold: Hold, on_lost: Callable[[Lease], object] | None) -> None:
+        super().__init__(coordinator.core, hold)
         self._coordinator = coordinator
-        self.hold = hold
         self._lost: threading.Event | None = None
         self._on_lost = on_lost
-        hold.lease = self
         hold.notify = self._notify
-
-    @property
-    def name(self) -> str:
-        return self.hold.claim.ask.name
-
-    @property
-    def token(self) -> int:
-        """Strictly growing per name: hand it to the fence at the resource."""
-        return self.hold.token
-
-    @property
-    def owner(self) -> str:
-        return self.hold.claim.owner
-
-    @property
-    def reason(self) -> str | None:
-        """Why it was lost: expired, refused, session, evicted, forked, max_hold or closed."""
-        return self.hold.reason
-
-    @property
-    def state(self) -> State:
-        self._notice()
-        return self.hold.state
 
     @property
     def lost(self) -> threading.Event:
@@ -74,51 +48,30 @@ class Lease:
             self._lost.set()
         return self._lost
 
-    def remaining(self) -> float:
-        """For how many seconds the holder may still rely on it, if no renewal succeeds."""
-        return max(0.0, self.hold.deadline - now()) if self.hold.alive else 0.0
-
-    def check(self) -> None:
-        """Raise `LeaseLost` if it is over."""
-        self._notice()
-        self.hold.check(now())
-
     def renew(self) -> None:
         """Renew now, beside the keeper's own renewals."""
-        self._coordinator.run(self._coordinator.core.renew(self.hold))
+        self._coordinator.run(self._core.renew(self.hold))
 
     def release(self) -> bool:
         """Let go. True if it was held until now; False if it had been lost. A second call does nothing."""
-        return self._coordinator.run(self._coordinator.core.let_go(self.hold))
-
-    def sequencer(self) -> Sequencer:
-        """The grant as one line of text, for others to check."""
-        return self._coordinator.core.sequencer(self.hold)
+        return self._coordinator.run(self._core.let_go(self.hold))
 
     def __enter__(self) -> Lease:
         self.check()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        already = self.hold.state is State.RELEASED
-        if not self.release() and not already and error is None:
-            raise LeaseLost(self.name, self.token, self.hold.reason or "expired")
-
-    def __repr__(self) -> str:
-        return f"<Lease {self.name!r} token={self.token} {self.state.value}>"
-
-    def _notice(self) -> None:
-        hold = self.hold
-        if hold.alive and (reason := hold.over(now())) is not None:
-            hold.lose(reason)
+        before = self.hold.forgotten
+        if not self.release() and not before and error is None:
+            raise first_lost([self.hold])
 
     def _notify(self, hold: Hold, state: State) -> None:
-        if state is State.LOST:
+        if state is State.LOST and hold.reason != "forked":
             if self._lost is not None:
                 self._lost.set()
-            if self._on_lost is not None and hold.reason != "forked":
+            if self._on_lost is not None:
                 try:
                     self._on_lost(self)
                 except Exception:
                     logger.exception("the on_lost hook of %r raised", self.name)
-        self._coordinator.core.observe(hold, state)
+        self._core.observe(hold, state)

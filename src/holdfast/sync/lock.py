@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar, Unpack
 
 from .._core.coordination import Coordination
 from ..errors import NotAcquired
+from ..face import leave_last
 from ..model import Ask
 from ..recipes.options import Options
 from .lease import Lease
@@ -34,8 +35,13 @@ class Lock:
     'done'
     """
 
-    def __init__(self, coordinator: Coordinator, ask: Ask, on_lost: Callable[[Lease], object] | None = None,
-        obtain: Obtain = Coordination.obtain) -> None:
+    def __init__(
+        self,
+        coordinator: Coordinator,
+        ask: Ask,
+        on_lost: Callable[[Lease], object] | None = None,
+        obtain: Obtain = Coordination.obtain,
+    ) -> None:
         self._coordinator = coordinator
         self._ask = ask
         self._on_lost = on_lost
@@ -49,27 +55,23 @@ class Lock:
     def acquire(self, **options: Unpack[Options]) -> Lease:
         """Wait for the lock and hold it. Raises `NotAcquired` once `timeout` has passed (None: never)."""
         ask = replace(self._ask, **options) if options else self._ask
-        return self._coordinator.obtain(ask, self._on_lost, self._obtain)
+        return self._coordinator.obtain(ask, self._on_lost, False, self._obtain)
 
     def try_acquire(self, **options: Unpack[Options]) -> Lease | None:
         """Hold the lock if it is free now; None if it is not."""
+        options["timeout"] = 0
         try:
-            return self.acquire(**{**options, "timeout": 0})
+            return self.acquire(**options)
         except NotAcquired:
             return None
 
     def __enter__(self) -> Lease:
-        lease = self._coordinator.obtain(self._ask, self._on_lost, self._obtain)
+        lease = self._coordinator.obtain(self._ask, self._on_lost, True, self._obtain)
         self._entered.setdefault(threading.get_ident(), []).append(lease)
         return lease
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        me = threading.get_ident()
-        leases = self._entered[me]
-        lease = leases.pop()
-        if not leases:
-            del self._entered[me]
-        lease.__exit__(kind, error, tb)
+        leave_last(self._entered, threading.get_ident()).__exit__(kind, error, tb)
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         @wraps(function)

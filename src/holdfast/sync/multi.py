@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import wraps
 from types import TracebackType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar, Unpack
 
-from ..errors import LeaseLost, NotAcquired
+from ..errors import NotAcquired
+from ..face import LeasesFace, first_lost, leave_last
 from ..model import Ask
 from ..recipes.multi import let_go_all, obtain_all
 from ..recipes.options import Options
@@ -22,49 +23,25 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Leases(Mapping[str, Lease]):
-    """The leases by name. They stand and fall together: `check()` fails when one is lost."""
+class Leases(LeasesFace[Lease]):
+    """Several leases in hand."""
 
-    def __init__(self, coordinator: Coordinator, leases: Sequence[Lease]) -> None:
+    def __init__(self, coordinator: Coordinator, leases: Iterable[Lease]) -> None:
+        super().__init__(leases)
         self._coordinator = coordinator
-        self._leases = {lease.name: lease for lease in leases}
-
-    def __getitem__(self, name: str) -> Lease:
-        return self._leases[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._leases)
-
-    def __len__(self) -> int:
-        return len(self._leases)
-
-    @property
-    def tokens(self) -> dict[str, int]:
-        return {name: lease.token for name, lease in self._leases.items()}
-
-    def remaining(self) -> float:
-        """For how many seconds the holder may still rely on all of them."""
-        return min(lease.remaining() for lease in self._leases.values())
-
-    def check(self) -> None:
-        """Raise `LeaseLost` if one of them is over."""
-        for lease in self._leases.values():
-            lease.check()
 
     def release(self) -> bool:
         """Let go of all. True if all were held until now."""
-        return self._coordinator.run(let_go_all(self._coordinator.core, [lease.hold for lease in self.values()]))
+        return self._coordinator.run(let_go_all(self._coordinator.core, self.holds))
 
     def __enter__(self) -> Leases:
         self.check()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        live = [lease for lease in self.values() if not lease.hold.forgotten]
-        if not self.release() and error is None:
-            for lease in live:
-                if lease.reason is not None:
-                    raise LeaseLost(lease.name, lease.token, lease.reason)
+        live = [hold for hold in self.holds if not hold.forgotten]
+        if not self.release() and live and error is None:
+            raise first_lost(live)
 
 
 class LockAll:
@@ -85,25 +62,28 @@ class LockAll:
 
     def acquire(self, **options: Unpack[Options]) -> Leases:
         """Wait for all and hold them. Raises `NotAcquired` once `timeout` has passed for the whole."""
-        asks = [replace(ask, **options) for ask in self._asks]
+        return self._acquire([replace(ask, **options) for ask in self._asks], scoped=False)
+
+    def _acquire(self, asks: Sequence[Ask], scoped: bool) -> Leases:
         coordinator = self._coordinator
-        holds = coordinator.run(obtain_all(coordinator.core, asks, asks[0].timeout, str(threading.get_ident())))
+        holds = coordinator.run(obtain_all(coordinator.core, asks, asks[0].timeout, coordinator.actor(scoped)))
         return Leases(coordinator, [Lease(coordinator, hold, self._on_lost) for hold in holds])
 
     def try_acquire(self, **options: Unpack[Options]) -> Leases | None:
         """Hold them if all are free now; None if not."""
+        options["timeout"] = 0
         try:
-            return self.acquire(**{**options, "timeout": 0})
+            return self.acquire(**options)
         except NotAcquired:
             return None
 
     def __enter__(self) -> Leases:
-        leases = self.acquire()
+        leases = self._acquire(self._asks, scoped=True)
         self._entered.setdefault(threading.get_ident(), []).append(leases)
         return leases
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self._entered[threading.get_ident()].pop().__exit__(kind, error, tb)
+        leave_last(self._entered, threading.get_ident()).__exit__(kind, error, tb)
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         @wraps(function)

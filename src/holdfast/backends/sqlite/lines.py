@@ -24,14 +24,16 @@ class SQLiteLines:
         line = Line()
         last = -1
         for row in self._execute(SQL["load"], (self._prefix + name,)):
-            last = row[0]
+            last, mark, capacity, owner, weight, fair, *times, token, evicted, wake, actor, mode, host, pid = row
             if last == 0:
-                line.mark, line.capacity = row[1], row[2]
-            if row[3] is not None:
+                line.mark, line.capacity = mark, capacity
+            if owner is not None:
+                line.capacity = capacity
+                ttl, patience, delay, since, expires = times
                 line.places.append(
-                    Place(row[3], row[4], bool(row[5]), *row[6:12], bool(row[12]), *row[13:18], rank=last)
-                )
-                line.capacity = row[2]
+                    Place(owner, weight, bool(fair), ttl, patience, delay, since, expires, token, bool(evicted),
+                          wake, actor, mode, host, pid, last)
+                )  # fmt: skip
         self._marks[name] = line.mark
         self._last[name] = last
         return line

@@ -103,9 +103,12 @@ class SQLiteStore:
     def release_alone(self, claim: Claim) -> bool:
         """The uncontended release: True if it was held and nobody else is in the line."""
         try:
-            return self._execute(
-                SQL["release_alone"], (self._prefix + claim.ask.name, claim.owner, int(now() * 1e6))
-            ).rowcount == 1
+            return (
+                self._execute(
+                    SQL["release_alone"], (self._prefix + claim.ask.name, claim.owner, int(now() * 1e6))
+                ).rowcount
+                == 1
+            )
         except sqlite3.Error as error:
             raise self._translated(error) from error
 

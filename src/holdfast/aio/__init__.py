@@ -1,0 +1,63 @@
+"""holdfast for asyncio: the same names, awaited.
+
+>>> import asyncio, holdfast.aio
+>>> async def main() -> bool:
+...     async with holdfast.aio.connect("memory://doc") as locks:
+...         async with locks.lock("reports/nightly") as lease:   # the body is cancelled if the lease is lost
+...             return lease.token > 0
+>>> asyncio.run(main())
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+from types import TracebackType
+from typing import Any
+
+from ..observe.event import Event
+from .coordinator import Coordinator
+from .election import Election
+from .lease import Lease
+from .limiter import Limiter
+from .lock import Lock
+from .multi import Leases, LockAll
+
+__all__ = ["Coordinator", "Election", "Lease", "Leases", "Limiter", "Lock", "LockAll", "connect"]
+
+
+class connect:
+    """Connect to an engine, as `holdfast.connect` does; an async context manager, or awaited for a `Coordinator`."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        namespace: str = "holdfast",
+        ttl: float = 30.0,
+        timeout: float | None = None,
+        require: Iterable[str] = (),
+        request_timeout: float = 5.0,
+        on_event: Callable[[Event], None] | None = None,
+    ) -> None:
+        from ..settings import engine_for
+
+        self._engine = engine_for(url, namespace, require, request_timeout)
+        self._defaults = (ttl, timeout, on_event)
+        self._coordinator: Coordinator | None = None
+
+    async def _open(self) -> Coordinator:
+        return Coordinator(self._engine, await self._engine.async_wire(), *self._defaults)
+
+    def __await__(self) -> Generator[Any, None, Coordinator]:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> Coordinator:
+        self._coordinator = await self._open()
+        return self._coordinator
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        assert self._coordinator is not None
+        await self._coordinator.close()

@@ -1,0 +1,219 @@
+"""The coordinator of tasks: one connection to an engine, one keeper, and the recipes."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import weakref
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Any, TypeVar, Unpack
+
+from .._core.coordination import Coordination
+from .._core.deadlock import LOOSE
+from .._core.flow import Flow
+from .._core.lease import Hold
+from ..errors import BackendUnavailable, Misconfigured
+from ..model import Ask, LockView, Promises, Sequencer, check_name
+from ..observe.event import Event
+from ..ports import AsyncWire, Engine, Evicts, Surveys
+from ..recipes import asks
+from ..recipes.election import candidacy
+from ..recipes.limiter import Rate
+from ..recipes.multi import canonical
+from ..recipes.options import Options
+from ..recipes.reentrant import reenter
+from ..registry import register, unregister
+from .driver import run
+from .election import Election
+from .keeper import task_keeper
+from .lease import Lease
+from .limiter import Limiter
+from .lock import Lock
+from .multi import LockAll
+
+T = TypeVar("T")
+Obtain = Callable[[Coordination, Ask, float | None, str], Flow[Hold]]
+OnLost = Callable[[Lease], object]
+
+
+class Coordinator:
+    """Where locks come from. Made by `holdfast.aio.connect`; belongs to the loop that it was made in."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        wire: AsyncWire,
+        ttl: float,
+        timeout: float | None,
+        emit: Callable[[Event], None] | None,
+    ) -> None:
+        self._engine = engine
+        self._emit = emit
+        self._defaults: Options = {"ttl": ttl, "timeout": timeout}
+        self._closed = False
+        self._wire = wire
+        self._begin()
+        register(self)
+
+    def _begin(self) -> None:
+        keeper = task_keeper(self._engine.backend, self._wire)
+        self._actors: weakref.WeakKeyDictionary[asyncio.Task[Any], str] = weakref.WeakKeyDictionary()
+        self._numbers = itertools.count(1)
+        self.core = Coordination(self._engine.backend, keeper, os.urandom(8).hex(), self._emit)
+
+    # Recipes
+
+    def lock(self, name: str, *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> Lock:
+        """A mutex: one holder at a time."""
+        return Lock(self, asks.mutex(name, self._defaults | options), on_lost)
+
+    def reentrant(self, name: str, *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> Lock:
+        """A mutex that the same task may take again while it holds it."""
+        return Lock(self, asks.mutex(name, self._defaults | options), on_lost, reenter)
+
+    def rwlock(self, name: str, *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> RWLock:
+        """A read-write lock: many readers or one writer, in the order of arrival, so neither starves."""
+        self._need("shared", name)
+        return RWLock(self, name, on_lost, self._defaults | options)
+
+    def semaphore(
+        self,
+        name: str,
+        *,
+        permits: int,
+        weight: int = 1,
+        on_lost: OnLost | None = None,
+        **options: Unpack[Options],
+    ) -> Lock:
+        """`weight` (one) of `permits`."""
+        self._need("counting", name)
+        return Lock(self, asks.permit(name, permits, weight, self._defaults | options), on_lost)
+
+    def lock_all(self, names: Iterable[str], *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> LockAll:
+        """Several mutexes at once, all or none, without deadlock."""
+        return LockAll(self, [asks.mutex(name, self._defaults | options) for name in canonical(names)], on_lost)
+
+    def election(self, name: str, *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> Election:
+        """One leader at a time, who has stopped before the next one starts."""
+        return Election(self, candidacy(name, self._defaults | options), on_lost)
+
+    def limiter(self, name: str, rate: str, *, burst: int | None = None) -> Limiter:
+        """So many per period ("5/s", "100/min"), at most `burst` (the count) at once."""
+        return Limiter(self, Rate.parse(name, rate, burst))
+
+    # Looking after them
+
+    @property
+    def promises(self) -> Promises:
+        """What this engine can keep."""
+        return self._engine.backend.promises
+
+    @property
+    def url(self) -> str:
+        return self._engine.url
+
+    async def survey(self, prefix: str = "") -> list[LockView]:
+        """Every name that begins with `prefix` and has a live claim: who holds it, who waits."""
+        backend = self._engine.backend
+        if not isinstance(backend, Surveys):
+            raise Misconfigured(f"{backend.scheme} can not be surveyed")
+        return await self.run(backend.survey(prefix))
+
+    async def evict(self, name: str, token: int) -> bool:
+        """End the hold with this token, by hand. Its holder learns of it at its next renewal."""
+        backend = self._engine.backend
+        if not isinstance(backend, Evicts):
+            raise Misconfigured(f"{backend.scheme} can not evict")
+        return await self.run(backend.evict(check_name(name), token))
+
+    async def check(self, sequencer: Sequencer | str) -> bool:
+        """Whether the grant of a sequencer is held at this moment."""
+        return await self.run(self.core.check(Sequencer.parse(sequencer) if isinstance(sequencer, str) else sequencer))
+
+    # Life
+
+    async def run(self, flow: Flow[T]) -> T:
+        if self._closed:
+            flow.close()
+            raise Misconfigured("this coordinator is closed; connect() again")
+        return await run(flow, self._wire)
+
+    async def obtain(
+        self, ask: Ask, on_lost: OnLost | None, scoped: bool, obtain: Obtain = Coordination.obtain
+    ) -> Lease:
+        hold = await self.run(obtain(self.core, ask, ask.timeout, self.actor(scoped)))
+        return hold.lease if isinstance(hold.lease, Lease) else Lease(self, hold, on_lost)
+
+    def actor(self, scoped: bool) -> str:
+        """This task, as others see it; loose unless what it takes is let go of by itself."""
+        task = asyncio.current_task()
+        assert task is not None, "holdfast.aio is used from within a task"
+        if (actor := self._actors.get(task)) is None:
+            actor = self._actors[task] = self.core.actor(next(self._numbers))
+        return actor if scoped else LOOSE + actor
+
+    async def close(self) -> None:
+        """Release what is still held, and let go of the engine. A second call does nothing."""
+        if self._closed:
+            return
+        unregister(self)
+        self.core.keeper.close()
+        for hold in self.core.keeper.drain():
+            hold.lose("closed")
+            try:
+                await self.run(self.core.let_go(hold))
+            except BackendUnavailable:
+                break  # the rest will expire
+        self._closed = True
+        await self._wire.close()
+
+    def freeze(self) -> None:
+        """Before a fork."""
+        self._wire.freeze()
+
+    def thaw(self) -> None:
+        """After a fork, in the parent."""
+        self._wire.thaw()
+
+    def forked(self) -> None:
+        """In a forked child: it holds nothing, and shares nothing with its parent."""
+        holds = self.core.keeper.abandon()
+        self._wire.forked()
+        self._begin()
+        for hold in holds:
+            hold.lose("forked")
+
+    def at_exit(self) -> None:
+        """Nothing: its loop is gone, and what is held will expire."""
+
+    async def __aenter__(self) -> Coordinator:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"<Coordinator {self.url}>"
+
+    def _need(self, promise: str, name: str) -> None:
+        self.promises.demand({promise}, f"{self._engine.backend.scheme} ({name!r})")
+
+
+class RWLock:
+    """The two sides of a read-write lock."""
+
+    def __init__(self, coordinator: Coordinator, name: str, on_lost: OnLost | None, options: Options) -> None:
+        self._coordinator = coordinator
+        self._on_lost = on_lost
+        self._reader = asks.reader(name, options)
+        self._writer = asks.writer(name, options)
+
+    def read(self) -> Lock:
+        return Lock(self._coordinator, self._reader, self._on_lost)
+
+    def write(self) -> Lock:
+        return Lock(self._coordinator, self._writer, self._on_lost)

@@ -1,0 +1,63 @@
+"""Leader election for tasks."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from ..errors import LeaseLost
+from ..model import Ask, ClaimView
+from ..recipes.election import leader, next_leader
+from .lease import Lease
+from .lock import Lock
+
+if TYPE_CHECKING:
+    from .coordinator import Coordinator
+
+R = TypeVar("R")
+
+
+class Election:
+    """One leader at a time among all candidates of a name."""
+
+    def __init__(self, coordinator: Coordinator, ask: Ask, on_lost: Callable[[Lease], object] | None) -> None:
+        self._coordinator = coordinator
+        self._ask = ask
+        self._lock = Lock(coordinator, ask, on_lost)
+        self._lease: Lease | None = None
+
+    async def campaign(self, timeout: float | None = None) -> Lease:
+        """Wait until elected. The lease is the leadership: use it as `async with`, and its body is cancelled in time."""
+        self._lease = await self._lock.acquire(timeout=timeout)
+        return self._lease
+
+    async def resign(self) -> bool:
+        """Give up the leadership that this object won. True if it led until now."""
+        lease, self._lease = self._lease, None
+        return lease is not None and await lease.release()
+
+    async def leader(self) -> ClaimView | None:
+        """Who leads at this moment, in whichever process."""
+        return await self._coordinator.run(leader(self._coordinator.core.backend, self._ask.name))
+
+    async def observe(self) -> AsyncIterator[ClaimView | None]:
+        """Who leads, now and at each change, for ever; None while nobody does."""
+        seen = await self.leader()
+        while True:
+            yield seen
+            token = None if seen is None else seen.token
+            seen = await self._coordinator.run(next_leader(self._coordinator.core.backend, self._ask.name, token))
+
+    async def run(self, body: Callable[[Lease], Awaitable[R]]) -> R:
+        """Lead until `body(lease)` returns; it is cancelled when leadership is lost, and then we campaign again.
+
+        A third of the ttl is kept free for the body to end in, before another leader can begin.
+        """
+        while True:
+            lease = await self.campaign()
+            try:
+                async with lease:
+                    return await body(lease)
+            except LeaseLost as error:
+                if error.token != lease.token:
+                    raise

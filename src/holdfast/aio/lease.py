@@ -1,0 +1,77 @@
+"""The lease of a task: what its holder needs, and nothing of how it is kept."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from .._core.lease import Hold
+from ..face import LeaseFace
+from ..model import State
+from .body import Body
+from .driver import run_errand
+
+if TYPE_CHECKING:
+    from .coordinator import Coordinator
+
+
+class Lease(LeaseFace):
+    """A lock in hand, kept alive until it is released or lost.
+
+    >>> import asyncio, holdfast.aio
+    >>> async def main() -> str:
+    ...     async with holdfast.aio.connect("memory://doc") as locks:
+    ...         async with locks.lock("orders/7", ttl=10) as lease:
+    ...             return lease.state.value
+    >>> asyncio.run(main())
+    'held'
+    """
+
+    __slots__ = ("_coordinator", "_lost", "_on_lost", "bodies")
+
+    def __init__(self, coordinator: Coordinator, hold: Hold, on_lost: Callable[[Lease], object] | None) -> None:
+        super().__init__(coordinator.core, hold)
+        self._coordinator = coordinator
+        self._lost: asyncio.Event | None = None
+        self._on_lost = on_lost
+        self.bodies: list[Body] = []
+        hold.notify = self._notify
+
+    @property
+    def lost(self) -> asyncio.Event:
+        """Set once the lease is lost; a task can wait for it."""
+        if self._lost is None:
+            self._lost = asyncio.Event()
+        if self.hold.state is State.LOST:
+            self._lost.set()
+        return self._lost
+
+    async def renew(self) -> None:
+        """Renew now, beside the keeper's own renewals."""
+        await self._coordinator.run(self._core.renew(self.hold))
+
+    async def release(self) -> bool:
+        """Let go. True if it was held until now; False if it had been lost. A second call does nothing."""
+        return await self._coordinator.run(self._core.let_go(self.hold))
+
+    async def __aenter__(self) -> Lease:
+        self.check()
+        self.bodies.append(Body())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        await self.bodies.pop().leave(error, [self.hold], self.release)
+
+    def _notify(self, hold: Hold, state: State) -> None:
+        if state is State.LOST and hold.reason != "forked":
+            if self._lost is not None:
+                self._lost.set()
+            for body in self.bodies:
+                body.strike_soon()
+            if self._on_lost is not None:
+                run_errand(self._on_lost, self)
+        self._core.observe(hold, state)

@@ -1,0 +1,39 @@
+"""The limiter of tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from ..recipes.limiter import Rate, pass_in_turn, pass_now
+
+if TYPE_CHECKING:
+    from .coordinator import Coordinator
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Limiter:
+    """So many per period, for all processes together."""
+
+    def __init__(self, coordinator: Coordinator, rate: Rate) -> None:
+        self._coordinator = coordinator
+        self._rate = rate
+
+    async def try_acquire(self, cost: int = 1) -> bool:
+        """Whether it may pass now."""
+        return await self._coordinator.run(pass_now(self._coordinator.core.backend, self._rate, cost))
+
+    async def acquire(self, timeout: float | None = None, cost: int = 1) -> None:
+        """Wait for its turn; raises `NotAcquired` at once if that is further away than `timeout`."""
+        await self._coordinator.run(pass_in_turn(self._coordinator.core.backend, self._rate, cost, timeout))
+
+    def __call__(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
+        @wraps(function)
+        async def limited(*args: P.args, **kwargs: P.kwargs) -> R:
+            await self.acquire()
+            return await function(*args, **kwargs)
+
+        return limited

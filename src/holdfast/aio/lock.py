@@ -1,0 +1,89 @@
+"""A lock to ask for: the handle of every recipe that is one claim (lock, read, write, permit)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import wraps
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
+
+from .._core.coordination import Coordination
+from ..errors import NotAcquired
+from ..face import leave_last
+from ..model import Ask
+from ..recipes.options import Options
+from .lease import Lease
+
+if TYPE_CHECKING:
+    from .coordinator import Coordinator, Obtain
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Lock:
+    """Ask for it with `acquire`, `try_acquire`, `async with`, or as a decorator. One object may serve many tasks.
+
+    >>> import asyncio, holdfast.aio
+    >>> async def main() -> str:
+    ...     async with holdfast.aio.connect("memory://doc") as locks:
+    ...         @locks.lock("reports/nightly", timeout=5)
+    ...         async def nightly() -> str:
+    ...             return "done"
+    ...         return await nightly()
+    >>> asyncio.run(main())
+    'done'
+    """
+
+    def __init__(
+        self,
+        coordinator: Coordinator,
+        ask: Ask,
+        on_lost: Callable[[Lease], object] | None = None,
+        obtain: Obtain = Coordination.obtain,
+    ) -> None:
+        self._coordinator = coordinator
+        self._ask = ask
+        self._on_lost = on_lost
+        self._obtain = obtain
+        self._entered: dict[asyncio.Task[Any] | None, list[Lease]] = {}
+
+    @property
+    def name(self) -> str:
+        return self._ask.name
+
+    async def acquire(self, **options: Unpack[Options]) -> Lease:
+        """Wait for the lock and hold it. Raises `NotAcquired` once `timeout` has passed (None: never)."""
+        ask = replace(self._ask, **options) if options else self._ask
+        return await self._coordinator.obtain(ask, self._on_lost, False, self._obtain)
+
+    async def try_acquire(self, **options: Unpack[Options]) -> Lease | None:
+        """Hold the lock if it is free now; None if it is not."""
+        options["timeout"] = 0
+        try:
+            return await self.acquire(**options)
+        except NotAcquired:
+            return None
+
+    async def __aenter__(self) -> Lease:
+        lease = await self._coordinator.obtain(self._ask, self._on_lost, True, self._obtain)
+        self._entered.setdefault(asyncio.current_task(), []).append(lease)
+        return await lease.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        await leave_last(self._entered, asyncio.current_task()).__aexit__(kind, error, tb)
+
+    def __call__(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
+        @wraps(function)
+        async def locked(*args: P.args, **kwargs: P.kwargs) -> R:
+            async with self:
+                return await function(*args, **kwargs)
+
+        return locked
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r} {self._ask.mode}>"

@@ -1,0 +1,103 @@
+"""Several locks in hand at once: all or none."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import wraps
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
+
+from ..errors import NotAcquired
+from ..face import LeasesFace, leave_last
+from ..model import Ask
+from ..recipes.multi import let_go_all, obtain_all
+from ..recipes.options import Options
+from .body import Body
+from .lease import Lease
+
+if TYPE_CHECKING:
+    from .coordinator import Coordinator
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Leases(LeasesFace[Lease]):
+    """Several leases in hand."""
+
+    def __init__(self, coordinator: Coordinator, leases: Iterable[Lease]) -> None:
+        super().__init__(leases)
+        self._coordinator = coordinator
+        self._body: Body
+
+    async def release(self) -> bool:
+        """Let go of all. True if all were held until now."""
+        return await self._coordinator.run(let_go_all(self._coordinator.core, self.holds))
+
+    async def __aenter__(self) -> Leases:
+        self.check()
+        self._body = Body()
+        for lease in self.values():
+            lease.bodies.append(self._body)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        for lease in self.values():
+            lease.bodies.remove(self._body)
+        await self._body.leave(error, self.holds, self.release)
+
+
+class LockAll:
+    """Several mutexes to ask for, as one."""
+
+    def __init__(
+        self, coordinator: Coordinator, asks: Sequence[Ask], on_lost: Callable[[Lease], object] | None
+    ) -> None:
+        self._coordinator = coordinator
+        self._asks = asks
+        self._on_lost = on_lost
+        self._entered: dict[asyncio.Task[Any] | None, list[Leases]] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """In the order in which they are taken."""
+        return [ask.name for ask in self._asks]
+
+    async def acquire(self, **options: Unpack[Options]) -> Leases:
+        """Wait for all and hold them. Raises `NotAcquired` once `timeout` has passed for the whole."""
+        return await self._acquire([replace(ask, **options) for ask in self._asks], scoped=False)
+
+    async def _acquire(self, asks: Sequence[Ask], scoped: bool) -> Leases:
+        coordinator = self._coordinator
+        holds = await coordinator.run(obtain_all(coordinator.core, asks, asks[0].timeout, coordinator.actor(scoped)))
+        return Leases(coordinator, [Lease(coordinator, hold, self._on_lost) for hold in holds])
+
+    async def try_acquire(self, **options: Unpack[Options]) -> Leases | None:
+        """Hold them if all are free now; None if not."""
+        options["timeout"] = 0
+        try:
+            return await self.acquire(**options)
+        except NotAcquired:
+            return None
+
+    async def __aenter__(self) -> Leases:
+        leases = await self._acquire(self._asks, scoped=True)
+        self._entered.setdefault(asyncio.current_task(), []).append(leases)
+        return await leases.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        await leave_last(self._entered, asyncio.current_task()).__aexit__(kind, error, tb)
+
+    def __call__(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
+        @wraps(function)
+        async def locked(*args: P.args, **kwargs: P.kwargs) -> R:
+            async with self:
+                return await function(*args, **kwargs)
+
+        return locked

@@ -1,0 +1,123 @@
+"""What a holder sees of a lease, the same for threads and for tasks. How it waits and calls differs: `sync`, `aio`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeVar
+
+from ._core.coordination import Coordination
+from ._core.lease import Hold
+from .clock import now
+from .errors import LeaseLost
+from .model import Sequencer, State
+
+
+class LeaseFace:
+    """The part of a lease that only looks."""
+
+    __slots__ = ("__weakref__", "_core", "hold")
+
+    def __init__(self, core: Coordination, hold: Hold) -> None:
+        self._core = core
+        self.hold = hold
+        hold.lease = self
+
+    @property
+    def name(self) -> str:
+        return self.hold.claim.ask.name
+
+    @property
+    def token(self) -> int:
+        """Strictly growing per name: hand it to the fence at the resource."""
+        return self.hold.token
+
+    @property
+    def owner(self) -> str:
+        return self.hold.claim.owner
+
+    @property
+    def reason(self) -> str | None:
+        """Why it was lost: expired, refused, session, evicted, forked, max_hold or closed."""
+        return self.hold.reason
+
+    @property
+    def state(self) -> State:
+        self._notice()
+        return self.hold.state
+
+    def remaining(self) -> float:
+        """For how many seconds the holder may still rely on it, if no renewal succeeds."""
+        return max(0.0, self.hold.deadline - now()) if self.hold.alive else 0.0
+
+    def check(self) -> None:
+        """Raise `LeaseLost` if it is over."""
+        self._notice()
+        self.hold.check(now())
+
+    def sequencer(self) -> Sequencer:
+        """The grant as one line of text, for others to check."""
+        return self._core.sequencer(self.hold)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r} token={self.token} {self.state.value}>"
+
+    def _notice(self) -> None:
+        """A deadline that has passed counts, whether or not the keeper has come by."""
+        hold = self.hold
+        if hold.alive and (reason := hold.over(now())) is not None:
+            hold.lose(reason)
+
+
+L = TypeVar("L", bound=LeaseFace)
+
+
+class LeasesFace(Mapping[str, L]):
+    """Several leases by name. They stand and fall together: `check()` fails when one is lost."""
+
+    def __init__(self, leases: Iterable[L]) -> None:
+        self._leases = {lease.name: lease for lease in leases}
+
+    def __getitem__(self, name: str) -> L:
+        return self._leases[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._leases)
+
+    def __len__(self) -> int:
+        return len(self._leases)
+
+    @property
+    def tokens(self) -> dict[str, int]:
+        return {name: lease.token for name, lease in self._leases.items()}
+
+    @property
+    def holds(self) -> list[Hold]:
+        return [lease.hold for lease in self._leases.values()]
+
+    def remaining(self) -> float:
+        """For how many seconds the holder may still rely on all of them."""
+        return min(lease.remaining() for lease in self._leases.values())
+
+    def check(self) -> None:
+        """Raise `LeaseLost` if one of them is over."""
+        for lease in self._leases.values():
+            lease.check()
+
+
+def first_lost(holds: Iterable[Hold]) -> LeaseLost:
+    """What to raise when not all of these were held until the end."""
+    lost = [hold for hold in holds if hold.reason is not None] or list(holds)
+    return LeaseLost(lost[0].claim.ask.name, lost[0].token, lost[0].reason or "refused")
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def leave_last(entered: dict[K, list[V]], me: K) -> V:
+    """What this thread or task entered last through one handle, which many may share."""
+    stack = entered[me]
+    last = stack.pop()
+    if not stack:
+        del entered[me]
+    return last

@@ -1,0 +1,49 @@
+"""Leader election: a mutex whose lease is lost early, so that the leader has stopped before the next one starts.
+
+1. A leader is told to stop a third of the ttl before its validity ends (lease 15 s, deadline 10 s): its body has
+   that long to end, and only then can another be granted.
+2. Candidates stand in line; who campaigns first leads next.
+3. Whoever leads can be seen by anybody (`leader`, `observe`).
+"""
+
+from __future__ import annotations
+
+from .._core.flow import Flow, Sleep
+from ..errors import Misconfigured
+from ..model import Ask, ClaimView
+from ..ports import Backend, Surveys
+from .asks import mutex
+from .options import Options
+
+LOOK_EVERY = 0.25
+"""How often an observer looks, in seconds."""
+
+
+def candidacy(name: str, options: Options) -> Ask:
+    """What a candidate asks for."""
+    given: Options = {**options}
+    if given.get("margin") is None:
+        given["margin"] = given.get("ttl", 30.0) / 3
+    return mutex(name, given, "election")
+
+
+def leader(backend: Backend, name: str) -> Flow[ClaimView | None]:
+    """Who leads at this moment."""
+    if not isinstance(backend, Surveys):
+        raise Misconfigured(f"{backend.scheme} can not be surveyed, so the leader of {name!r} can not be seen")
+    views = yield from backend.survey(name)
+    for view in views:
+        if view.name == name:
+            for claim in view.holders:
+                if claim.remaining > 0:
+                    return claim
+    return None
+
+
+def next_leader(backend: Backend, name: str, known: int | None) -> Flow[ClaimView | None]:
+    """Wait until somebody else leads than the one with the token `known` (None: nobody)."""
+    while True:
+        now = yield from leader(backend, name)
+        if (None if now is None else now.token) != known:
+            return now
+        yield Sleep(LOOK_EVERY)

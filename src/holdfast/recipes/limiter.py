@@ -1,0 +1,83 @@
+"""The limiter: so many per period, with a burst. The rule is in `_core.gcra`, the one number at the engine.
+
+A caller that may wait books its moment in the same request, and sleeps until then: served in order, no herd, no retry.
+A booked moment is spent even if its caller is cancelled before it comes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from .._core.flow import Flow, Sleep
+from ..errors import Misconfigured, NotAcquired
+from ..model import MAX_SECONDS, check_name
+from ..ports import Backend, Limits
+
+_UNITS = {"ms": 0.001, "s": 1.0, "sec": 1.0, "second": 1.0, "m": 60.0, "min": 60.0, "minute": 60.0, "h": 3600.0,
+          "hour": 3600.0, "d": 86400.0, "day": 86400.0}  # fmt: skip
+_RATE = re.compile(r"\s*(\d+)\s*/\s*(\d+(?:\.\d+)?)?\s*([a-z]+)\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """One in `interval` seconds in the long run, at most `burst` at once."""
+
+    name: str
+    interval: float
+    burst: int
+
+    @classmethod
+    def parse(cls, name: str, rate: str, burst: int | None) -> Rate:
+        """
+        >>> Rate.parse("mail/user7", "5/s", None)
+        Rate(name='mail/user7', interval=0.2, burst=5)
+        >>> Rate.parse("mail/user7", "100 / 10 min", 1).interval
+        6.0
+        """
+        check_name(name)
+        match = _RATE.fullmatch(rate) if isinstance(rate, str) else None
+        unit = _UNITS.get(match[3]) if match else None
+        if match is None or unit is None or int(match[1]) == 0 or float(match[2] or 1) == 0:
+            raise Misconfigured(
+                f"the rate of {name!r} is {rate!r}; write it as '5/s', '100/min' or '20/2h' (ms, s, min, h, day)"
+            )
+        count = int(match[1])
+        interval = float(match[2] or 1) * unit / count
+        if interval < 1e-6:
+            raise Misconfigured(f"the rate of {name!r} is {rate!r}; at most one in a microsecond can be counted")
+        if burst is None:
+            burst = count
+        if isinstance(burst, bool) or not isinstance(burst, int) or burst < 1:
+            raise Misconfigured(f"burst of {name!r} is a whole number from 1, not {burst!r}")
+        if burst * interval > MAX_SECONDS:
+            raise Misconfigured(f"burst of {name!r} is {burst}: more than a year at that rate; make it smaller")
+        return cls(name, interval, burst)
+
+
+def pass_now(backend: Backend, rate: Rate, cost: int) -> Flow[bool]:
+    """Whether `cost` may pass at this moment."""
+    ok, _ = yield from _limits(backend, rate, cost).allow(rate.name, rate.interval, rate.burst, cost, 0.0)
+    return ok
+
+
+def pass_in_turn(backend: Backend, rate: Rate, cost: int, timeout: float | None) -> Flow[None]:
+    """Book a moment within `timeout` and wait for it; raises `NotAcquired` at once if there is none."""
+    if timeout is not None and (isinstance(timeout, bool) or not timeout >= 0):
+        raise Misconfigured(f"timeout of {rate.name!r} is {timeout!r}; it is None, or seconds from 0")
+    reserve = MAX_SECONDS if timeout is None else min(timeout, MAX_SECONDS)
+    ok, wait = yield from _limits(backend, rate, cost).allow(rate.name, rate.interval, rate.burst, cost, reserve)
+    if not ok:
+        raise NotAcquired(rate.name, 0.0)
+    if wait > 0:
+        yield Sleep(wait)
+
+
+def _limits(backend: Backend, rate: Rate, cost: int) -> Limits:
+    if not isinstance(backend, Limits):
+        raise Misconfigured(f"{backend.scheme} can not limit rates ({rate.name!r}); use an engine with a clock")
+    if isinstance(cost, bool) or not isinstance(cost, int) or not 1 <= cost <= rate.burst:
+        raise Misconfigured(
+            f"cost at {rate.name!r} is a whole number from 1 to its burst of {rate.burst}, not {cost!r}"
+        )
+    return backend

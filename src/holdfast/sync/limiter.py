@@ -1,0 +1,46 @@
+"""The limiter of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from ..recipes.limiter import Rate, pass_in_turn, pass_now
+
+if TYPE_CHECKING:
+    from .coordinator import Coordinator
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Limiter:
+    """So many per period, for all processes together.
+
+    >>> import holdfast
+    >>> locks = holdfast.connect("memory://doc")
+    >>> mail = locks.limiter("mail/user7", "2/min")
+    >>> [mail.try_acquire() for _ in range(3)]
+    [True, True, False]
+    """
+
+    def __init__(self, coordinator: Coordinator, rate: Rate) -> None:
+        self._coordinator = coordinator
+        self._rate = rate
+
+    def try_acquire(self, cost: int = 1) -> bool:
+        """Whether it may pass now."""
+        return self._coordinator.run(pass_now(self._coordinator.core.backend, self._rate, cost))
+
+    def acquire(self, timeout: float | None = None, cost: int = 1) -> None:
+        """Wait for its turn; raises `NotAcquired` at once if that is further away than `timeout`."""
+        self._coordinator.run(pass_in_turn(self._coordinator.core.backend, self._rate, cost, timeout))
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        @wraps(function)
+        def limited(*args: P.args, **kwargs: P.kwargs) -> R:
+            self.acquire()
+            return function(*args, **kwargs)
+
+        return limited

@@ -48,18 +48,19 @@ ROOMS = (
     Room("event", "observe/__init__.py observe/event.py", "", WORLD),
     Room("core", "_core/*", "errors model ports event", WORLD),
     Room("recipes", "recipes/*", DATA, WORLD),
-    # engines: wires and stores touch the world, flows do not
+    # engines: their flows are pure too; wires, and what runs in this process, touch the world
     Room("clock", "clock.py", ""),
-    Room("wires", "backends/*/*wire*.py", f"{DATA} clock flows stores engines", ANY, "lazily"),
-    Room("stores", "backends/*/store.py", f"{DATA} clock flows"),
-    Room("engines", "backends/*__init__.py backends/*/engine.py", f"{DATA} clock flows stores wires"),
+    Room("wires", "backends/*/*wire*.py", f"{DATA} clock flows embedded engines", ANY, "lazily"),
+    Room("engines", "backends/*__init__.py backends/*/engine.py", f"{DATA} clock flows embedded wires"),
+    Room("embedded", "backends/memory/* backends/sqlite/*", f"{DATA} clock flows"),
     Room("flows", "backends/*", DATA, WORLD),
     # what users import
     Room("settings", "settings.py", f"{DATA} engines"),
+    Room("shared", "face.py registry.py", f"{DATA} clock"),
     Room("observe", "observe/*", f"{DATA} event", ASYNCIO, "lazily"),
     Room("fences", "fenced/*", DATA),
-    Room("sync", "sync/*", f"{DATA} event clock recipes"),
-    Room("aio", "aio/*", f"{DATA} event clock recipes settings", ANY),
+    Room("sync", "sync/*", f"{DATA} event clock recipes shared"),
+    Room("aio", "aio/*", f"{DATA} event clock recipes shared settings", ANY),
     Room("public", "__init__.py", f"{DATA} event settings sync aio"),
     # tools on top: nothing above imports them
     Room("sim", "sim/*", "*", ANY),
@@ -114,9 +115,7 @@ def test_no_room_reaches_into_another() -> None:
 
 def test_importing_holdfast_loads_only_what_a_lock_needs() -> None:
     program = "import sys; before = set(sys.modules); import holdfast; print(*set(sys.modules) - before)"
-    run = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30
-    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30)
     loaded = {name.partition(".")[0] for name in run.stdout.split()}
     assert "holdfast" in loaded
     assert not loaded & {"asyncio", "sqlite3"}
@@ -138,10 +137,10 @@ def test_importing_holdfast_loads_only_what_a_lock_needs() -> None:
             "import importlib\nimportlib.import_module('asyncio')",
             "recipes does without asyncio",
         ),
-        ("recipes/lock.py", "from ..backends.sqlite import backend", "flows, which recipes may not import"),
-        ("backends/sqlite/backend.py", "from . import wires", "wires, which flows may not import"),
-        ("backends/sqlite/backend.py", "import sqlite3", "flows does without sqlite3"),
-        ("backends/sqlite/store.py", "import asyncio", "stores does without asyncio"),
+        ("recipes/lock.py", "from ..backends.etcd import backend", "flows, which recipes may not import"),
+        ("backends/etcd/backend.py", "from . import wires", "wires, which flows may not import"),
+        ("backends/etcd/backend.py", "import socket", "flows does without socket"),
+        ("backends/sqlite/store.py", "import asyncio", "embedded does without asyncio"),
         (
             "backends/redis/backend.py",
             "def f():\n    import redis",
@@ -188,7 +187,7 @@ def plant_all(root: Path) -> None:
     """A small package that keeps every rule."""
     for path in (
         *("__init__.py", "errors.py", "model.py", "_core/backoff.py", "_core/flow.py", "clock.py"),
-        *("backends/__init__.py", "backends/sqlite/backend.py", "backends/sqlite/wires.py", "sync/driver.py"),
+        *("backends/__init__.py", "backends/etcd/backend.py", "backends/etcd/wires.py", "sync/driver.py"),
     ):
         plant(root, path, "")
 

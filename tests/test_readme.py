@@ -4,10 +4,14 @@
    with warnings as errors.
 2. In a `console` block every line after `$ ` is a command, and succeeds; a block's commands share one engine.
 3. A link to a file leads to a file.
+4. The README's table of engines says of each what the engine says of itself.
+5. Examples in docstrings are true.
 """
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import os
 import re
 import subprocess
@@ -16,9 +20,13 @@ from pathlib import Path
 
 import pytest
 
+import holdfast
+from holdfast.backends import SCHEMES
+
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 BLOCK = re.compile(r"^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+ENGINE = re.compile(r"^\| `(?P<scheme>[^:`]+)://[^|]*\|[^|]*\|(?P<promises>[^|]*)\|", re.MULTILINE)
 LINK = re.compile(r"\]\((?![a-z]+:|#)(?P<path>[^)#\s]+)")
 
 
@@ -74,9 +82,28 @@ def test_the_readme_shows_all_three_ways_in() -> None:
     assert "holdfast.aio.connect(" in text
 
 
+def test_the_readme_promises_what_the_engines_promise(tmp_path: Path) -> None:
+    rows = {row["scheme"]: row["promises"] for row in ENGINE.finditer((ROOT / "README.md").read_text())}
+    assert set(rows) == set(SCHEMES)
+    for scheme, promises in rows.items():
+        with holdfast.connect(f"{scheme}://{tmp_path}/{scheme}") as locks:
+            assert set(promises.replace(",", " ").split()) == locks.promises.kept
+
+
+def modules_with_examples() -> list[str]:
+    package = ROOT / "src"
+    files = [file for file in sorted(package.rglob("*.py")) if ">>> " in file.read_text()]
+    return [".".join(file.relative_to(package).with_suffix("").parts) for file in files]
+
+
+@pytest.mark.parametrize("module", modules_with_examples())
+def test_a_docstring_example_is_true(module: str) -> None:
+    done = doctest.testmod(importlib.import_module(module.removesuffix(".__init__")))
+    assert done.attempted
+    assert not done.failed
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
-    broken = [
-        link["path"] for link in LINK.finditer(page.read_text()) if not (page.parent / link["path"]).exists()
-    ]
+    broken = [link["path"] for link in LINK.finditer(page.read_text()) if not (page.parent / link["path"]).exists()]
     assert broken == []

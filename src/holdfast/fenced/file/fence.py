@@ -33,11 +33,11 @@ _BESIDE = ".fence.new"
 class FencedFile:
     """A file that only the newest holder can change.
 
-    >>> import os, tempfile
-    >>> path = os.path.join(tempfile.mkdtemp(), "counter.txt")
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "counter.txt")
     >>> with FencedFile(path).claim(34) as file:                 # a lease, or its token
     ...     file.write_text(str(int(file.read_text() or "0") + 1))
-    >>> open(path).read()
+    >>> path.read_text()
     '1'
     >>> FencedFile(path).claim(33)                               # doctest: +ELLIPSIS
     Traceback (most recent call last):

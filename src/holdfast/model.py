@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from urllib.parse import quote, unquote
 
 from .errors import Misconfigured
@@ -21,7 +21,7 @@ SHARED_CAPACITY = 1 << 20
 MAX_SECONDS = 366 * 24 * 3600.0
 
 
-class State(str, Enum):
+class State(StrEnum):
     """Where a lease is in its life: HELD → JEOPARDY → HELD | LOST, and RELEASED."""
 
     HELD = "held"

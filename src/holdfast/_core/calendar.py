@@ -64,20 +64,6 @@ class Calendar:
             self.waking_at = self._times[0] if self._times else NEVER
         return due
 
-    def drain(self) -> list[Hold]:
-        """Take everything out."""
-        with self._guard:
-            return self.abandon()
-
-    def abandon(self) -> list[Hold]:
-        """The same without the guard, which a thread that is no more may hold."""
-        holds = [hold for slot in self._slots.values() for hold in slot]
-        self._slots.clear()
-        self._times.clear()
-        for hold in holds:
-            hold.slot = None
-        return holds
-
     def __len__(self) -> int:
         with self._guard:
             return sum(len(slot) for slot in self._slots.values())

@@ -33,6 +33,8 @@ class Coordination:
         self._numbers = itertools.count(1)
         self.holding: dict[str, int] = {}
         """How many names each actor holds."""
+        self.holds: set[Hold] = set()
+        """Everything in the keeper's hands, or lost and not yet let go of."""
         self.reentered: dict[tuple[str, str], Hold] = {}
         """What reentrant locks hold, by name and actor."""
 
@@ -69,6 +71,7 @@ class Coordination:
     def keep(self, claim: Claim, grant: Grant, began: float, now: float) -> Hold:
         """Put a grant into the keeper's hands."""
         hold = Hold(claim, grant, now)
+        self.holds.add(hold)
         actor = claim.actor.removeprefix(LOOSE)
         self.holding[actor] = self.holding.get(actor, 0) + 1
         self.keeper.put(hold, now)
@@ -89,6 +92,8 @@ class Coordination:
         """Release. True if it was held until now. An engine out of reach is told later, in the background."""
         ask = hold.claim.ask
         now: float = yield NOW
+        if hold.reason == "forked":
+            return False
         if hold.depth > 1:
             hold.depth -= 1
             return hold.over(now) is None
@@ -98,8 +103,6 @@ class Coordination:
         if hold.forgotten:
             return False
         self.forget(hold)
-        if hold.reason == "forked":
-            return False
         linger = max(0.0, hold.since + ask.hold_at_least - now) if ask.hold_at_least else 0.0
         try:
             held = yield from self.backend.release(hold.claim, linger)
@@ -119,6 +122,7 @@ class Coordination:
     def forget(self, hold: Hold) -> None:
         """Out of the keeper's hands, and off its actor's account."""
         hold.forgotten = True
+        self.holds.discard(hold)
         self.keeper.discard(hold)
         if hold.key is not None and self.reentered.get(hold.key) is hold:
             del self.reentered[hold.key]

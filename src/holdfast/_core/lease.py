@@ -37,8 +37,8 @@ def fresh(grant: Grant, now: float) -> bool:
 class Hold:
     """What is held, and until when. Only the keeper and the lease's own flows change it."""
 
-    __slots__ = ("_ended", "_ending", "claim", "deadline", "depth", "failures", "final", "forgotten", "key", "lease",
-                 "margin", "notify", "reason", "renew_at", "since", "slot", "token", "valid_until")  # fmt: skip
+    __slots__ = ("_ended", "_ending", "_notify", "_untold", "claim", "deadline", "depth", "failures", "final",
+                 "forgotten", "key", "lease", "margin", "reason", "renew_at", "since", "slot", "token", "valid_until")  # fmt: skip
 
     def __init__(self, claim: Claim, grant: Grant, now: float) -> None:
         ask = claim.ask
@@ -49,7 +49,7 @@ class Hold:
         self.failures = 0
         self.final = NEVER if ask.max_hold is None else now + ask.max_hold
         self.margin = default_margin(ask.ttl) if ask.margin is None else ask.margin
-        self.notify: Callable[[Hold, State], None] | None = None
+        self._notify: Callable[[Hold, State], None] | None = None
         self.lease: object = None
         """The lease that shows it to its holder."""
         self.depth = 1
@@ -59,7 +59,8 @@ class Hold:
         """The holder has let go, of a live hold or of a lost one."""
         self.slot: float | None = None
         self._ended: State | None = None
-        self._ending = [True]  # popped by whoever ends it: one thread wins
+        self._ending = [True]  # popped by whoever ends it, and by whoever tells of it: one thread wins
+        self._untold = [True]
         self.valid_until = 0.0
         self.extend(grant.since, grant.ttl, now)
 
@@ -122,6 +123,18 @@ class Hold:
         self._ended = state
         return True
 
+    def listen(self, notify: Callable[[Hold, State], None]) -> None:
+        """Have changes told to this listener; a loss that was quicker than this call is told at once."""
+        self._notify = notify
+        if self._ended is State.LOST and self._untold:
+            self._tell(State.LOST)
+
     def _tell(self, state: State) -> None:
-        if self.notify is not None and (self._ended is None or state is State.LOST):
-            self.notify(self, state)
+        if self._notify is None or (self._ended is not None and state is not State.LOST):
+            return
+        if state is State.LOST:
+            try:
+                self._untold.pop()
+            except IndexError:
+                return
+        self._notify(self, state)

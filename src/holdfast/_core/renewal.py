@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from ..errors import BackendUnavailable
 from ..model import Extension, Refusal
 from ..ports import Backend
 from .calendar import Calendar
@@ -47,13 +46,6 @@ class Keeper:
 
     def discard(self, hold: Hold) -> None:
         self._calendar.discard(hold)
-
-    def drain(self) -> list[Hold]:
-        return self._calendar.drain()
-
-    def abandon(self) -> list[Hold]:
-        """Everything it kept, taken without the guard: for a forked child, where other threads are gone."""
-        return self._calendar.abandon()
 
     def close(self) -> None:
         self.closed = True
@@ -97,7 +89,7 @@ class Keeper:
             return
         try:
             replies = yield from self._backend.renew([hold.claim for hold in holds])
-        except BackendUnavailable:
+        except Exception:  # noqa: BLE001  whatever it was, renewal goes on until the deadline (rule 3)
             now: float = yield NOW
             chance: float = yield RANDOM
             for hold in holds:

@@ -16,7 +16,7 @@ from .._core.flow import Flow
 from .._core.lease import Hold
 from ..errors import BackendUnavailable, Misconfigured
 from ..model import Ask, LockView, Promises, Sequencer, check_name
-from ..observe.event import Event
+from ..observe.event import Event, guarded
 from ..ports import AsyncWire, Engine, Evicts, Surveys
 from ..recipes import asks
 from ..recipes.election import candidacy
@@ -50,7 +50,7 @@ class Coordinator:
         emit: Callable[[Event], None] | None,
     ) -> None:
         self._engine = engine
-        self._emit = emit
+        self._emit = None if emit is None else guarded(emit)
         self._defaults: Options = {"ttl": ttl, "timeout": timeout}
         self._closed = False
         self._wire = wire
@@ -160,7 +160,7 @@ class Coordinator:
             return
         unregister(self)
         self.core.keeper.close()
-        for hold in self.core.keeper.drain():
+        for hold in list(self.core.holds):
             hold.lose("closed")
             try:
                 await self.run(self.core.let_go(hold))
@@ -179,7 +179,7 @@ class Coordinator:
 
     def forked(self) -> None:
         """In a forked child: it holds nothing, and shares nothing with its parent."""
-        holds = self.core.keeper.abandon()
+        holds = list(self.core.holds)
         self._wire.forked()
         self._begin()
         for hold in holds:

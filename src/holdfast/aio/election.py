@@ -27,7 +27,7 @@ class Election:
         self._lease: Lease | None = None
 
     async def campaign(self, timeout: float | None = None) -> Lease:
-        """Wait until elected. The lease is the leadership: use it as `async with`, and its body is cancelled in time."""
+        """Wait until elected. The lease is the leadership: as `async with`, its body is cancelled in time."""
         self._lease = await self._lock.acquire(timeout=timeout)
         return self._lease
 

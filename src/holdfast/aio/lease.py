@@ -37,7 +37,7 @@ class Lease(LeaseFace):
         self._lost: asyncio.Event | None = None
         self._on_lost = on_lost
         self.bodies: list[Body] = []
-        hold.notify = self._notify
+        hold.listen(self._notify)
 
     @property
     def lost(self) -> asyncio.Event:

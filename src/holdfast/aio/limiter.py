@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import wraps
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from ..recipes.limiter import Rate, pass_in_turn, pass_now
 
@@ -30,7 +30,7 @@ class Limiter:
         """Wait for its turn; raises `NotAcquired` at once if that is further away than `timeout`."""
         await self._coordinator.run(pass_in_turn(self._coordinator.core.backend, self._rate, cost, timeout))
 
-    def __call__(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
+    def __call__(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Coroutine[Any, Any, R]]:
         @wraps(function)
         async def limited(*args: P.args, **kwargs: P.kwargs) -> R:
             await self.acquire()

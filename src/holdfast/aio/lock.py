@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from functools import wraps
 from types import TracebackType
@@ -77,7 +77,7 @@ class Lock:
     ) -> None:
         await leave_last(self._entered, asyncio.current_task()).__aexit__(kind, error, tb)
 
-    def __call__(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
+    def __call__(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Coroutine[Any, Any, R]]:
         @wraps(function)
         async def locked(*args: P.args, **kwargs: P.kwargs) -> R:
             async with self:

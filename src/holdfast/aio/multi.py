@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import replace
 from functools import wraps
 from types import TracebackType
@@ -94,7 +94,7 @@ class LockAll:
     ) -> None:
         await leave_last(self._entered, asyncio.current_task()).__aexit__(kind, error, tb)
 
-    def __call__(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
+    def __call__(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Coroutine[Any, Any, R]]:
         @wraps(function)
         async def locked(*args: P.args, **kwargs: P.kwargs) -> R:
             async with self:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass
+
+logger = logging.getLogger("holdfast")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,3 +23,15 @@ class Event:
     seconds: float = 0.0
     reason: str = ""
     ttl: float = 0.0
+
+
+def guarded(emit: Callable[[Event], None]) -> Callable[[Event], None]:
+    """A listener that never disturbs what it listens to."""
+
+    def tell(event: Event) -> None:
+        try:
+            emit(event)
+        except Exception:
+            logger.exception("the listener of events raised at %r", event)
+
+    return tell

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from .._core.acquire import withdraw
 from .._core.coordination import Coordination
@@ -27,7 +28,7 @@ def canonical(names: Iterable[str]) -> list[str]:
     ordered = sorted(names)
     if not ordered:
         raise Misconfigured("lock_all was given no names; give at least one")
-    for one, other in zip(ordered, ordered[1:], strict=False):
+    for one, other in pairwise(ordered):
         if one == other:
             raise Misconfigured(f"lock_all was given {one!r} twice; give each name once")
     return ordered

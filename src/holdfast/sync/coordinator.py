@@ -15,7 +15,7 @@ from .._core.flow import Flow
 from .._core.lease import Hold
 from ..errors import BackendUnavailable, Misconfigured
 from ..model import Ask, LockView, Promises, Sequencer, check_name
-from ..observe.event import Event
+from ..observe.event import Event, guarded
 from ..ports import Engine, Evicts, Surveys
 from ..recipes import asks
 from ..recipes.election import candidacy
@@ -42,7 +42,7 @@ class Coordinator:
 
     def __init__(self, engine: Engine, ttl: float, timeout: float | None, emit: Callable[[Event], None] | None) -> None:
         self._engine = engine
-        self._emit = emit
+        self._emit = None if emit is None else guarded(emit)
         self._defaults: Options = {"ttl": ttl, "timeout": timeout}
         self.mutex = threading.Lock()
         self._closed = False
@@ -151,7 +151,7 @@ class Coordinator:
             return
         unregister(self)
         self.core.keeper.close()
-        for hold in self.core.keeper.drain():
+        for hold in list(self.core.holds):
             hold.lose("closed")
             try:
                 self.run(self.core.let_go(hold))
@@ -170,7 +170,7 @@ class Coordinator:
 
     def forked(self) -> None:
         """In a forked child: it holds nothing, and shares nothing with its parent."""
-        holds = self.core.keeper.abandon()
+        holds = list(self.core.holds)
         self.mutex = threading.Lock()
         self._wire.forked()
         self._begin()

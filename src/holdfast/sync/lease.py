@@ -36,7 +36,7 @@ class Lease(LeaseFace):
         self._coordinator = coordinator
         self._lost: threading.Event | None = None
         self._on_lost = on_lost
-        hold.notify = self._notify
+        hold.listen(self._notify)
 
     @property
     def lost(self) -> threading.Event:

@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from ...errors import BackendUnavailable
+from ...errors import BackendUnavailable, Misconfigured
 from ..line import Push, Release, Take
 from .mailbox import AVAILABLE, Mailbox
 from .office import Office
@@ -27,6 +27,7 @@ class AsyncSQLiteWire:
 
     def __init__(self, open_store: Callable[[], SQLiteStore]) -> None:
         self._open_store = open_store
+        self._closed = False
         self._loop = asyncio.get_running_loop()
         self._office: Office | None = Office(open_store())
         self._box: Mailbox | None = None
@@ -111,6 +112,8 @@ class AsyncSQLiteWire:
             self._errand = None
 
     def _reopen(self) -> Office:
+        if self._closed:
+            raise Misconfigured("this coordinator was closed meanwhile; connect() again")
         self._office = Office(self._open_store())
         return self._office
 
@@ -129,6 +132,7 @@ class AsyncSQLiteWire:
         self._inboxes = {}
 
     async def close(self) -> None:
+        self._closed = True
         if self._errand is not None:
             await self._errand
         if self._box is not None:

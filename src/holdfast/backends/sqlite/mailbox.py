@@ -56,12 +56,12 @@ class Mailbox:
 
     def receive(self, timeout: float | None = None) -> tuple[str, Push] | None:
         """The next message, or None if there is none in time."""
-        if timeout is not None:
-            self._socket.settimeout(max(timeout, 0.0001))
         try:
+            if timeout is not None:
+                self._socket.settimeout(max(timeout, 0.0001))
             owner, _, token = self._socket.recv(256).decode("ascii").partition(" ")
             return owner, Push(int(token))
-        except (TimeoutError, BlockingIOError, ValueError):
+        except (OSError, ValueError):  # none in time; or closed under our hands: the next request will say so
             return None
 
     def disown(self) -> None:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ...errors import BackendUnavailable
+from ...errors import BackendUnavailable, Misconfigured
 from ..line import Push, Release, Take
 from .mailbox import AVAILABLE, Mailbox
 from .office import Office
@@ -28,6 +28,7 @@ class SQLiteWire:
 
     def __init__(self, open_store: Callable[[], SQLiteStore]) -> None:
         self._open_store = open_store
+        self._closed = False
         self._begin(Office(open_store()))
 
     def _begin(self, office: Office | None) -> None:
@@ -66,6 +67,8 @@ class SQLiteWire:
             pause = min(pause * 2, 0.005)
 
     def _reopen(self) -> Office:
+        if self._closed:
+            raise Misconfigured("this coordinator was closed meanwhile; connect() again")
         self._office = Office(self._open_store())
         return self._office
 
@@ -101,7 +104,7 @@ class SQLiteWire:
         end = time.monotonic() + timeout
         while (push := self._early.get(owner)) is None:
             left = end - time.monotonic()
-            if left <= 0:
+            if left <= 0 or self._closed:
                 return None
             if (message := box.receive(left)) is not None and self._waiting.get(message[0]) is box:
                 self._early[message[0]] = message[1]  # anything else is late mail for an earlier user of the box
@@ -124,7 +127,9 @@ class SQLiteWire:
 
     def close(self) -> None:
         with self._mutex:
+            self._closed = True
             if self._office is not None:
                 self._office.close()
+                self._office = None
             for box in {*self._waiting.values(), *self._idle}:
                 box.close()

@@ -3,7 +3,7 @@
     python -m tests.fenced.actor        <- {kind} {token} {path}
                                         -> at born | at read | at checked | acked | refused | busy
 
-At a point it says where it is and stops itself (SIGSTOP), as a collector or a hypervisor would stop it; SIGCONT
+At a point it says where it is and stops itself (SIGSTOP), as a hypervisor would stop it; SIGCONT
 wakes it. It never learns that it was paused.
 """
 

@@ -32,9 +32,7 @@ def test_no_order_of_pauses_loses_an_update(kind: str, pair: tuple[Actor, Actor]
 
 
 @pytest.mark.parametrize("kind", OURS)
-def test_a_holder_paused_after_its_read_is_refused(
-    kind: str, pair: tuple[Actor, Actor], tmp_path: Path
-) -> None:
+def test_a_holder_paused_after_its_read_is_refused(kind: str, pair: tuple[Actor, Actor], tmp_path: Path) -> None:
     played = play(kind, "A>read B>end A>end", pair, tmp_path / "ledger")
     assert (played.a, played.b, played.balance) == ("refused", "acked", 1)
 

@@ -35,9 +35,7 @@ def test_43_check_on_write_alone_loses_an_update(
     assert (good.a, good.b, good.lost) == ("refused", "acked", 0)
 
 
-@pytest.mark.parametrize(
-    ("planted", "ours"), [("RowMarkedApart", "ClaimedRow"), ("FileCheckedApart", "ClaimedFile")]
-)
+@pytest.mark.parametrize(("planted", "ours"), [("RowMarkedApart", "ClaimedRow"), ("FileCheckedApart", "ClaimedFile")])
 def test_44_a_mark_apart_from_the_write_loses_an_update(
     planted: str, ours: str, pair: tuple[Actor, Actor], tmp_path: Path
 ) -> None:
@@ -102,9 +100,7 @@ def test_42_the_sidecar_is_never_unlinked(tmp_path: Path) -> None:
         assert os.stat(tmp_path / "data.fence").st_ino == before
 
 
-def test_42_a_lock_won_on_an_unlinked_sidecar_does_not_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_42_a_lock_won_on_an_unlinked_sidecar_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A foreign hand unlinks the sidecar between our open and our lock; somebody locks the new one."""
     path = tmp_path / "data.fence"
     flock = fcntl.flock

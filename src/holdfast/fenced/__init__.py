@@ -15,7 +15,7 @@ put fences behind exclusive grants (`lock`, `reentrant`, `rwlock(…).write()`, 
 
 from .file.fence import FencedFile, FileClaim
 from .holder import Holder
-from .rejects import rejects
+from .refusal import rejects
 from .sqlite.fence import SQLiteFence
 
 __all__ = ["FencedFile", "FileClaim", "Holder", "SQLiteFence", "rejects"]

@@ -33,7 +33,5 @@ def token_of(holder: Holder) -> int:
     if not isinstance(token, int) or isinstance(token, bool):
         raise Misconfigured(f"a fence takes a lease or its token, not {holder!r}; of lock_all pass one lease")
     if not 1 <= token <= MAX_TOKEN:
-        raise Misconfigured(
-            f"a token is a whole number from 1 to {MAX_TOKEN}, not {token}; pass the lease itself"
-        )
+        raise Misconfigured(f"a token is a whole number from 1 to {MAX_TOKEN}, not {token}; pass the lease itself")
     return token

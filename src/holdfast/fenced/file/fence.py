@@ -21,7 +21,7 @@ from types import TracebackType
 
 from ...errors import Misconfigured
 from ..holder import Holder, token_of
-from ..rejects import refused
+from ..refusal import refused
 from .replace import Data, replace, sync_folder
 from .sidecar import locked
 
@@ -49,18 +49,12 @@ class FencedFile:
 
     __slots__ = ("_durable", "_sidecar", "_timeout", "path")
 
-    def __init__(
-        self, path: str | os.PathLike[str], *, timeout: float | None = 10.0, durable: bool = True
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, timeout: float | None = 10.0, durable: bool = True) -> None:
         self.path = os.path.realpath(os.fspath(path))
         if self.path.endswith((_SIDECAR, _BESIDE)):
-            raise Misconfigured(
-                f"{self.path!r} has the name of another file's fence; fence that file instead"
-            )
+            raise Misconfigured(f"{self.path!r} has the name of another file's fence; fence that file instead")
         if timeout is not None and not timeout >= 0:
-            raise Misconfigured(
-                f"timeout of {self.path!r} is {timeout!r}; give seconds from 0, or None for no bound"
-            )
+            raise Misconfigured(f"timeout of {self.path!r} is {timeout!r}; give seconds from 0, or None for no bound")
         _demand_locks()
         self._sidecar = self.path + _SIDECAR
         self._timeout = timeout
@@ -147,9 +141,7 @@ class FileClaim:
 
     def _demand_open(self) -> None:
         if self._closed:
-            raise Misconfigured(
-                f"the claim on {self._file.path!r} ended with its `with` block; claim it again"
-            )
+            raise Misconfigured(f"the claim on {self._file.path!r} ended with its `with` block; claim it again")
 
 
 def _demand_locks() -> None:

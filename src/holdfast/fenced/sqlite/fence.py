@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from ...errors import Misconfigured
 from ...model import check_name
 from ..holder import Holder, token_of
-from ..rejects import refused
+from ..refusal import refused
 from .programs import TABLE, programs
 from .translation import no_table, translated
 

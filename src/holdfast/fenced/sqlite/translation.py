@@ -23,14 +23,11 @@ def translated(error: sqlite3.Error, resource: str) -> HoldfastError:
     what = f"{resource!r} could not be claimed: {error}; nothing was changed. "
     if code == sqlite3.SQLITE_BUSY_SNAPSHOT:
         return Misconfigured(
-            what
-            + "This transaction had read before it claimed, and what it read has been overwritten since: "
+            what + "This transaction had read before it claimed, and what it read has been overwritten since: "
             "roll it back, then claim first and read after"
         )
     if code is None or code & 0xFF in _PROGRAM:
-        return Misconfigured(
-            what + "Give the fence an open, writable connection of this thread and its own table"
-        )
+        return Misconfigured(what + "Give the fence an open, writable connection of this thread and its own table")
     if code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return BackendUnavailable(
             what + "Another transaction kept the write lock for longer than the connection's timeout: "

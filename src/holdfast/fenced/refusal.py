@@ -25,9 +25,10 @@ _mutex = threading.Lock()
 def rejects() -> dict[tuple[str, str], int]:
     """How often a fence of this process refused a holder, by (kind, resource).
 
-    >>> from holdfast.fenced import FencedFile, rejects
-    >>> sum(count for (kind, _), count in rejects().items() if kind == "etcd")
-    0
+    >>> before = rejects().get(("file", "/srv/ledger"), 0)
+    >>> _ = refused("file", "/srv/ledger", 33, 34)               # what a fence does
+    >>> rejects()["file", "/srv/ledger"] - before
+    1
     """
     with _mutex:
         return dict(_counts)

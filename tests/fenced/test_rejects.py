@@ -1,0 +1,66 @@
+"""Every refusal is counted and logged; what gets through is neither."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from holdfast.errors import FenceRejected
+from holdfast.fenced import FencedFile, SQLiteFence, rejects
+from holdfast.fenced.refusal import MOST, OTHERS, refused
+
+
+@pytest.fixture(autouse=True)
+def from_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.fenced.refusal._counts", {})
+
+
+def test_refusals_are_counted_by_kind_and_resource_and_logged_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = FencedFile(tmp_path / "data")
+    old, _ = file.claim(33), file.claim(34)
+    with closing(sqlite3.connect(":memory:")) as db:
+        fence = SQLiteFence(db)
+        fence.claim("orders/7", 34)
+        assert rejects() == {}
+        with caplog.at_level(logging.DEBUG, logger="holdfast"):
+            for use in (lambda: file.claim(33), lambda: old.write_bytes(b""), lambda: fence.claim("orders/7", 33)):
+                with pytest.raises(FenceRejected):
+                    use()
+    assert rejects() == {("file", file.path): 2, ("sqlite", "orders/7"): 1}
+    assert [record.levelname for record in caplog.records] == ["WARNING"] * 3
+    assert caplog.messages[2] == "the sqlite fence at 'orders/7' refused token 33: its mark is 34"
+
+
+def test_the_count_stays_small() -> None:
+    for number in range(MOST + 5):
+        refused("file", f"r{number}", 1, 2)
+    refused("file", "r0", 1, 2)
+    assert len(rejects()) == MOST + 1
+    assert rejects()["file", OTHERS] == 5
+    assert rejects()["file", "r0"] == 2
+
+
+def test_what_is_returned_is_a_copy() -> None:
+    refused("file", "r", 1, 2)
+    rejects().clear()
+    assert sum(rejects().values()) == 1
+
+
+def test_a_forked_child_counts_from_zero() -> None:
+    refused("file", "r", 1, 2)
+    child = os.fork()
+    if not child:
+        try:
+            refused("file", "r", 1, 2)
+            os._exit(sum(rejects().values()))
+        finally:
+            os._exit(99)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 1

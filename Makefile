@@ -26,6 +26,7 @@ check: .venv/.ready-dev  ## ruff, mypy --strict and the rooms of the import grap
 	@$(bin)/ruff check .
 	@$(bin)/ruff format --check .
 	@$(bin)/mypy src tests $(wildcard bench)
+	@$(bin)/pyrefly check --summary=none
 	@$(bin)/pytest -q tests/test_rooms.py
 
 bench: .venv/.ready-bench servers  ## holdfast, its peers and the bare engine, as ratios of one run

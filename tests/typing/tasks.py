@@ -1,0 +1,104 @@
+"""What a type checker must see in a user's program with asyncio. Checked by `make check`, never run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import assert_type
+
+import holdfast
+from holdfast import ClaimView, LockView, Promises, Sequencer, State
+from holdfast.aio import Coordinator, Lease
+
+
+async def connecting() -> None:
+    async with holdfast.aio.connect("sqlite:///locks.db", ttl=10, require=["fencing"]) as locks:
+        assert_type(locks, Coordinator)
+    locks = await holdfast.aio.connect()
+    assert_type(locks, Coordinator)
+    await locks.close()
+
+
+async def asking(locks: Coordinator) -> None:
+    lock = locks.lock("a", ttl=10, timeout=5, max_hold=60)
+    assert_type(await lock.acquire(timeout=None), Lease)
+    assert_type(await lock.try_acquire(), Lease | None)
+    async with lock as lease:
+        assert_type(lease, Lease)
+    async with await lock.acquire() as lease:
+        assert_type(lease, Lease)
+
+
+async def every_recipe_gives_a_lease(locks: Coordinator) -> None:
+    assert_type(await locks.reentrant("a").acquire(), Lease)
+    assert_type(await locks.rwlock("a").read().acquire(), Lease)
+    assert_type(await locks.rwlock("a").write().try_acquire(), Lease | None)
+    assert_type(await locks.semaphore("a", permits=3).acquire(), Lease)
+    async with locks.lock_all(["a", "b"], timeout=5) as leases:
+        assert_type(leases["a"], Lease)
+
+
+async def electing(locks: Coordinator) -> None:
+    election = locks.election("scheduler")
+    assert_type(await election.campaign(timeout=5), Lease)
+    assert_type(await election.leader(), ClaimView | None)
+    assert_type(election.observe(), AsyncIterator[ClaimView | None])
+    assert_type(await election.resign(), bool)
+
+    async def body(lease: Lease) -> int:
+        return lease.token
+
+    assert_type(await election.run(body), int)
+
+
+async def limiting(locks: Coordinator) -> None:
+    limiter = locks.limiter("mail", "5/s", burst=10)
+    assert_type(await limiter.try_acquire(), bool)
+    await limiter.acquire(timeout=1)
+
+
+async def holding(lease: Lease) -> None:
+    assert_type(lease.token, int)
+    assert_type(lease.remaining(), float)
+    assert_type(lease.state, State)
+    assert_type(lease.lost, asyncio.Event)
+    assert_type(lease.reason, str | None)
+    assert_type(await lease.release(), bool)
+    assert_type(lease.sequencer(), Sequencer)
+    lease.check()
+    await lease.renew()
+
+
+async def looking_after_them(locks: Coordinator, lease: Lease) -> None:
+    for view in await locks.survey("orders/"):
+        assert_type(view, LockView)
+    assert_type(await locks.evict("a", 7), bool)
+    assert_type(await locks.check(lease.sequencer()), bool)
+    assert_type(locks.promises, Promises)
+
+
+def decorating_keeps_a_coroutine_function(locks: Coordinator) -> None:
+    @locks.lock("nightly")
+    async def nightly(day: str) -> int:
+        return len(day)
+
+    # asyncio.run and create_task take a coroutine, and no lesser awaitable
+    assert_type(asyncio.run(nightly("monday")), int)
+    asyncio.run(nightly(1))  # type: ignore[arg-type]
+
+    @locks.limiter("mail", "5/s")
+    async def mail(to: str) -> bool:
+        return bool(to)
+
+    assert_type(asyncio.run(mail("you")), bool)
+
+
+async def misuse_is_seen(locks: Coordinator) -> None:
+    locks.lock("a", time_out=5)  # type: ignore[call-arg]
+    locks.semaphore("a")  # type: ignore[call-arg]
+    with locks.lock("a"):  # type: ignore[attr-defined]
+        pass
+
+    @locks.lock("a")  # type: ignore[arg-type]
+    def not_a_coroutine() -> int:
+        return 1

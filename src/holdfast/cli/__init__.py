@@ -1,0 +1,26 @@
+"""The command line: `holdfast run`, `ls`, `watch`, `evict`, `schema`, `demo`.
+
+Needs the extra `cli`. Nothing third-party is imported before `main` is called, and rich only by what draws with it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from .exits import INCOMPLETE
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """The console script. Ends the process with one of the codes in `exits`."""
+    try:
+        from .app import invoke
+
+        code = invoke(sys.argv[1:] if arguments is None else arguments)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("click", "rich"):
+            raise
+        print(f"holdfast: the command line needs {error.name}: pip install 'holdfast[cli]'", file=sys.stderr)
+        code = INCOMPLETE
+    sys.exit(code)

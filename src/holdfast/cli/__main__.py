@@ -1,0 +1,7 @@
+"""`python -m holdfast.cli` is `holdfast`."""
+
+from __future__ import annotations
+
+from . import main
+
+main()

@@ -1,0 +1,90 @@
+"""The group of all commands, and the one place where errors become a line on stderr and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib.metadata import version
+
+import click
+
+from ..errors import HoldfastError
+from . import exits
+from .common import Session
+from .demo.command import demo
+from .evict import evict
+from .ls import ls
+from .run import run
+from .schema import schema
+from .watch import watch
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="""\b
+Exit codes of holdfast itself:
+   0  done                          75  the lock was not acquired
+   1  nothing to evict              76  the lease was lost; the command was stopped
+  64  bad option, name or URL      126  the command is not executable
+  69  the engine is unavailable    127  the command was not found
+'run' passes on the command's own code, or 128 + N if signal N ended it.""",
+)
+@click.version_option(version("holdfast"), prog_name="holdfast", message="%(prog)s %(version)s")
+def holdfast() -> None:
+    """Locks between processes and machines, with a fencing token on every grant.
+
+    The engine is --url, or $HOLDFAST_URL, or a file of this user on this machine.
+
+    \b
+    Examples:
+      holdfast run reports/nightly -- ./nightly.sh    one at a time, everywhere
+      holdfast ls                                     who holds what, who waits
+      holdfast demo                                   why the fence is needed
+    """
+
+
+for command in (run, ls, watch, evict, schema, demo):
+    holdfast.add_command(command)
+
+
+def invoke(arguments: Sequence[str]) -> int:
+    """Run the command line and answer with its exit code. Nothing but a bug leaves as a traceback."""
+    session = Session(debug=bool(os.environ.get("HOLDFAST_DEBUG")))
+    try:
+        code = holdfast.main(list(arguments), "holdfast", standalone_mode=False, obj=session)
+        _flush()
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help(), err=True)
+        return exits.USAGE
+    except click.ClickException as error:
+        return _complain(session, _usage(error), exits.USAGE)
+    except (click.Abort, KeyboardInterrupt):
+        return exits.SIGNALLED + 2
+    except HoldfastError as error:
+        return _complain(session, str(error), exits.code_of(error))
+    except BrokenPipeError:  # `holdfast ls | head`: nobody reads on, which is no error
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return exits.SIGNALLED + 13
+    return code if isinstance(code, int) else exits.OK
+
+
+def _flush() -> None:
+    """Now, so that a reader that has gone is noticed while it can still be told from a bug."""
+    sys.stdout.flush()
+
+
+def _usage(error: click.ClickException) -> str:
+    context = getattr(error, "ctx", None)
+    message = error.format_message().rstrip(".")
+    if context is None:
+        return message
+    return f"{message[:1].lower()}{message[1:]}; see '{context.command_path} --help'"
+
+
+def _complain(session: Session, message: str, code: int) -> int:
+    if session.debug:
+        traceback.print_exc()
+    click.echo(f"holdfast: {' '.join(message.split())}", err=True)
+    return code

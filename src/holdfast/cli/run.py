@@ -1,0 +1,119 @@
+"""`holdfast run NAME -- COMMAND…`: a command under a lock."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from .common import SECONDS, Session, engine_options
+
+
+class RunCommand(click.Command):
+    """Knows where the command begins: after `--`, or with the first word after NAME if there is no `--`."""
+
+    def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
+        command: list[str] = []
+        if "--" in arguments:
+            cut = arguments.index("--")
+            arguments, command = arguments[:cut], arguments[cut + 1 :]
+        else:
+            context.allow_interspersed_args = False
+        rest = super().parse_args(context, arguments)
+        context.params["command"] += tuple(command)
+        if not context.params["command"]:
+            raise click.UsageError("there is no command to run; put it after --", context)
+        return rest
+
+
+@click.command(cls=RunCommand, options_metavar="[OPTIONS]")
+@click.argument("name")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND...")
+@click.option("--ttl", type=SECONDS, default=30.0, show_default=True, help="How long a grant is good without renewal.")
+@click.option("--timeout", type=SECONDS, help="How long to wait.  [default: for ever; not at all with skip and fail]")
+@click.option(
+    "--busy",
+    type=click.Choice(["wait", "skip", "fail"]),
+    default="wait",
+    show_default=True,
+    help="If it is not free: wait; skip (exit 0); or fail (exit 75).",
+)
+@click.option("--max-hold", type=SECONDS, help="Stop the command when it has held the lock for so long.")
+@click.option("--shared", is_flag=True, help="Read side of a read-write lock: together with others that are --shared.")
+@click.option("--exclusive", is_flag=True, help="Write side of a read-write lock: apart from all that are --shared.")
+@click.option("--permits", type=click.IntRange(min=1), help="A semaphore: so many at a time.")
+@click.option(
+    "--grace",
+    type=SECONDS,
+    help="From TERM to KILL when the lock is lost.  [default: a fifth of the ttl, at most 5]",
+)
+@click.option("--request-timeout", type=SECONDS, default=5.0, show_default=True, help="For one request to the engine.")
+@engine_options
+@click.pass_context
+def run(
+    context: click.Context,
+    name: str,
+    command: tuple[str, ...],
+    ttl: float,
+    timeout: float | None,
+    busy: str,
+    max_hold: float | None,
+    shared: bool,
+    exclusive: bool,
+    permits: int | None,
+    grace: float | None,
+    request_timeout: float,
+    url: str | None,
+    namespace: str,
+) -> int:
+    """Run COMMAND while holding the lock NAME.
+
+    The lock is renewed for as long as COMMAND runs and released when it and its process group have ended. If the lock
+    is lost all the same, COMMAND is told to stop (TERM, and KILL after --grace) before anybody else can hold it.
+    Signals are passed on. COMMAND finds HOLDFAST_NAME, HOLDFAST_TOKEN, HOLDFAST_SEQUENCER and HOLDFAST_URL in its
+    environment: hand the token to a fence.
+
+    \b
+    Examples:
+      holdfast run reports/nightly -- ./nightly.sh
+      holdfast run --busy skip cron/hourly -- ./hourly.sh      already running: fine
+      holdfast run --timeout 5m deploy -- make deploy          exit 75 if it takes longer
+      holdfast run --permits 3 transcode -- ffmpeg -i in out   three at a time
+      holdfast run --max-hold 1h backup -- ./backup.sh         stopped after an hour
+
+    \b
+    Exit code: COMMAND's own, or 128 + N if signal N ended it;
+      75 not acquired   76 lease lost   69 engine unavailable
+      64 bad usage     126 not executable   127 not found
+    """
+    from .runner.order import Order, default_grace
+    from .runner.supervisor import Supervisor
+
+    if sum((shared, exclusive, permits is not None)) > 1:
+        raise click.UsageError("--shared, --exclusive and --permits exclude each other", context)
+    if timeout is None and busy != "wait":
+        timeout = 0.0
+    order = Order(
+        name=name,
+        command=command,
+        url=url,
+        namespace=namespace,
+        ttl=ttl,
+        timeout=timeout,
+        skip=busy == "skip",
+        max_hold=max_hold,
+        mode="read" if shared else "write" if exclusive else "lock" if permits is None else "permit",
+        permits=permits or 1,
+        grace=default_grace(ttl) if grace is None else grace,
+        request_timeout=request_timeout,
+    )
+    session = context.find_object(Session) or Session()
+    return Supervisor(order, _report, session.debug).run()
+
+
+def _report(text: str) -> None:
+    try:
+        sys.stderr.write(f"holdfast: {text}\n")
+        sys.stderr.flush()
+    except OSError:  # the terminal is gone; the command need not be
+        pass

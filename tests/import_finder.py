@@ -50,9 +50,7 @@ def _walk(node: ast.AST, package: str, lazy: bool) -> Iterator[Import]:
         ):
             base = _absolute(name, package)
             yield Import(node.lineno, base, base, lazy)
-    lazy = (
-        lazy or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) or _is_for_types(node)
-    )
+    lazy = lazy or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) or _is_for_types(node)
     for child in ast.iter_child_nodes(node):
         yield from _walk(child, package, lazy)
 

@@ -48,18 +48,14 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", type=_measures, default=MEASURES, help=f"some of {','.join(MEASURES)}")
     parser.add_argument("--quick", action="store_true", help="a rough answer in under a minute")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure as JSON too")
-    parser.add_argument(
-        "--out", type=Path, default=RESULTS, metavar="DIR", help="for the Markdown and the plot"
-    )
+    parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIR", help="for the Markdown and the plot")
     return parser.parse_args(arguments)
 
 
 def _measures(text: str) -> tuple[str, ...]:
     wanted = tuple(text.split(","))
     if unknown := set(wanted) - set(MEASURES):
-        raise argparse.ArgumentTypeError(
-            f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(MEASURES)}"
-        )
+        raise argparse.ArgumentTypeError(f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(MEASURES)}")
     return wanted
 
 

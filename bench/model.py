@@ -183,6 +183,8 @@ class ImportResult:
     statement: str
     p50: float
     p99: float
+    cpu: float
+    """CPU time, over that of a bare start: it stays the same on a busy machine, where wall time grows."""
     bare: float
     runs: int
 

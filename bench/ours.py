@@ -104,9 +104,7 @@ def fleet(target: Target) -> Iterator[Leases]:
 
 
 CONTENDERS = (
-    Contender(
-        "holdfast", "holdfast", crew=crew, pair=pair, fleet=fleet, imports="import holdfast", counted=True
-    ),
+    Contender("holdfast", "holdfast", crew=crew, pair=pair, fleet=fleet, imports="import holdfast", counted=True),
     Contender("holdfast with", "holdfast", pair=pair_with),
     Contender("holdfast asyncio", "holdfast", async_pair=async_pair, imports="import holdfast.aio"),
 )

@@ -36,9 +36,7 @@ def run(engine: Engine, only: Collection[Measure], effort: Effort) -> Report:
 class _Run:
     """The measurements of one run, in the order of the report."""
 
-    def __init__(
-        self, engine: Engine, only: Collection[Measure], effort: Effort, report: Report, folder: Path
-    ) -> None:
+    def __init__(self, engine: Engine, only: Collection[Measure], effort: Effort, report: Report, folder: Path) -> None:
         self._engine = engine
         self._only = only
         self._effort = effort

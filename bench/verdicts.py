@@ -163,9 +163,7 @@ EVERYWHERE = (
     Limit("grants that overlap in any hand-off", _overlaps),
     Limit(
         "leases: threads beside the main one",
-        _lease(
-            lambda found: _at_most(found.threads_peak - found.threads_before, 1, lambda count: f"{count:.0f}")
-        ),
+        _lease(lambda found: _at_most(found.threads_peak - found.threads_before, 1, lambda count: f"{count:.0f}")),
     ),
     Limit(
         "leases: CPU, share of a core",

@@ -117,9 +117,7 @@ def test_imports() -> None:
     nonsense = Contender("nonsense", "peer", imports="import no_such_library")
     found, absent = imports.measure([*entrants("holdfast"), nonsense], rounds=1)
     assert [each.statement for each in found] == ["import holdfast"]
-    assert [each.reason for each in absent] == [
-        "failed: ModuleNotFoundError: No module named 'no_such_library'"
-    ]
+    assert [each.reason for each in absent] == ["failed: ModuleNotFoundError: No module named 'no_such_library'"]
 
 
 def test_step() -> None:

@@ -70,14 +70,10 @@ def planted() -> Report:
         role: Role = "floor" if name == "bare SQLite" else "holdfast"
         return PairResult(name, role, 2e-5 * ratio, 9e-5, 2e-5, ratio, ratio, ratio, 100, 1)
 
-    def one_handoff(
-        name: str, hold: float, p50: float, p99: float, share: float, rate: float
-    ) -> HandoffResult:
+    def one_handoff(name: str, hold: float, p50: float, p99: float, share: float, rate: float) -> HandoffResult:
         role: Role = "floor" if name == "bare SQLite" else "holdfast"
         rest = (0.0, 0.9, 0.1, 0, 1.0, 100)
-        return HandoffResult(
-            name, role, "8 processes", hold, rate, rate / 1000, p50, p99, p50, p99, share, *rest
-        )
+        return HandoffResult(name, role, "8 processes", hold, rate, rate / 1000, p50, p99, p50, p99, share, *rest)
 
     return Report(
         engine="sqlite",

@@ -58,9 +58,7 @@ class Tally:
     overlaps: int = 0
     grants: int = 0
 
-    def add(
-        self, holds: Sequence[Hold], workers: int, begin: float, end: float, commands: int | None
-    ) -> None:
+    def add(self, holds: Sequence[Hold], workers: int, begin: float, end: float, commands: int | None) -> None:
         found = gaps(holds, until=end)
         counted = [hold for hold in holds if hold.granted < end]
         spread = fairness(counted, workers)
@@ -142,9 +140,7 @@ def _rounds(
     if floor.name in absent:
         raise WorkerFailed(f"the floor failed, and all ratios with it: {absent[floor.name].reason}")
     return [
-        _result(each, case, tallies[each.name], tallies[floor.name])
-        for each in contenders
-        if each.name not in absent
+        _result(each, case, tallies[each.name], tallies[floor.name]) for each in contenders if each.name not in absent
     ]
 
 

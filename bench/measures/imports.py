@@ -7,12 +7,14 @@ compiled by a first start that is not counted.
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from bench.model import Absent, Contender, ImportResult
 from bench.progress import say
@@ -31,21 +33,24 @@ def measure(contenders: Sequence[Contender], rounds: int) -> tuple[list[ImportRe
         else:
             entered.append(each)
     bare: list[float] = []
-    added: dict[str, list[float]] = {each.name: [] for each in entered}
+    wall: dict[str, list[float]] = {each.name: [] for each in entered}
+    cpu: dict[str, list[float]] = {each.name: [] for each in entered}
     for number in range(rounds):
         if number % 5 == 0:
             say(f"import: round {number + 1} of {rounds}, {len(entered)} statements")
         for each in entered:
-            nothing = _start("pass")
-            bare.append(nothing)
-            added[each.name].append(_start(each.imports) - nothing)
+            nothing, something = _start("pass"), _start(each.imports)
+            bare.append(nothing.wall)
+            wall[each.name].append(something.wall - nothing.wall)
+            cpu[each.name].append(something.cpu - nothing.cpu)
     results = [
         ImportResult(
             contender=each.name,
             role=each.role,
             statement=each.imports,
-            p50=middle(added[each.name]),
-            p99=percentile(added[each.name], 0.99),
+            p50=middle(wall[each.name]),
+            p99=percentile(wall[each.name], 0.99),
+            cpu=middle(cpu[each.name]),
             bare=middle(bare),
             runs=rounds,
         )
@@ -69,16 +74,24 @@ def _first_start(statement: str) -> str | None:
     return None if done.returncode == 0 else f"failed: {done.stderr.strip().splitlines()[-1]}"
 
 
-def _start(statement: str) -> float:
-    """Seconds of one start. A wait with a timeout would poll, in steps of up to 50 ms: so a timer bounds it."""
+class Start(NamedTuple):
+    """What one start of Python took, in seconds."""
+
+    wall: float
+    cpu: float
+
+
+def _start(statement: str) -> Start:
+    """A wait with a timeout would poll, in steps of up to 50 ms: so a timer bounds it instead."""
     command = _command(statement)
     begin = time.perf_counter()
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL)
     watch = threading.Timer(START_TIMEOUT, child.kill)
     watch.start()
-    status = child.wait()
+    _, status, usage = os.wait4(child.pid, 0)
     taken = time.perf_counter() - begin
     watch.cancel()
-    if status:
-        raise RuntimeError(f"{statement!r} ended with status {status}")
-    return taken
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        raise RuntimeError(f"{statement!r} ended with status {child.returncode}")
+    return Start(taken, usage.ru_utime + usage.ru_stime)

@@ -58,8 +58,7 @@ def measure(rounds: int, steps: int) -> list[StepResult]:
     say(f"step: {rounds} rounds of {steps} ops")
     with asyncio.Runner() as runner:
         return [
-            _compare(driver, op, by_hand, through, rounds, steps)
-            for driver, op, by_hand, through in _cases(runner)
+            _compare(driver, op, by_hand, through, rounds, steps) for driver, op, by_hand, through in _cases(runner)
         ]
 
 

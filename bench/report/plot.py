@@ -58,9 +58,7 @@ def panels(report: Report) -> Iterator[Panel]:
     seen = list(dict.fromkeys((each.layout, each.hold) for each in report.handoff))
     for layout, hold in [case for case in seen if case[1] > 0]:
         bars = [
-            Bar(
-                each.contender, each.role, each.handed_p50 * 1e3, each.handed_p99 * 1e3, time(each.handed_p50)
-            )
+            Bar(each.contender, each.role, each.handed_p50 * 1e3, each.handed_p99 * 1e3, time(each.handed_p50))
             for each in _there(report, layout, hold)
         ]
         title = f"Release to next holder: {layout}, hold {hold * 1e3:.0f} ms"
@@ -77,14 +75,9 @@ def panels(report: Report) -> Iterator[Panel]:
             )
             for each in there
         ]
-        yield Panel(
-            f"Fairness: {layout}, hold 0", "worst worker, % of its fair share; more is better", bars, False
-        )
+        yield Panel(f"Fairness: {layout}, hold 0", "worst worker, % of its fair share; more is better", bars, False)
     if report.imports:
-        bars = [
-            Bar(each.contender, each.role, each.p50 * 1e3, math.nan, time(each.p50))
-            for each in report.imports
-        ]
+        bars = [Bar(each.contender, each.role, each.p50 * 1e3, math.nan, time(each.p50)) for each in report.imports]
         yield Panel("Import, over bare Python", "ms; less is better", bars, False)
 
 

@@ -24,9 +24,7 @@ def tables(report: Report, engine: Engine, verdicts: Sequence[Verdict]) -> list[
 
 def _verdicts(verdicts: Sequence[Verdict]) -> Table:
     rows = [(verdict.title, verdict.text, verdict.mark) for verdict in verdicts]
-    return Table(
-        "Verdicts", "Limit: figure of this run.", ("figure", "limit: found", "verdict"), rows, texts=3
-    )
+    return Table("Verdicts", "Limit: figure of this run.", ("figure", "limit: found", "verdict"), rows, texts=3)
 
 
 def _pair(report: Report) -> Table:
@@ -44,9 +42,7 @@ def _pair(report: Report) -> Table:
         for each in report.pair
     ]
     head = ("contender", "× p50", "× p99", "× CPU", "p50", "p99", "CPU", "pairs")
-    return Table(
-        "Uncontended pair", "Take + release of a free lock; × is the ratio to the floor.", head, rows
-    )
+    return Table("Uncontended pair", "Take + release of a free lock; × is the ratio to the floor.", head, rows)
 
 
 def _handoff(report: Report, engine: Engine) -> list[Table]:
@@ -124,16 +120,14 @@ def _leases(report: Report, engine: Engine) -> Table:
 
 
 def _imports(report: Report) -> Table:
-    rows = [(each.contender, each.statement, time(each.p50), time(each.p99)) for each in report.imports]
+    rows = [(each.contender, each.statement, time(each.p50), time(each.p99), time(each.cpu)) for each in report.imports]
     bare = time(report.imports[0].bare) if report.imports else ""
     note = f"Over a bare start of Python ({bare})."
-    return Table("Import", note, ("contender", "statement", "p50", "p99"), rows, texts=2)
+    return Table("Import", note, ("contender", "statement", "p50", "p99", "CPU"), rows, texts=2)
 
 
 def _step(report: Report) -> Table:
-    rows = [
-        (f"{each.driver} {each.op}", time(each.added), time(each.p50), time(each.p99)) for each in report.step
-    ]
+    rows = [(f"{each.driver} {each.op}", time(each.added), time(each.p50), time(each.p99)) for each in report.step]
     note = "One op of a flow through a driver; added: over the same work by hand."
     return Table("A flow's step", note, ("driver and op", "added", "p50", "p99"), rows)
 

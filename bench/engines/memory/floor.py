@@ -15,6 +15,4 @@ def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
     yield lambda: Hands(take=lock.acquire, release=lock.release)
 
 
-CONTENDERS = (
-    Contender("threading.Lock", "floor", crew=crew, cannot={"leases": "no expiry: nothing to keep alive"}),
-)
+CONTENDERS = (Contender("threading.Lock", "floor", crew=crew, cannot={"leases": "no expiry: nothing to keep alive"}),)

@@ -31,6 +31,4 @@ def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
             os.close(file)
 
 
-CONTENDERS = (
-    Contender("bare flock", "bare", crew=crew, cannot={"leases": "no expiry: nothing to keep alive"}),
-)
+CONTENDERS = (Contender("bare flock", "bare", crew=crew, cannot={"leases": "no expiry: nothing to keep alive"}),)

@@ -46,6 +46,7 @@ class SQLiteFence:
     ...     print("never reached")
     Traceback (most recent call last):
     holdfast.errors.FenceRejected: the fence at 'orders/7' refused token 33: token 34 has claimed it since...
+    >>> shop.close()
     """
 
     __slots__ = ("_connection", "_programs")
@@ -67,6 +68,7 @@ class SQLiteFence:
         ...     fence.claim("stock/3", 12)
         >>> fence.mark("orders/7")
         34
+        >>> shop.close()
         """
         check_name(resource, "resource")
         token = token_of(lease)

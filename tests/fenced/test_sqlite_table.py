@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.errors import FenceRejected, Misconfigured
 from holdfast.fenced import SQLiteFence
-from holdfast.fenced.sqlite.programs import schema
+from holdfast.fenced.sqlite import schema
 from tests.fenced.connections import Connect
 
 

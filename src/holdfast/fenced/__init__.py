@@ -13,9 +13,9 @@ Each grant of a semaphore or of a read lock has a token of its own, so only its 
 put fences behind exclusive grants (`lock`, `reentrant`, `rwlock(…).write()`, `election`).
 """
 
-from .file.fence import FencedFile, FileClaim
+from .file import FencedFile, FileClaim
 from .holder import Holder
 from .refusal import rejects
-from .sqlite.fence import SQLiteFence
+from .sqlite import SQLiteFence
 
 __all__ = ["FencedFile", "FileClaim", "Holder", "SQLiteFence", "rejects"]

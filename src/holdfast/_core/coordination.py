@@ -106,9 +106,11 @@ class Coordination:
         linger = max(0.0, hold.since + ask.hold_at_least - now) if ask.hold_at_least else 0.0
         try:
             held = yield from self.backend.release(hold.claim, linger)
-        except BackendUnavailable:
+        except BackendUnavailable as error:
             yield Spawn(keep_withdrawing(self.backend, hold.claim))
             held = mine
+            if self.emit is not None:
+                self.emit(Event("unreleased", ask.name, hold.claim.owner, hold.token, reason=str(error), ttl=ask.ttl))
         except GeneratorExit:
             raise
         except BaseException:  # cancelled before it was sent, perhaps

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from ...clock import now
 from ...errors import HoldfastError
@@ -147,7 +148,7 @@ def play(folder: Path, fenced: bool, show: Callable[[Step], None]) -> Act:
             if kind == until:
                 return
 
-    url = f"sqlite://{folder}/locks.db"
+    url = f"sqlite://{quote(str(folder))}/locks.db"
     common = [url, str(file), "fenced" if fenced else "unfenced"]
     workers = [Worker(name, [*common, str(AMOUNTS[name]), str(TTL), "think" * (name == "A")]) for name in "AB"]
     a, b = workers

@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 LINUX = sys.platform == "linux"
 _PR_SET_PDEATHSIG = 1
@@ -81,25 +81,16 @@ def stop_group(group: int, grace: float) -> None:
     end = time.monotonic() + grace
     signal_group(group, signal.SIGTERM)
     signal_group(group, signal.SIGCONT)
-    while signal_group(group, 0) and time.monotonic() < end:
+    while _at_work(group) and time.monotonic() < end:
         time.sleep(0.02)
     signal_group(group, signal.SIGKILL)
 
 
 def descendants(ancestor: int, without: int) -> list[int]:
     """The live descendants of a process, leaving out one branch. Empty where the system does not tell."""
-    if not LINUX:
-        return []
     children: dict[int, list[int]] = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            try:
-                with open(f"/proc/{entry}/stat", encoding="utf-8", errors="replace") as file:
-                    state, parent = file.read().rpartition(")")[2].split()[:2]
-            except OSError:
-                continue
-            if state not in "ZX":
-                children.setdefault(int(parent), []).append(int(entry))
+    for pid, parent, _ in _live():
+        children.setdefault(parent, []).append(pid)
     found: list[int] = []
     todo = [ancestor]
     while todo:
@@ -108,3 +99,23 @@ def descendants(ancestor: int, without: int) -> list[int]:
                 found.append(child)
                 todo.append(child)
     return found
+
+
+def _at_work(group: int) -> bool:
+    """Whether anybody in the group still runs; who has ended and was not waited for does not count."""
+    if not signal_group(group, 0):
+        return False
+    return not LINUX or any(member == group for _, _, member in _live())
+
+
+def _live() -> Iterator[tuple[int, int, int]]:
+    """Every process that has not ended: its pid, its parent, its group."""
+    for entry in os.listdir("/proc") if LINUX else ():
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/stat", encoding="utf-8", errors="replace") as file:
+                    state, parent, group = file.read().rpartition(")")[2].split()[:3]
+            except OSError:  # it has ended meanwhile
+                continue
+            if state not in "ZX":
+                yield int(entry), int(parent), int(group)

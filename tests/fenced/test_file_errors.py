@@ -6,7 +6,8 @@ import errno
 import fcntl
 import os
 import sys
-import threading
+import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -73,14 +74,29 @@ def test_a_section_that_does_not_end_is_reported_in_time(tmp_path: Path, timeout
 
 
 @pytest.mark.parametrize("timeout", [None, 60.0])
-def test_a_claim_waits_for_a_section_to_end(tmp_path: Path, timeout: float | None) -> None:
+def test_a_claim_waits_for_a_section_to_end(
+    tmp_path: Path, timeout: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = FencedFile(tmp_path / "data", timeout=timeout)
-    section = locked(file.path + ".fence", create=True, timeout=None, durable=False)
-    section.__enter__()
-    thread = threading.Thread(target=file.claim, args=(9,))
-    thread.start()
-    section.__exit__(None, None, None)
-    thread.join()
+    section = ExitStack()
+    section.enter_context(locked(file.path + ".fence", create=True, timeout=None, durable=False))
+    flock = fcntl.flock
+    waits: list[str] = []
+
+    def wait(how: str) -> None:
+        waits.append(how)
+        section.close()
+
+    def kernel(descriptor: int, how: int) -> None:
+        if how == fcntl.LOCK_EX:
+            wait("in the kernel")
+        flock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", kernel)
+    monkeypatch.setattr(time, "sleep", lambda _: wait("by asking again"))
+    file.claim(9)
+    assert waits == ["in the kernel" if timeout is None else "by asking again"]
+    monkeypatch.undo()
     assert file.mark() == 9
 
 
@@ -158,6 +174,12 @@ def test_a_planted_link_is_neither_followed_nor_written_through(tmp_path: Path) 
 def test_the_fence_of_a_file_cannot_itself_be_fenced(tmp_path: Path, name: str) -> None:
     with pytest.raises(Misconfigured, match="another file's fence"):
         FencedFile(tmp_path / name)
+
+
+@pytest.mark.parametrize("path", ["", ".", "/"])
+def test_a_folder_cannot_be_fenced(path: str) -> None:
+    with pytest.raises(Misconfigured, match="folder"):
+        FencedFile(path)
 
 
 @pytest.mark.parametrize("timeout", [-1.0, float("nan")])

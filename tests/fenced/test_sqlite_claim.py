@@ -25,10 +25,8 @@ def paid(connect: Connect) -> int:
 
 
 @every_mode
-@pytest.mark.parametrize("row_factory", [None, sqlite3.Row, as_dict, lambda *_: 1 / 0])
-def test_what_follows_a_claim_is_in_its_transaction(shop: Connect, mode: str, row_factory: Any) -> None:
+def test_what_follows_a_claim_is_in_its_transaction(shop: Connect, mode: str) -> None:
     db = shop(**MODES[mode])
-    db.row_factory = row_factory
     SQLiteFence(db).claim("orders/7", 1)
     assert db.in_transaction
     pay(db, 100)
@@ -36,6 +34,17 @@ def test_what_follows_a_claim_is_in_its_transaction(shop: Connect, mode: str, ro
     commit(db)
     assert paid(shop) == 100
     assert SQLiteFence(shop()).mark("orders/7") == 1
+
+
+def test_the_claim_opens_its_transaction_for_writing_before_all_else(shop: Connect) -> None:
+    db = shop()
+    statements: list[str] = []
+    SQLiteFence(db).claim("orders/7", 1)
+    db.rollback()
+    db.set_trace_callback(statements.append)
+    SQLiteFence(db).claim("orders/7", 1)
+    assert statements[0] == "BEGIN IMMEDIATE"
+    assert statements[1].startswith("INSERT INTO")
 
 
 @every_mode
@@ -59,6 +68,18 @@ def test_an_older_token_is_refused_and_nothing_is_changed(shop: Connect, mode: s
     assert files(tmp_path) == before
     with SQLiteFence(shop()).transaction("orders/7", 34):
         pass  # the stale connection keeps no lock either
+
+
+@pytest.mark.parametrize("row_factory", [None, sqlite3.Row, as_dict, lambda *_: 1 / 0])
+def test_no_row_factory_of_the_users_gets_in_the_way(shop: Connect, row_factory: Any) -> None:
+    db = shop()
+    db.row_factory = row_factory
+    fence = SQLiteFence(db)
+    with fence.transaction("orders/7", 34):
+        assert fence.mark("orders/7") == 34
+    with pytest.raises(FenceRejected):
+        fence.claim("orders/7", 33)
+    assert db.row_factory is row_factory
 
 
 @pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "pep249"])

@@ -53,6 +53,8 @@ class FencedFile:
         self.path = os.path.realpath(os.fspath(path))
         if self.path.endswith((_SIDECAR, _BESIDE)):
             raise Misconfigured(f"{self.path!r} has the name of another file's fence; fence that file instead")
+        if os.path.isdir(self.path):
+            raise Misconfigured(f"{self.path!r} is a folder; a fence replaces one file as a whole: name the file")
         if timeout is not None and not timeout >= 0:
             raise Misconfigured(f"timeout of {self.path!r} is {timeout!r}; give seconds from 0, or None for no bound")
         _demand_locks()

@@ -38,7 +38,8 @@ class Hold:
     """What is held, and until when. Only the keeper and the lease's own flows change it."""
 
     __slots__ = ("_ended", "_ending", "_notify", "_untold", "claim", "deadline", "depth", "failures", "final",
-                 "forgotten", "key", "lease", "margin", "reason", "renew_at", "since", "slot", "token", "valid_until")  # fmt: skip
+                 "forgotten", "key", "lease", "margin", "reason", "renew_at", "since", "slot", "token",
+                 "valid_until")  # fmt: skip
 
     def __init__(self, claim: Claim, grant: Grant, now: float) -> None:
         ask = claim.ask

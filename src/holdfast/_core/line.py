@@ -16,6 +16,7 @@ All times are integers on the engine's clock (microseconds); `clock` is its cale
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 GHOST = "~"
@@ -63,6 +64,14 @@ class Place:
     def holds(self, now: int) -> bool:
         """Its owner holds the lock."""
         return bool(self.token) and now < self.expires and not self.evicted
+
+
+def look_again(patience: int, now: int, behind_waiters: bool, ends: Iterable[int]) -> int:
+    """In how long a waiter should look even without a push: the first in line when a hold may have ended."""
+    heartbeat = patience // 3
+    if behind_waiters:
+        return heartbeat
+    return min([heartbeat, *(max(1000, end - now + 500) for end in ends)])
 
 
 @dataclass(slots=True, eq=False)
@@ -171,12 +180,9 @@ class Line:
 
     def look_again(self, mine: Place, now: int) -> int:
         """In how long a waiter should look even without a push: the first in line when a hold may have ended."""
-        heartbeat = mine.patience // 3
-        ahead = [place for place in self.places[: self.places.index(mine)] if not place.token]
-        if ahead:
-            return heartbeat
+        waiting = any(not place.token for place in self.places[: self.places.index(mine)])
         ends = [place.expires + place.delay for place in self.places if place.occupies(now)]
-        return min([heartbeat, *(max(1000, end - now + 500) for end in ends)])
+        return look_again(mine.patience, now, waiting, ends)
 
     def ahead(self, mine: Place, now: int) -> int:
         """How many stand before this place."""

@@ -24,16 +24,12 @@ class SQLiteLines:
         line = Line()
         last = -1
         for row in self._execute(SQL["load"], (self._prefix + name,)):
-            last, mark, capacity, owner, weight, fair, *times, token, evicted, wake, actor, mode, host, pid = row
+            last = row[-1]
             if last == 0:
-                line.mark, line.capacity = mark, capacity
-            if owner is not None:
-                line.capacity = capacity
-                ttl, patience, delay, since, expires = times
-                line.places.append(
-                    Place(owner, weight, bool(fair), ttl, patience, delay, since, expires, token, bool(evicted),
-                          wake, actor, mode, host, pid, last)
-                )  # fmt: skip
+                line.mark, line.capacity = row[0], row[1]
+            if row[2] is not None:
+                line.capacity = row[1]
+                line.places.append(Place(*row[2:]))  # the columns stand in the order of its fields
         self._marks[name] = line.mark
         self._last[name] = last
         return line

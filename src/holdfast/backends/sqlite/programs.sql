@@ -19,6 +19,37 @@ UPDATE claim SET owner = NULL, token = 0
 WHERE name = ?1 AND place = 0 AND owner = ?2 AND expires > ?3 AND evicted = 0
   AND NOT EXISTS (SELECT 1 FROM claim WHERE name = ?1 AND place > 0);
 
+-- name: join
+-- The contended take of a mutex: stand at the end of a line whose head holds. No row: not so simple. Answers with how
+-- many stand before, how many of them wait, and when the hold ends.
+INSERT INTO claim (name, place, capacity, owner, weight, fair, ttl, patience, delay, since, expires, wake, actor, mode,
+                   host, pid)
+SELECT ?1, last + 1, 1, ?2, 1, ?3, ?4, ?5, ?6, ?7, ?7 + ?5, ?8, ?9, ?10, ?11, ?12
+FROM (SELECT max(place) AS last, sum(token > 0 AND expires > ?7 AND evicted = 0) AS held,
+             sum(owner = ?2 OR (owner IS NOT NULL AND capacity <> 1)) AS odd
+      FROM claim WHERE name = ?1)
+WHERE held > 0 AND odd = 0
+RETURNING (SELECT count(*) FROM claim AS c WHERE c.name = ?1 AND c.place < claim.place AND c.owner IS NOT NULL),
+          (SELECT count(*) FROM claim AS c WHERE c.name = ?1 AND c.place < claim.place AND c.owner IS NOT NULL
+                                             AND c.token = 0 AND c.expires > ?7),
+          (SELECT min(c.expires + c.delay) FROM claim AS c WHERE c.name = ?1 AND c.token > 0 AND c.expires > ?7);
+
+-- name: go_from_line
+-- The contended release of a mutex is these three, in one transaction: leave (from the line or from the seat),
+-- let the first live waiter hold, and note its token as the mark. What `_core.line` does, for a capacity of 1.
+DELETE FROM claim WHERE name = ?1 AND place > 0 AND owner = ?2 AND token > 0 AND expires > ?3 AND evicted = 0;
+
+-- name: go_from_seat
+UPDATE claim SET owner = NULL, token = 0
+WHERE name = ?1 AND place = 0 AND owner = ?2 AND token > 0 AND expires > ?3 AND evicted = 0;
+
+-- name: promote
+UPDATE claim SET since = ?2, token = (SELECT max(mark + 1, ?3) FROM claim WHERE name = ?1 AND place = 0)
+WHERE name = ?1
+  AND place = (SELECT min(place) FROM claim WHERE name = ?1 AND owner IS NOT NULL AND token = 0 AND expires > ?2)
+  AND NOT EXISTS (SELECT 1 FROM claim WHERE name = ?1 AND token > 0 AND expires + delay > ?2)
+RETURNING owner, wake, token;
+
 -- name: renew
 -- Extend a live hold. No row: it is not one.
 UPDATE claim SET expires = ?3 + ttl
@@ -34,8 +65,8 @@ COMMIT;
 ROLLBACK;
 
 -- name: load
-SELECT place, mark, capacity, owner, weight, fair, ttl, patience, delay, since, expires, token, evicted, wake, actor,
-       mode, host, pid
+SELECT mark, capacity, owner, weight, fair, ttl, patience, delay, since, expires, token, evicted, wake, actor, mode,
+       host, pid, place
 FROM claim WHERE name = ?1 ORDER BY place;
 
 -- name: enter

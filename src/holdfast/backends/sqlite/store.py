@@ -17,20 +17,29 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..._core.line import Place
+from ..._core.line import look_again
 from ...clock import boot_id, calendar_us, now
 from ...errors import BackendUnavailable, Misconfigured
 from ...model import Claim
-from ..line import Renew, patience
-from ..verbs import Moment, carry_out, us
+from ..line import Renew, Taken, patience
+from ..verbs import SECOND, Moment, carry_out, us
 from .lines import SQLiteLines
 from .programs import SQL, schema
 
 VERSION = 1
 DAY = 24 * 3600 * 1_000_000
 TIDY_EVERY = 512
+
+
+class Promotion(NamedTuple):
+    """Somebody's turn has come: where to tell whom, and the token."""
+
+    name: str
+    owner: str
+    wake: str
+    token: int
 
 
 class Busy(Exception):
@@ -112,7 +121,42 @@ class SQLiteStore:
         except sqlite3.Error as error:
             raise self._translated(error) from error
 
-    def carry_out(self, request: Any, wake: str) -> tuple[Any, list[tuple[str, Place]]]:
+    def join(self, claim: Claim, wake: str) -> Taken | None:
+        """The contended take of a mutex: a place behind a live holder; None if it is not that simple."""
+        ask = claim.ask
+        moment = us(now())
+        keep = us(patience(claim))
+        try:
+            rows = self._execute(
+                SQL["join"],
+                (self._prefix + ask.name, claim.owner, ask.fair, us(ask.ttl), keep, us(ask.lock_delay), moment, wake,
+                 claim.actor, ask.mode, self._host, self._pid),
+            ).fetchall()  # fmt: skip
+        except sqlite3.Error as error:
+            raise self._translated(error) from error
+        if not rows:
+            return None
+        ahead, waiting, ends = rows[0]
+        return Taken(0, look_again(keep, moment, bool(waiting), [ends]) / SECOND, ahead)
+
+    def hand_over(self, claim: Claim) -> list[Promotion] | None:
+        """The contended release of a mutex: whoever holds it now; None if it is not that simple."""
+        key = self._prefix + claim.ask.name
+        try:
+            with self._transaction():
+                moment = us(now())
+                mine = (key, claim.owner, moment)
+                if not (self._execute(SQL["go_from_line"], mine).rowcount or
+                        self._execute(SQL["go_from_seat"], mine).rowcount):  # fmt: skip
+                    return None
+                rows = self._execute(SQL["promote"], (key, moment, calendar_us())).fetchall()
+                for _, _, token in rows:
+                    self._execute(SQL["save_mark"], (key, token))
+        except sqlite3.Error as error:
+            raise self._translated(error) from error
+        return [Promotion(claim.ask.name, owner, wake, token) for owner, wake, token in rows]
+
+    def carry_out(self, request: Any, wake: str) -> tuple[Any, list[Promotion]]:
         """Any verb, in one transaction. Answers with the reply and who was promoted."""
         self.stay()
         try:
@@ -120,7 +164,8 @@ class SQLiteStore:
                 at = Moment(us(now()), calendar_us(), wake, self._host, self._pid)
                 if isinstance(request, Renew):
                     return self._renew(request, at), []
-                return carry_out(SQLiteLines(self._execute, self._prefix), request, at)
+                reply, promoted = carry_out(SQLiteLines(self._execute, self._prefix), request, at)
+            return reply, [Promotion(name, place.owner, place.wake, place.token) for name, place in promoted]
         except sqlite3.Error as error:
             raise self._translated(error) from error
 

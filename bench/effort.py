@@ -39,9 +39,9 @@ FULL = Effort(
 )
 QUICK = Effort(
     name="quick",
-    pair_rounds=7,
+    pair_rounds=5,
     pair_turn=0.1,
-    handoff=Plan(turn=0.25, holding_turn=0.4, turns=2, peer_turns=1),
+    handoff=Plan(turn=0.25, holding_turn=0.4, turns=2, peer_turns=1, peers_up_to=8),
     leases=10_000,
     ttl=30.0,
     window=10.0,

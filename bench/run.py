@@ -125,4 +125,5 @@ def environment() -> dict[str, str]:
         "python": platform.python_version(),
         "sqlite": sqlite3.sqlite_version,
         "system": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "load before": f"{os.getloadavg()[0]:.1f}",
     }

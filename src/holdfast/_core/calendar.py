@@ -44,7 +44,10 @@ class Calendar:
                 heapq.heappush(self._times, slot)
             holds[hold] = None
             hold.slot = slot
-            return slot < self.waking_at
+            if slot >= self.waking_at:
+                return False
+            self.waking_at = slot  # the keeper itself enters too, between its look at the calendar and its sleep
+            return True
 
     def discard(self, hold: Hold) -> None:
         """Take a hold out; nothing if it is not in."""

@@ -23,7 +23,7 @@ RESULTS = Path(__file__).parent / "results"
 def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     engine = registry.engine(options.engine)
-    report = run(engine, options.only, QUICK if options.quick else FULL)
+    report = run(engine, options.only, QUICK if options.quick else FULL, peers=not options.no_peers)
     verdicts = judge(report, engine.limits)
     drawn = tables.tables(report, engine, verdicts)
     for table in drawn:
@@ -47,6 +47,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--engine", choices=registry.engine_names(), default="sqlite")
     parser.add_argument("--only", type=_measures, default=MEASURES, help=f"some of {','.join(MEASURES)}")
     parser.add_argument("--quick", action="store_true", help="a rough answer in under a minute")
+    parser.add_argument("--no-peers", action="store_true", help="holdfast and the bare engine only")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure as JSON too")
     parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIR", help="for the Markdown and the plot")
     return parser.parse_args(arguments)

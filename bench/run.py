@@ -11,7 +11,7 @@ import sqlite3
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from bench import registry
@@ -24,11 +24,12 @@ from bench.trial import trial
 EVERYBODY = "(all)"
 
 
-def run(engine: Engine, only: Collection[Measure], effort: Effort) -> Report:
+def run(engine: Engine, only: Collection[Measure], effort: Effort, peers: bool = True) -> Report:
     began = time.monotonic()
     report = Report(engine.name, effort.name, environment())
     with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as scratch:
-        _Run(engine, only, effort, report, Path(scratch)).measure()
+        wanted = [each for each in registry.contenders(engine.name) if peers or each.role != "peer"]
+        _Run(engine, wanted, only, effort, report, Path(scratch)).measure()
     report.seconds = time.monotonic() - began
     return report
 
@@ -36,8 +37,17 @@ def run(engine: Engine, only: Collection[Measure], effort: Effort) -> Report:
 class _Run:
     """The measurements of one run, in the order of the report."""
 
-    def __init__(self, engine: Engine, only: Collection[Measure], effort: Effort, report: Report, folder: Path) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        wanted: Sequence[Contender],
+        only: Collection[Measure],
+        effort: Effort,
+        report: Report,
+        folder: Path,
+    ) -> None:
         self._engine = engine
+        self._wanted = wanted
         self._only = only
         self._effort = effort
         self._report = report
@@ -62,7 +72,7 @@ class _Run:
         self._guarded("step", self._step)
 
     def _try_all(self, target: Target) -> None:
-        for each in registry.contenders(self._engine.name):
+        for each in self._wanted:
             say(f"trial: {each.name}")
             reason = trial(self._engine.name, each.name, target)
             if reason is None:

@@ -69,9 +69,10 @@ def connect(
     `ttl` and `timeout` are what recipes use unless they are told otherwise. `require` names promises that the engine
     must keep ("fencing", "linearizable", "durable", "shared", "counting"); `Misconfigured` if it can not.
     """
-    from .settings import engine_for
+    from .settings import Settings
 
-    return Coordinator(engine_for(url, namespace, require, request_timeout), ttl, timeout, on_event)
+    settings = Settings(url, namespace, ttl, timeout, require, request_timeout, on_event)
+    return Coordinator(settings.engine(), ttl, timeout, on_event)
 
 
 def __getattr__(name: str) -> object:

@@ -49,15 +49,15 @@ class Ask:
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        _check_seconds("ttl", self.ttl, self.name, above=0)
+        check_seconds("ttl", self.ttl, self.name, above=0)
         for what, value in (("lock_delay", self.lock_delay), ("hold_at_least", self.hold_at_least)):
-            _check_seconds(what, value, self.name)
+            check_seconds(what, value, self.name)
         if self.timeout is not None:
-            _check_seconds("timeout", self.timeout, self.name)
+            check_seconds("timeout", self.timeout, self.name)
         if self.max_hold is not None:
-            _check_seconds("max_hold", self.max_hold, self.name, above=0)
+            check_seconds("max_hold", self.max_hold, self.name, above=0)
         if self.margin is not None:
-            _check_seconds("margin", self.margin, self.name)
+            check_seconds("margin", self.margin, self.name)
             if self.margin >= self.ttl / 2:
                 raise Misconfigured(
                     f"margin of {self.name!r} is {self.margin:g} s, which leaves too little of a ttl of "
@@ -121,7 +121,10 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class ClaimView:
-    """One claim as others see it. `token` is None while it waits; times are seconds on the engine's clock."""
+    """One claim as others see it. `token` is None while it waits; times are seconds on the engine's clock.
+
+    A holder that is not `live` is gone, and keeps its name closed all the same (`lock_delay`, `hold_at_least`).
+    """
 
     owner: str
     token: int | None
@@ -132,6 +135,7 @@ class ClaimView:
     remaining: float
     actor: str = ""
     mode: str = "lock"
+    live: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +201,7 @@ class Sequencer:
     @classmethod
     def parse(cls, text: str) -> Sequencer:
         parts = text.strip().split(":")
-        if len(parts) != 6 or parts[0] != "hf1" or not parts[5].isdigit():
+        if len(parts) != 6 or parts[0] != "hf1" or not (parts[5].isascii() and parts[5].isdigit()):
             raise Misconfigured(f"not a sequencer: {text[:80]!r}; it looks like hf1:backend:cluster:name:mode:token")
         backend, cluster, name, mode = map(unquote, parts[1:5])
         return cls(backend, cluster, name, mode, int(parts[5]))
@@ -222,15 +226,16 @@ def check_name(name: str, what: str = "name") -> str:
     return name
 
 
-def _check_seconds(what: str, value: float, name: str, above: float | None = None) -> None:
+def check_seconds(what: str, value: float, of: str, above: float | None = None) -> None:
+    """A duration: a number from 0 (or above `above`) to a year."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
-        raise Misconfigured(f"{what} of {name!r} is a number of seconds, not {value!r}")
+        raise Misconfigured(f"{what} of {of!r} is a number of seconds, not {value!r}")
     if value > MAX_SECONDS:
-        raise Misconfigured(f"{what} of {name!r} is {value:g} s; at most a year ({MAX_SECONDS:g} s) is allowed")
+        raise Misconfigured(f"{what} of {of!r} is {value:g} s; at most a year ({MAX_SECONDS:g} s) is allowed")
     if above is not None and value <= above:
-        raise Misconfigured(f"{what} of {name!r} is {value:g} s; it must be above {above:g}")
+        raise Misconfigured(f"{what} of {of!r} is {value:g} s; it must be above {above:g}")
     if value < 0:
-        raise Misconfigured(f"{what} of {name!r} is {value:g} s; it cannot be negative")
+        raise Misconfigured(f"{what} of {of!r} is {value:g} s; it cannot be negative")
 
 
 def _check_count(what: str, value: int, name: str) -> None:

@@ -23,8 +23,11 @@ class Backend(Protocol):
     least_ttl: float
     """The shortest ttl that the engine can keep, in seconds."""
 
-    def take(self, claim: Claim, queue: bool) -> Flow[Grant | Queued | None]:
-        """Take, or take a place in the line (None if `queue` is off). Idempotent: a retry finds its own claim."""
+    def take(self, claim: Claim, queue: bool, within: float | None = None) -> Flow[Grant | Queued | None]:
+        """Take, or take a place in the line (None if `queue` is off). Idempotent: a retry finds its own claim.
+
+        `within` bounds the request, where it is shorter than the engine's own timeout.
+        """
         ...
 
     def turn(self, claim: Claim, queued: Queued, timeout: float) -> Flow[Grant | None]:
@@ -44,7 +47,9 @@ class Backend(Protocol):
 class TakesMany(Protocol):
     """Several names in one step: all lines are entered at once, so two such takers can not cross."""
 
-    def take_all(self, claims: Sequence[Claim], queue: bool) -> Flow[list[Grant | Queued] | None]:
+    def take_all(
+        self, claims: Sequence[Claim], queue: bool, within: float | None = None
+    ) -> Flow[list[Grant | Queued] | None]:
         """Take or queue all; None (and nothing left) if `queue` is off and one is not free."""
         ...
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
 from .backends import open_engine
 from .errors import Misconfigured
-from .model import check_name
+from .model import check_name, check_seconds
+from .observe.event import Event
 from .ports import Engine
 
 
@@ -25,13 +27,37 @@ def default_url() -> str:
     return "sqlite://" + quote(str(folder / "holdfast" / "locks.db"))
 
 
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What `connect` was told, checked before anything is opened."""
+
+    url: str | None
+    namespace: str
+    ttl: float
+    timeout: float | None
+    require: Iterable[str]
+    request_timeout: float
+    on_event: Callable[[Event], None] | None
+
+    def __post_init__(self) -> None:
+        if self.url is not None and not isinstance(self.url, str):
+            raise Misconfigured(f"connect() takes a URL as str, as in sqlite:///path/to/file, not {self.url!r}")
+        check_name(self.namespace, "namespace")
+        if "/" in self.namespace:
+            raise Misconfigured(f"namespace {self.namespace!r} has a '/'; use a plain word")
+        check_seconds("ttl", self.ttl, "connect()", above=0)
+        check_seconds("request_timeout", self.request_timeout, "connect()", above=0)
+        if self.timeout is not None:
+            check_seconds("timeout", self.timeout, "connect()")
+        if self.on_event is not None and not callable(self.on_event):
+            raise Misconfigured(f"on_event is called with each event, and {self.on_event!r} can not be called")
+
+    def engine(self) -> Engine:
+        return engine_for(self.url, self.namespace, self.require, self.request_timeout)
+
+
 def engine_for(url: str | None, namespace: str, require: Iterable[str], request_timeout: float) -> Engine:
     """The engine of a URL, once it promises what is required."""
-    check_name(namespace, "namespace")
-    if "/" in namespace:
-        raise Misconfigured(f"namespace {namespace!r} has a '/'; use a plain word")
-    if not (isinstance(request_timeout, (int, float)) and request_timeout > 0):
-        raise Misconfigured(f"request_timeout is a number of seconds above 0, not {request_timeout!r}")
     required = {require} if isinstance(require, str) else set(require)
     engine = open_engine(url or default_url(), namespace, request_timeout)
     engine.backend.promises.demand(required, engine.backend.scheme)

@@ -5,44 +5,79 @@
 3. Whatever ends the wait (timeout, cancellation, deadlock, an error), the claim is withdrawn before the error is
    seen outside, shielded; if the engine can not be reached, in the background until the claim is over by itself.
 4. A push grants at once; a lost push costs at most the time until the next look.
+5. A grant that is already over when it arrives is no grant: look again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from ..errors import BackendUnavailable, NotAcquired
-from ..model import Claim, Grant, Queued
+from ..model import Ask, Claim, Grant, Queued
 from ..ports import Backend
 from . import backoff
 from .deadlock import look_for_circle
 from .flow import NOW, Flow, Shield, Spawn
 from .lease import fresh
 
+T = TypeVar("T")
 
-def acquire(backend: Backend, claim: Claim, timeout: float | None, entangled: bool = False) -> Flow[Grant]:
-    """Acquire, or raise `NotAcquired`. `entangled`: this actor holds other names, so circles are looked for."""
-    began: float = yield NOW
+SHORTEST_REQUEST = 0.05
+"""A request is given at least this long, however little of the timeout is left."""
+
+STALE_GRANTS = 3
+"""So many grants that were over on arrival, and the engine is too slow for this ttl."""
+
+
+def acquire(
+    backend: Backend, claim: Claim, began: float, timeout: float | None, entangled: bool = False
+) -> Flow[tuple[Grant, float]]:
+    """The grant and when it came, or `NotAcquired`. `entangled`: this actor holds other names; look for circles."""
+    stale = 0
     try:
-        outcome = yield from _take(backend, claim, began, timeout, timeout != 0)
-        while outcome.__class__ is not Grant:
+        outcome = yield from _take(backend, claim, began, timeout)
+        while True:
             if outcome is None:
                 raise NotAcquired(claim.ask.name, 0.0)
-            assert isinstance(outcome, Queued)
-            if entangled:
-                yield from look_for_circle(backend, claim)
-            outcome = yield from await_turn(backend, claim, outcome, began, timeout)
-        return outcome
+            if isinstance(outcome, Queued):
+                if entangled:
+                    yield from look_for_circle(backend, claim)
+                outcome = yield from _await_turn(backend, claim, outcome, began, timeout)
+                continue
+            now: float = yield NOW
+            if fresh(outcome, claim.ask, now):
+                return outcome, now
+            stale += 1
+            if stale == STALE_GRANTS:
+                raise too_slow(backend, claim.ask)
+            outcome = yield from _take(backend, claim, began, timeout)
     except GeneratorExit:
         raise
-    except NotAcquired as error:
-        if error.waited:
+    except BaseException as error:
+        yield from leave_behind_nothing(backend, [claim], error)
+        raise
+
+
+def leave_behind_nothing(backend: Backend, claims: list[Claim], error: BaseException) -> Flow[None]:
+    """Undo what an acquisition may have begun before it ended with this error."""
+    if isinstance(error, NotAcquired) and not error.waited:
+        return  # one try, and the engine kept nothing of it
+    for claim in claims:
+        if isinstance(error, BackendUnavailable):
+            yield Spawn(keep_withdrawing(backend, claim))
+        else:
             yield Shield(withdraw(backend, claim))
-        raise
-    except BaseException:
-        yield Shield(withdraw(backend, claim))
-        raise
 
 
-def await_turn(
+def too_slow(backend: Backend, ask: Ask) -> BackendUnavailable:
+    return BackendUnavailable(
+        f"{backend.scheme} answers too slowly for a ttl of {ask.ttl:g} s: {STALE_GRANTS} grants of {ask.name!r} were "
+        "over when they arrived; use a longer ttl"
+    )
+
+
+def _await_turn(
     backend: Backend, claim: Claim, queued: Queued, began: float, timeout: float | None
 ) -> Flow[Grant | Queued | None]:
     """Wait for the push, or until it is time to look again, and then look."""
@@ -54,49 +89,59 @@ def await_turn(
             raise NotAcquired(claim.ask.name, now - began, ahead=queued.ahead)
         pause = min(pause, left)
     grant = yield from backend.turn(claim, queued, pause)
-    if grant is not None and fresh(grant, (yield NOW)):
+    # What is pushed is good for the patience of its last look. The keeper extends it; without one, a look does.
+    if grant is not None and claim.ask.renew and fresh(grant, claim.ask, (yield NOW)):
         return grant
-    return (yield from _take(backend, claim, began, timeout, True))
+    return (yield from _take(backend, claim, began, timeout))
 
 
-def _take(
-    backend: Backend, claim: Claim, began: float, timeout: float | None, queue: bool
-) -> Flow[Grant | Queued | None]:
-    """One take that holds out against passing faults: for a ttl at most, and not beyond the timeout."""
-    attempt = 0
+def _take(backend: Backend, claim: Claim, began: float, timeout: float | None) -> Flow[Grant | Queued | None]:
+    return persist(claim.ask, began, timeout, lambda within: backend.take(claim, timeout != 0, within))
+
+
+def persist(ask: Ask, began: float, timeout: float | None, attempt: Callable[[float | None], Flow[T]]) -> Flow[T]:
+    """Repeat a request that holds out against passing faults: for a ttl at most, and not beyond the timeout.
+
+    `attempt` is given how long a request may take, None for as long as the engine's own timeout.
+    """
+    tries = 0
     fault: float | None = None
+    within = None if not timeout else max(SHORTEST_REQUEST, timeout)
     while True:
         try:
-            return (yield from backend.take(claim, queue))
+            return (yield from attempt(within))
         except BackendUnavailable:
             now: float = yield NOW
             fault = now if fault is None else fault
-            left = fault + claim.ask.ttl - now
+            left = fault + ask.ttl - now
             if timeout is not None:
                 left = min(left, began + timeout - now)
+                within = max(SHORTEST_REQUEST, left)
             if left <= 0:
                 raise
-        yield from backoff.pause(attempt, at_most=left)
-        attempt += 1
+        yield from backoff.pause(tries, at_most=left)
+        tries += 1
 
 
-def withdraw(backend: Backend, claim: Claim) -> Flow[bool]:
-    """Leave the line; if the engine can not be reached now, go on trying in the background."""
+def withdraw(backend: Backend, claim: Claim, until: float = 0.0) -> Flow[bool]:
+    """Leave the line (a hold lingers `until` then); if the engine is out of reach, go on trying in the background."""
     try:
-        return (yield from backend.release(claim))
+        return (yield from backend.release(claim, max(0.0, until - (yield NOW)) if until else 0.0))
     except BackendUnavailable:
-        yield Spawn(keep_withdrawing(backend, claim))
+        yield Spawn(keep_withdrawing(backend, claim, until))
         return False
 
 
-def keep_withdrawing(backend: Backend, claim: Claim) -> Flow[None]:
+def keep_withdrawing(backend: Backend, claim: Claim, until: float = 0.0) -> Flow[None]:
     """Retry a release until it is done, or the claim has ended by itself."""
-    end: float = (yield NOW) + claim.ask.ttl
-    attempt = 1
-    while (yield NOW) < end:
-        yield from backoff.pause(attempt, base=0.05, cap=max(0.05, claim.ask.ttl / 4))
+    now: float = yield NOW
+    end = max(now + claim.ask.ttl, until)
+    tries = 0
+    while now < end:
         try:
-            yield from backend.release(claim)
+            yield from backend.release(claim, max(0.0, until - now))
             return
         except BackendUnavailable:
-            attempt += 1
+            yield from backoff.pause(tries, base=0.05, cap=max(0.05, claim.ask.ttl / 4))
+            tries += 1
+            now = yield NOW

@@ -27,7 +27,7 @@ class Calendar:
         self._slots: dict[float, dict[Hold, None]] = {}
         self._times: list[float] = []
         self.waking_at = 0.0
-        """When the keeper will wake by itself; an earlier entry must ring its bell."""
+        """When the keeper has to wake next; an entry that comes earlier must ring its bell."""
 
     def put(self, hold: Hold, now: float) -> bool:
         """Enter a hold (or move it). True if the keeper must be woken for it."""

@@ -60,12 +60,11 @@ class Coordination:
         claim = self.claim(ask, actor)
         began: float = yield NOW
         try:
-            grant = yield from acquire(self.backend, claim, timeout, self.entangled(claim))
+            grant, now = yield from acquire(self.backend, claim, began, timeout, self.entangled(claim))
         except NotAcquired as error:
             if self.emit is not None:
                 self.emit(Event("timed_out", ask.name, claim.owner, seconds=error.waited, ttl=ask.ttl))
             raise
-        now: float = yield NOW
         return self.keep(claim, grant, began, now)
 
     def keep(self, claim: Claim, grant: Grant, began: float, now: float) -> Hold:
@@ -103,18 +102,18 @@ class Coordination:
         if hold.forgotten:
             return False
         self.forget(hold)
-        linger = max(0.0, hold.since + ask.hold_at_least - now) if ask.hold_at_least else 0.0
+        until = hold.since + ask.hold_at_least if ask.hold_at_least else 0.0
         try:
-            held = yield from self.backend.release(hold.claim, linger)
+            held = yield from self.backend.release(hold.claim, max(0.0, until - now))
         except BackendUnavailable as error:
-            yield Spawn(keep_withdrawing(self.backend, hold.claim))
+            yield Spawn(keep_withdrawing(self.backend, hold.claim, until))
             held = mine
             if self.emit is not None:
                 self.emit(Event("unreleased", ask.name, hold.claim.owner, hold.token, reason=str(error), ttl=ask.ttl))
         except GeneratorExit:
             raise
         except BaseException:  # cancelled before it was sent, perhaps
-            yield Shield(withdraw(self.backend, hold.claim))
+            yield Shield(withdraw(self.backend, hold.claim, until))
             raise
         if mine and self.emit is not None:
             now = yield NOW
@@ -124,6 +123,7 @@ class Coordination:
     def forget(self, hold: Hold) -> None:
         """Out of the keeper's hands, and off its actor's account."""
         hold.forgotten = True
+        hold.part()
         self.holds.discard(hold)
         self.keeper.discard(hold)
         if hold.key is not None and self.reentered.get(hold.key) is hold:
@@ -157,7 +157,7 @@ class Coordination:
             raise Misconfigured(f"{self.backend.scheme} can not be surveyed, so a sequencer can not be checked")
         views = yield from self.backend.survey(sequencer.name)
         return any(
-            claim.token == sequencer.token and claim.remaining > 0
+            claim.token == sequencer.token and claim.live
             for view in views
             if view.name == sequencer.name
             for claim in view.holders

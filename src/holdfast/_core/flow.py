@@ -85,7 +85,7 @@ class Shield:
 
 
 class Spawn:
-    """Run a flow in the background."""
+    """Run a flow in the background. Answers False if it could not be started."""
 
     __slots__ = ("flow",)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..errors import LeaseLost
-from ..model import Claim, Grant, State
+from ..model import Ask, Claim, Grant, State
 
 NEVER = float("inf")
 
@@ -29,9 +29,13 @@ def default_margin(ttl: float) -> float:
     return min(1.0, 0.05 * ttl)
 
 
-def fresh(grant: Grant, now: float) -> bool:
-    """A grant that is still good: one that was pushed may have been under way for long."""
-    return now < grant.since + grant.ttl - drift(grant.ttl)
+def margin_of(ask: Ask) -> float:
+    return default_margin(ask.ttl) if ask.margin is None else ask.margin
+
+
+def fresh(grant: Grant, ask: Ask, now: float) -> bool:
+    """A grant that is still good: it may have been under way for long."""
+    return now < grant.since + grant.ttl - drift(grant.ttl) - margin_of(ask)
 
 
 class Hold:
@@ -49,7 +53,7 @@ class Hold:
         self.reason: str | None = None
         self.failures = 0
         self.final = NEVER if ask.max_hold is None else now + ask.max_hold
-        self.margin = default_margin(ask.ttl) if ask.margin is None else ask.margin
+        self.margin = margin_of(ask)
         self._notify: Callable[[Hold, State], None] | None = None
         self.lease: object = None
         """The lease that shows it to its holder."""
@@ -115,6 +119,10 @@ class Hold:
         if (reason := self.over(now)) is not None:
             raise LeaseLost(self.claim.ask.name, self.token, reason)
 
+    def part(self) -> None:
+        """The holder is done with it: let go of its lease, so that neither keeps the other from being freed."""
+        self.lease = self._notify = None
+
     def _end(self, state: State, reason: str | None) -> bool:
         try:
             self._ending.pop()
@@ -131,11 +139,12 @@ class Hold:
             self._tell(State.LOST)
 
     def _tell(self, state: State) -> None:
-        if self._notify is None or (self._ended is not None and state is not State.LOST):
+        notify = self._notify
+        if notify is None or (self._ended is not None and state is not State.LOST):
             return
         if state is State.LOST:
             try:
                 self._untold.pop()
             except IndexError:
                 return
-        self._notify(self, state)
+        notify(self, state)

@@ -105,6 +105,9 @@ class Line:
         if not self._standing(now):
             self.capacity = capacity
         mine = self.find(asked.owner)
+        if mine is not None and mine.evicted:  # its hold is over; who comes again stands at the end
+            self._remove(mine)
+            mine = None
         if mine is None:
             mine = asked
             self.places.append(mine)

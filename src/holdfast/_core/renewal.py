@@ -18,6 +18,9 @@ from .calendar import Calendar
 from .flow import NOW, RANDOM, Bell, Doze, Flow, Spawn
 from .lease import NEVER, Hold
 
+SHORT_OF_THREADS = 0.02
+"""When to try again if a renewal could not be started."""
+
 BATCH = 512
 """Claims in one renewal request: few requests, none so long that it keeps others from the engine."""
 
@@ -58,7 +61,10 @@ class Keeper:
                 self._attend(hold, now)
             if self._backlog and not self._under_way:
                 self._under_way = True
-                yield Spawn(self._renew_backlog())
+                if (yield Spawn(self._renew_backlog())) is False:
+                    self._under_way = False
+                    yield Doze(self._bell, SHORT_OF_THREADS)
+                    continue
             waking_at = self._calendar.waking_at
             yield Doze(self._bell, None if waking_at == NEVER else max(0.0, waking_at - (yield NOW)))
 

@@ -40,9 +40,9 @@ class connect:
         request_timeout: float = 5.0,
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
-        from ..settings import engine_for
+        from ..settings import Settings
 
-        self._engine = engine_for(url, namespace, require, request_timeout)
+        self._engine = Settings(url, namespace, ttl, timeout, require, request_timeout, on_event).engine()
         self._defaults = (ttl, timeout, on_event)
         self._coordinator: Coordinator | None = None
 

@@ -54,6 +54,8 @@ class Lease(LeaseFace):
 
     async def release(self) -> bool:
         """Let go. True if it was held until now; False if it had been lost. A second call does nothing."""
+        if self.hold.forgotten:
+            return False
         return await self._coordinator.run(self._core.let_go(self.hold))
 
     async def __aenter__(self) -> Lease:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import replace
 from functools import wraps
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
@@ -13,6 +12,7 @@ from .._core.coordination import Coordination
 from ..errors import NotAcquired
 from ..face import leave_last
 from ..model import Ask
+from ..recipes.asks import changed
 from ..recipes.options import Options
 from .lease import Lease
 
@@ -56,7 +56,7 @@ class Lock:
 
     async def acquire(self, **options: Unpack[Options]) -> Lease:
         """Wait for the lock and hold it. Raises `NotAcquired` once `timeout` has passed (None: never)."""
-        ask = replace(self._ask, **options) if options else self._ask
+        ask = changed(self._ask, options) if options else self._ask
         return await self._coordinator.obtain(ask, self._on_lost, False, self._obtain)
 
     async def try_acquire(self, **options: Unpack[Options]) -> Lease | None:

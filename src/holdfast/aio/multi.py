@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
-from dataclasses import replace
 from functools import wraps
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 from ..errors import NotAcquired
 from ..face import LeasesFace, leave_last
 from ..model import Ask
+from ..recipes.asks import changed
 from ..recipes.multi import let_go_all, obtain_all
 from ..recipes.options import Options
 from .body import Body
@@ -69,7 +69,7 @@ class LockAll:
 
     async def acquire(self, **options: Unpack[Options]) -> Leases:
         """Wait for all and hold them. Raises `NotAcquired` once `timeout` has passed for the whole."""
-        return await self._acquire([replace(ask, **options) for ask in self._asks], scoped=False)
+        return await self._acquire([changed(ask, options) for ask in self._asks], scoped=False)
 
     async def _acquire(self, asks: Sequence[Ask], scoped: bool) -> Leases:
         coordinator = self._coordinator

@@ -100,9 +100,10 @@ class LineBackend:
         self.least_ttl = least_ttl
         self._timeout = request_timeout
 
-    def take(self, claim: Claim, queue: bool) -> Flow[Grant | Queued | None]:
+    def take(self, claim: Claim, queue: bool, within: float | None = None) -> Flow[Grant | Queued | None]:
         sent: float = yield NOW
-        replies: list[Taken] = yield Call(Take((claim,), queue), min(self._timeout, claim.ask.ttl))
+        timeout = self._timeout if within is None else min(self._timeout, within)
+        replies: list[Taken] = yield Call(Take((claim,), queue), timeout)
         taken = replies[0]
         if taken.token:
             return Grant(taken.token, sent, claim.ask.ttl)
@@ -110,9 +111,12 @@ class LineBackend:
             raise _mismatch(claim, taken.capacity)
         return Queued(taken.look_again, taken.ahead, sent, patience(claim)) if queue else None
 
-    def take_all(self, claims: Sequence[Claim], queue: bool) -> Flow[list[Grant | Queued] | None]:
+    def take_all(
+        self, claims: Sequence[Claim], queue: bool, within: float | None = None
+    ) -> Flow[list[Grant | Queued] | None]:
         sent: float = yield NOW
-        replies: list[Taken] = yield Call(Take(claims, queue), self._timeout)
+        timeout = self._timeout if within is None else min(self._timeout, within)
+        replies: list[Taken] = yield Call(Take(claims, queue), timeout)
         for claim, taken in zip(claims, replies, strict=True):
             if taken.capacity is not None:
                 raise _mismatch(claim, taken.capacity)

@@ -159,4 +159,5 @@ def _view(place: Place, now: int) -> ClaimView:
         remaining=max(0, place.expires - now) / SECOND,
         actor=place.actor,
         mode=place.mode,
+        live=not place.token or (place.holds(now) and not place.owner.startswith(GHOST)),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ..errors import Misconfigured
@@ -29,11 +30,21 @@ def permit(name: str, permits: int, weight: int, options: Options) -> Ask:
     return _ask(name, options, weight=weight, capacity=permits, mode="permit")
 
 
+def changed(ask: Ask, options: Options) -> Ask:
+    """The same with other options, as given to one call."""
+    _check(ask.name, options)
+    return replace(ask, **options)
+
+
 def _ask(name: str, options: Options, **kind: Any) -> Ask:
+    _check(name, options)
+    return Ask(name, **kind, **options)
+
+
+def _check(name: str, options: Options) -> None:
     unknown = options.keys() - Options.__annotations__.keys()
     if unknown:
         raise Misconfigured(
             f"{name!r} was given the unknown option {min(unknown)!r}; there are: "
             + ", ".join(sorted(Options.__annotations__))
         )
-    return Ask(name, **kind, **options)

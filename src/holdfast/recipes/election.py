@@ -35,7 +35,7 @@ def leader(backend: Backend, name: str) -> Flow[ClaimView | None]:
     for view in views:
         if view.name == name:
             for claim in view.holders:
-                if claim.remaining > 0:
+                if claim.live:
                     return claim
     return None
 

@@ -63,7 +63,7 @@ def pass_now(backend: Backend, rate: Rate, cost: int) -> Flow[bool]:
 
 def pass_in_turn(backend: Backend, rate: Rate, cost: int, timeout: float | None) -> Flow[None]:
     """Book a moment within `timeout` and wait for it; raises `NotAcquired` at once if there is none."""
-    if timeout is not None and (isinstance(timeout, bool) or not timeout >= 0):
+    if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout >= 0):
         raise Misconfigured(f"timeout of {rate.name!r} is {timeout!r}; it is None, or seconds from 0")
     reserve = MAX_SECONDS if timeout is None else min(timeout, MAX_SECONDS)
     ok, wait = yield from _limits(backend, rate, cost).allow(rate.name, rate.interval, rate.burst, cost, reserve)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from .._core.acquire import withdraw
+from .._core.acquire import STALE_GRANTS, leave_behind_nothing, persist, too_slow
 from .._core.coordination import Coordination
 from .._core.deadlock import look_for_circle
 from .._core.flow import NOW, Flow, Shield
@@ -41,20 +41,26 @@ def obtain_all(core: Coordination, asks: Sequence[Ask], timeout: float | None, a
     return (yield from _one_by_one(core, asks, timeout, actor))
 
 
-def _together(core: Coordination, many: TakesMany, claims: Sequence[Claim], timeout: float | None) -> Flow[list[Hold]]:
+def _together(core: Coordination, many: TakesMany, claims: list[Claim], timeout: float | None) -> Flow[list[Hold]]:
     began: float = yield NOW
+    ask = claims[0].ask
+    stale = 0
     try:
         while True:
-            outcomes = yield from many.take_all(claims, timeout != 0)
+            outcomes = yield from persist(ask, began, timeout, lambda w: many.take_all(claims, timeout != 0, w))
             if outcomes is None:
                 raise NotAcquired(_names(claims), 0.0)
+            waiting = any(isinstance(outcome, Queued) for outcome in outcomes)
             grants = yield from _await_all(core, claims, outcomes, began, timeout)
             if grants is not None:
                 break
+            stale += not waiting
+            if stale == STALE_GRANTS:
+                raise too_slow(core.backend, ask)
     except GeneratorExit:
         raise
-    except BaseException:
-        yield Shield(_withdraw_all(core, claims))
+    except BaseException as error:
+        yield from leave_behind_nothing(core.backend, claims, error)
         raise
     now: float = yield NOW
     return [core.keep(claim, grant, began, now) for claim, grant in zip(claims, grants, strict=True)]
@@ -68,23 +74,24 @@ def _await_all(
     timeout: float | None,
 ) -> Flow[list[Grant] | None]:
     """Wait until all are granted by push; None when it is time to look again (one look refreshes all places)."""
-    looked: float = yield NOW
-    look_again = looked + min((o.look_again for o in outcomes if isinstance(o, Queued)), default=0.0)
+    now: float = yield NOW
+    look_again = now + min((o.look_again for o in outcomes if isinstance(o, Queued)), default=0.0)
+    until = look_again if timeout is None else min(look_again, began + timeout)
     grants: list[Grant] = []
     for claim, outcome in zip(claims, outcomes, strict=True):
-        if isinstance(outcome, Queued):
-            yield from look_for_circle(core.backend, claim)
-            now: float = yield NOW
-            if timeout is not None and now >= began + timeout:
-                raise NotAcquired(_names(claims), now - began, ahead=outcome.ahead)
-            until = look_again if timeout is None else min(look_again, began + timeout)
-            pushed = yield from core.backend.turn(claim, outcome, max(0.0, until - now))
-            if pushed is None or not fresh(pushed, (yield NOW)):
-                return None
-            grants.append(pushed)
-        else:
+        if isinstance(outcome, Grant):
             grants.append(outcome)
-    return grants
+            continue
+        yield from look_for_circle(core.backend, claim)
+        now = yield NOW
+        if timeout is not None and now >= began + timeout:
+            raise NotAcquired(_names(claims), now - began, ahead=outcome.ahead)
+        pushed = yield from core.backend.turn(claim, outcome, max(0.0, until - now))
+        if pushed is None or not claim.ask.renew:
+            return None
+        grants.append(pushed)
+    now = yield NOW
+    return grants if all(fresh(grant, claim.ask, now) for claim, grant in zip(claims, grants, strict=True)) else None
 
 
 def _one_by_one(core: Coordination, asks: Sequence[Ask], timeout: float | None, actor: str) -> Flow[list[Hold]]:
@@ -110,11 +117,6 @@ def let_go_all(core: Coordination, holds: Sequence[Hold]) -> Flow[bool]:
     for hold in reversed(holds):
         held = (yield from core.let_go(hold)) and held
     return held
-
-
-def _withdraw_all(core: Coordination, claims: Sequence[Claim]) -> Flow[None]:
-    for claim in claims:
-        yield from withdraw(core.backend, claim)
 
 
 def _names(claims: Sequence[Claim]) -> str:

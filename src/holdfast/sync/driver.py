@@ -68,7 +68,7 @@ def _carry_out(op: Op, wire: Wire) -> Any:
         case Shield(flow=flow):
             return run(flow, wire)
         case Spawn(flow=flow):
-            spawn(flow, wire, "holdfast-errand")
+            return spawn(flow, wire, "holdfast-errand")
         case Doze(bell=ThreadBell() as bell, timeout=timeout):
             bell.doze(timeout)
         case _:
@@ -76,9 +76,11 @@ def _carry_out(op: Op, wire: Wire) -> Any:
     return None
 
 
-def spawn(flow: Flow[Any], wire: Wire, name: str) -> None:
+def spawn(flow: Flow[Any], wire: Wire, name: str) -> bool:
     """Run a flow on a thread of its own, which never keeps the process from ending."""
     try:
         threading.Thread(target=run, args=(flow, wire), name=name, daemon=True).start()
-    except RuntimeError:  # the interpreter is ending: what it holds will expire
+    except RuntimeError:  # too many threads, or the interpreter is ending
         flow.close()
+        return False
+    return True

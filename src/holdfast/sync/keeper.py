@@ -17,7 +17,6 @@ def thread_keeper(backend: Backend, wire: Wire) -> Keeper:
     def launch(keeper: Keeper) -> None:
         with starting:
             if not keeper.launched:
-                keeper.launched = True
-                spawn(keeper.keep(), wire, "holdfast-keeper")
+                keeper.launched = spawn(keeper.keep(), wire, "holdfast-keeper")
 
     return Keeper(backend, Calendar(threading.Lock()), ThreadBell(), launch)

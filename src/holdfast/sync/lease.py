@@ -54,6 +54,8 @@ class Lease(LeaseFace):
 
     def release(self) -> bool:
         """Let go. True if it was held until now; False if it had been lost. A second call does nothing."""
+        if self.hold.forgotten:
+            return False
         return self._coordinator.run(self._core.let_go(self.hold))
 
     def __enter__(self) -> Lease:

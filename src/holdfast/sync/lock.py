@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from functools import wraps
 from types import TracebackType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar, Unpack
@@ -13,6 +12,7 @@ from .._core.coordination import Coordination
 from ..errors import NotAcquired
 from ..face import leave_last
 from ..model import Ask
+from ..recipes.asks import changed
 from ..recipes.options import Options
 from .lease import Lease
 
@@ -54,7 +54,7 @@ class Lock:
 
     def acquire(self, **options: Unpack[Options]) -> Lease:
         """Wait for the lock and hold it. Raises `NotAcquired` once `timeout` has passed (None: never)."""
-        ask = replace(self._ask, **options) if options else self._ask
+        ask = changed(self._ask, options) if options else self._ask
         return self._coordinator.obtain(ask, self._on_lost, False, self._obtain)
 
     def try_acquire(self, **options: Unpack[Options]) -> Lease | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import wraps
 from types import TracebackType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar, Unpack
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar, Unpack
 from ..errors import NotAcquired
 from ..face import LeasesFace, first_lost, leave_last
 from ..model import Ask
+from ..recipes.asks import changed
 from ..recipes.multi import let_go_all, obtain_all
 from ..recipes.options import Options
 from .lease import Lease
@@ -62,7 +62,7 @@ class LockAll:
 
     def acquire(self, **options: Unpack[Options]) -> Leases:
         """Wait for all and hold them. Raises `NotAcquired` once `timeout` has passed for the whole."""
-        return self._acquire([replace(ask, **options) for ask in self._asks], scoped=False)
+        return self._acquire([changed(ask, options) for ask in self._asks], scoped=False)
 
     def _acquire(self, asks: Sequence[Ask], scoped: bool) -> Leases:
         coordinator = self._coordinator

@@ -6,6 +6,7 @@ import itertools
 import os
 import socket
 import threading
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -34,7 +35,7 @@ class MemoryEngine:
         calendar_us: Callable[[], int] = clock.calendar_us,
     ) -> None:
         self.url = url
-        self.backend = LineBackend("memory", f"p{os.getpid()}", PROMISES, 0.001, request_timeout)
+        self.backend = LineBackend("memory", uuid.uuid4().hex[:12], PROMISES, 0.001, request_timeout)
         self.store = MemoryStore()
         self._now = now
         self._calendar_us = calendar_us

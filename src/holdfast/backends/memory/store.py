@@ -10,7 +10,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..._core.line import Line, Place
-from ..verbs import Moment, carry_out
+from ..verbs import SECOND, Moment, carry_out
+
+DAY = 24 * 3600 * SECOND
+TIDY_EVERY = 4096
 
 
 class MemoryStore:
@@ -20,9 +23,18 @@ class MemoryStore:
         self.lines: dict[str, Line] = {}
         self.marks: dict[str, int] = {}
         self.tats: dict[str, int] = {}
+        self._carried_out = 0
 
     def carry_out(self, request: Any, at: Moment) -> tuple[Any, list[tuple[str, Place]]]:
+        self._carried_out += 1
+        if self._carried_out % TIDY_EVERY == 0:
+            self._tidy(at)
         return carry_out(self, request, at)
+
+    def _tidy(self, at: Moment) -> None:
+        """Forget what says nothing: marks that calendar time has long passed, limiters that are full again."""
+        self.marks = {name: mark for name, mark in self.marks.items() if mark > at.clock - DAY}
+        self.tats = {name: tat for name, tat in self.tats.items() if tat > at.now}
 
     def load(self, name: str) -> Line:
         return self.lines.get(name) or Line(mark=self.marks.get(name, 0))

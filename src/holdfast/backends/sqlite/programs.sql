@@ -100,7 +100,7 @@ SELECT tat FROM rate WHERE name = ?1;
 INSERT INTO rate (name, tat) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET tat = ?2;
 
 -- name: names_after
-SELECT DISTINCT name FROM claim WHERE name > ?1 ORDER BY name LIMIT ?2;
+SELECT name FROM claim WHERE name > ?1 UNION SELECT name FROM rate WHERE name > ?1 ORDER BY name LIMIT ?2;
 
 -- name: tidy_seats
 -- Among the names after ?1 up to ?2: seats that host nobody and whose mark lies before ?3 (calendar time) say nothing
@@ -110,7 +110,8 @@ WHERE name > ?1 AND name <= ?2 AND place = 0 AND owner IS NULL AND mark < ?3
   AND NOT EXISTS (SELECT 1 FROM claim AS other WHERE other.name = claim.name AND other.place > 0);
 
 -- name: tidy_rates
-DELETE FROM rate WHERE tat < ?1;
+-- Limiters among the same names that are full again (engine time ?3).
+DELETE FROM rate WHERE name > ?1 AND name <= ?2 AND tat < ?3;
 
 -- name: new_boot
 -- The machine has started anew: nobody who held or waited is alive.

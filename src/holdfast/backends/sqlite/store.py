@@ -31,6 +31,8 @@ from .programs import SQL, schema
 VERSION = 1
 DAY = 24 * 3600 * 1_000_000
 TIDY_EVERY = 512
+LAST = chr(0x10FFFF)
+"""After every name."""
 
 
 class Promotion(NamedTuple):
@@ -65,7 +67,7 @@ class SQLiteStore:
         except (sqlite3.Error, OSError) as error:
             raise self._unavailable(error) from error
         self._looked = now()
-        self._taken = 0
+        self._used = 0
         self._tidied = ""
 
     def _prepare(self) -> str:
@@ -85,7 +87,6 @@ class SQLiteStore:
             if cluster is None:
                 cluster = uuid.uuid4().hex[:12]
                 self._execute(SQL["save_meta"], ("cluster", cluster))
-            self._execute(SQL["tidy_rates"], (us(now()),))
         return cluster
 
     def _meta(self, key: str) -> str | None:
@@ -98,6 +99,7 @@ class SQLiteStore:
         """The uncontended take: the token, or 0 if the line is not empty."""
         ask = claim.ask
         try:
+            self.stay()
             self.tidy()
             row = self._execute(
                 SQL["take_free"],
@@ -158,8 +160,9 @@ class SQLiteStore:
 
     def carry_out(self, request: Any, wake: str) -> tuple[Any, list[Promotion]]:
         """Any verb, in one transaction. Answers with the reply and who was promoted."""
-        self.stay()
         try:
+            self.stay()
+            self.tidy()
             with self._transaction():
                 at = Moment(us(now()), calendar_us(), wake, self._host, self._pid)
                 if isinstance(request, Renew):
@@ -181,15 +184,16 @@ class SQLiteStore:
         return said
 
     def tidy(self) -> None:
-        """Every so often, go over the next few names and drop the seats that say nothing: see `schema.sql`."""
-        self._taken += 1
-        if self._taken % TIDY_EVERY:
+        """Every so often, go over the next few names and drop the rows that say nothing: see `schema.sql`."""
+        self._used += 1
+        if self._used % TIDY_EVERY:
             return
         names = self._execute(SQL["names_after"], (self._tidied, TIDY_EVERY)).fetchall()
-        last = names[-1][0] if names else ""
+        last = names[-1][0] if names else LAST
         with self._transaction():
             self._execute(SQL["tidy_seats"], (self._tidied, last, calendar_us() - DAY))
-        self._tidied = last
+            self._execute(SQL["tidy_rates"], (self._tidied, last, us(now())))
+        self._tidied = "" if last == LAST else last
 
     # Life
 

@@ -86,7 +86,7 @@ class SQLiteWire:
         """Enter the line with a mailbox of this waiter's own; one box serves all claims of one request."""
         owners = [claim.owner for claim in request.claims]
         if (box := self._waiting.get(owners[0])) is None:
-            box = self._idle.pop() if self._idle else Mailbox.beside(self._path())
+            box = self._box()
             box.users = len(owners)
             self._waiting.update(dict.fromkeys(owners, box))
         replies = self._attempt(Office.whole, request, timeout, box.path)
@@ -95,9 +95,12 @@ class SQLiteWire:
                 self._put_back(owner)
         return replies
 
-    def _path(self) -> Any:
-        with self._mutex:
-            return (self._office or self._reopen()).store.path
+    def _box(self) -> Mailbox:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            with self._mutex:
+                return Mailbox.beside((self._office or self._reopen()).store.path)
 
     def _put_back(self, owner: str) -> None:
         self._early.pop(owner, None)

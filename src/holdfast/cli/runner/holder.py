@@ -135,11 +135,18 @@ class Holder:
             if now() > answer_by:  # the wrapper sleeps
                 self._stand_in()
                 break
+        self._deadline.set(0.0)
         held = lease.release()
         reason = "" if held else lease.reason or "refused"
         self._channel.send(Message("released", reason=reason, told=self._told))
 
     def _stand_in(self) -> None:
+        """Do what the wrapper would have to do. If it has not started the command, it must not do so any more."""
+        self._deadline.set(0.0)
+        end = now() + self._order.margin
+        while not self._group and not self._channel.closed and now() < end:
+            message = self._next(max(0.0, end - now()))  # what was said before it could see the new deadline
+            self._group = message.pid
         if self._group:
             stop_group(self._group, self._order.grace)
 

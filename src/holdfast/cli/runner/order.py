@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...errors import Misconfigured
-from ...model import check_name
+from ...model import Ask
 
 DEFAULT_GRACE = 5.0
 
@@ -34,7 +34,7 @@ class Order:
     request_timeout: float = 5.0
 
     def __post_init__(self) -> None:
-        check_name(self.name)
+        Ask(self.name, self.ttl, 1, self.permits, timeout=self.timeout, max_hold=self.max_hold)  # checks them
         if self.ttl <= 2 * self.margin:
             raise Misconfigured(
                 f"--grace {self.grace:g} is too long for --ttl {self.ttl:g}: the command must be gone before the "

@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import os
 import select
-import shlex
-import shutil
 import signal
 from collections.abc import Callable
 from enum import Enum, auto
@@ -22,12 +20,11 @@ from enum import Enum, auto
 from ...clock import now
 from ...errors import LeaseLost
 from .. import exits
-from . import family
 from .channel import Deadline, Message
+from .command import Command
 from .holder import fork_holder
 from .order import Order
 from .signals import ENDING, Signals
-from .terminal import Terminal
 
 POLL = 0.05
 """How often to look whether what was told to stop has ended: not all of it is our child."""
@@ -51,29 +48,26 @@ class Supervisor:
         self._state = State.WAITING
         self._code = exits.INTERNAL
         self._deadline = Deadline()
-        self._group = 0
-        self._ended = False  # the command itself; its children may go on
         self._token = 0
-        self._lost: str | None = None
-        self._kill_at = 0.0
-        self._leave_by = 0.0
+        self._lost = False
+        self._told = False
+        self._next_at = 0.0  # STOPPING: when to kill; LEAVING: when to wait no longer
 
     def run(self) -> int:
         """Until the end; answers with the exit code."""
         self._holder, self._channel = fork_holder(self._order, self._deadline)
-        self._prctl = family.become_subreaper()
-        self._terminal = Terminal()
-        try:
-            with Signals() as self._signals:
+        with Signals() as self._signals:
+            self._command = Command(self._order.command, self._signals, self._holder)
+            try:
                 while self._state is not State.OVER:
                     self._step()
-        finally:
-            self._terminal.take_back()
+            finally:
+                self._command.leave_terminal()
         return self._code
 
     def _step(self) -> None:
         sources = [self._signals, *(() if self._channel.closed else (self._channel,))]
-        ready = select.select(sources, [], [], max(0.0, self._patience()))[0]
+        ready = select.select(sources, [], [], self._patience())[0]
         for number in self._signals.receive() if self._signals in ready else ():
             self._on_signal(number)
         for message in self._channel.receive() if self._channel in ready else ():
@@ -83,82 +77,41 @@ class Supervisor:
 
     def _patience(self) -> float:
         """How long to sleep: the system's sleep stops in suspend, our clock does not, so never for long."""
-        match self._state:
-            case State.RUNNING:
-                return min(30.0, self._deadline.get() - now())
-            case State.STOPPING:
-                return min(POLL, max(0.001, self._kill_at - now()))
-            case State.LEAVING:
-                return self._leave_by - now()
-        return 30.0
+        moment = {State.WAITING: now() + 30.0, State.RUNNING: self._deadline.get()}.get(self._state, self._next_at)
+        return min(POLL if self._state is State.STOPPING else 30.0, max(0.0, moment - now()))
 
     # What happens
 
     def _on_signal(self, number: int) -> None:
-        if self._group and not self._gone():
-            if number == signal.SIGCONT:
-                self._terminal.give(self._group)
-            family.signal_group(self._group, number)
-        elif self._state is State.WAITING:
-            if number in ENDING:
-                self._leave(exits.SIGNALLED + number)
-            elif number == signal.SIGTSTP:  # a suspended job must not be granted a lock
-                os.kill(self._holder, signal.SIGSTOP)
-                self._signals.stop_ourselves()
-                os.kill(self._holder, signal.SIGCONT)
+        if self._state in (State.RUNNING, State.STOPPING):
+            self._command.signal(number)
+        elif self._state is State.WAITING and number in ENDING:
+            self._leave(exits.SIGNALLED + number)
+        elif self._state is State.WAITING and number == signal.SIGTSTP:
+            os.kill(self._holder, signal.SIGSTOP)  # a suspended job must not be granted a lock
+            self._signals.stop_ourselves()
+            os.kill(self._holder, signal.SIGCONT)
 
     def _on_message(self, message: Message) -> None:
+        waiting = self._state is State.WAITING
         match message:
-            case Message("granted") if self._state is State.WAITING:
+            case Message("granted") if waiting:
                 self._start(message)
-            case Message("failed", code=exits.NOT_ACQUIRED) if self._order.skip:
+            case Message("failed", code=exits.NOT_ACQUIRED) if waiting and self._order.skip:
                 self._report(f"{self._order.name!r} is busy; skipped")
                 self._leave(exits.OK)
-            case Message("failed", code=code, text=text) if self._state is State.WAITING:
+            case Message("failed", code=code, text=text) if waiting:
                 self._report(message.reason if self._debug else text)
                 self._leave(code)
             case Message("lost", reason=reason):
-                self._lose(reason)
+                self._lose()
+                self._tell_lost(reason)
             case Message("released", reason=reason, told=told):
-                if self._group and reason and self._lost is None:
-                    self._lost = reason
-                    self._tell_lost("and this was noticed only when the command had ended")
+                if self._command.group and reason:
+                    self._lost = True
+                    self._tell_lost(reason, "which was noticed only when the command had ended")
                 if not told:
-                    self._report(self._unreleased("the engine could not be reached"))
-
-    def _start(self, grant: Message) -> None:
-        order = self._order
-        self._token = grant.token
-        if now() >= self._deadline.get():  # we slept through it
-            self._lost = "expired"
-            self._tell_lost("before the command was started")
-            self._leave(exits.LOST)
-            return
-        environment = os.environ | {
-            "HOLDFAST_NAME": order.name,
-            "HOLDFAST_TOKEN": str(grant.token),
-            "HOLDFAST_SEQUENCER": grant.sequencer,
-            "HOLDFAST_URL": grant.url,
-        }
-        interactive = self._terminal.wanted_at_start
-
-        def prepare() -> None:
-            if interactive:
-                self._terminal.claim_in_child()
-            self._signals.restore_in_child()
-
-        if interactive:
-            self._terminal.note_given()
-        try:
-            self._group = family.start(order.command, environment, self._prctl, prepare)
-        except OSError as error:
-            program = order.command[0]
-            found = ("/" in program and os.path.exists(program)) or shutil.which(program, os.F_OK) is not None
-            self._report(f"can not run {shlex.quote(program)}: {os.strerror(error.errno or 0)}")
-            self._leave(exits.NOT_EXECUTABLE if found else exits.NOT_FOUND)
-            return
-        self._state = State.RUNNING
-        self._channel.send(Message("started", pid=self._group))
+                    self._tell_unreleased("the engine could not be reached")
 
     def _reap(self) -> None:
         while True:
@@ -168,104 +121,103 @@ class Supervisor:
                 return
             if not pid:
                 return
-            if pid == self._group and os.WIFSTOPPED(status):
-                self._on_stopped(os.WSTOPSIG(status))
-            elif pid == self._group:
-                self._ended = True
-                code = os.waitstatus_to_exitcode(status)
-                self._code = code if code >= 0 else exits.SIGNALLED - code
+            if pid == self._command.group:
+                self._command.note(status)
             elif pid == self._holder and not os.WIFSTOPPED(status):
                 self._on_holder_ended()
-
-    def _on_stopped(self, number: int) -> None:
-        """Job control stopped the command. SIGSTOP is somebody's own wish, and stays between them."""
-        if number == signal.SIGSTOP or not self._terminal.exists or self._state is not State.RUNNING:
-            return
-        if number in (signal.SIGTTIN, signal.SIGTTOU) and self._terminal.give(self._group):
-            family.signal_group(self._group, signal.SIGCONT)
-            return
-        self._terminal.take_back()
-        self._signals.stop_ourselves()
-        self._terminal.give(self._group)
-        family.signal_group(self._group, signal.SIGCONT)
 
     def _on_holder_ended(self) -> None:
         for message in () if self._channel.closed else self._channel.receive():  # its last words
             self._on_message(message)
-        if self._state in (State.RUNNING, State.WAITING):
-            self._lose("the process that kept it has ended")
+        why = "the process that kept it has ended"
+        if self._state is State.RUNNING:
+            self._lose()
+            self._tell_lost(why)
+        elif self._state is State.WAITING:
+            self._report(f"{self._order.name!r} was not acquired: {why}")
+            self._leave(exits.UNAVAILABLE)
         elif self._state is State.LEAVING:
             self._over()
 
     def _on_time(self) -> None:
         moment = now()
         match self._state:
-            case State.RUNNING if self._ended:
-                if self._gone():
-                    self._leave(self._code)
-                else:
-                    self._report("the command has ended and left processes in its group; stopping them")
-                    self._stop()
+            case State.RUNNING if self._command.gone(False):
+                self._leave(self._command.code)
+            case State.RUNNING if self._command.ended:
+                self._report("the command has ended and left processes in its group; stopping them")
+                self._stop()
             case State.RUNNING if moment >= self._deadline.get():
-                self._lose("expired")
-            case State.STOPPING if self._gone():
-                self._leave(exits.LOST if self._lost else self._code)
-            case State.STOPPING if moment >= self._kill_at:
-                family.signal_group(self._group, signal.SIGKILL)
-                family.signal_each(self._strays(), signal.SIGKILL)
-                self._kill_at = moment + POLL
-            case State.LEAVING if moment >= self._leave_by:
+                self._lose()  # the holder says why, if it can
+            case State.STOPPING if self._command.gone(self._lost):
+                self._tell_lost("expired")
+                self._leave(self._command.code)
+            case State.STOPPING if moment >= self._next_at:
+                self._command.kill(self._lost)
+                self._next_at = moment + POLL
+            case State.LEAVING if moment >= self._next_at:
                 os.kill(self._holder, signal.SIGKILL)
-                if self._token:
-                    self._report(self._unreleased("the engine did not answer"))
+                self._tell_unreleased("the engine did not answer")
                 self._over()
 
     # What is done
 
-    def _lose(self, reason: str) -> None:
-        if self._lost is not None or self._state not in (State.WAITING, State.RUNNING, State.STOPPING):
+    def _start(self, grant: Message) -> None:
+        self._token = grant.token
+        if now() >= self._deadline.get():
+            self._lost = True
+            self._tell_lost("this process slept for too long when it was granted", "the command was not started")
+            self._leave(exits.LOST)
             return
-        self._lost = reason
-        if not self._group:
-            self._report(f"the lock {self._order.name!r} was not acquired: {reason}")
-            self._leave(exits.UNAVAILABLE)
+        environment = os.environ | {
+            "HOLDFAST_NAME": self._order.name,
+            "HOLDFAST_TOKEN": str(grant.token),
+            "HOLDFAST_SEQUENCER": grant.sequencer,
+            "HOLDFAST_URL": grant.url,
+        }
+        try:
+            self._command.start(environment, self._channel, self._deadline)
+        except OSError as error:
+            code, why = self._command.why_not(error)
+            self._report(why)
+            self._leave(code)
             return
-        self._tell_lost("the command is being stopped")
-        self._stop()
+        self._state = State.RUNNING
+
+    def _lose(self) -> None:
+        if self._state in (State.RUNNING, State.STOPPING) and not self._lost:
+            self._lost = True
+            self._stop()
 
     def _stop(self) -> None:
         kill_at = now() + self._order.grace
-        self._kill_at = min(self._kill_at, kill_at) if self._state is State.STOPPING else kill_at
+        self._next_at = min(self._next_at, kill_at) if self._state is State.STOPPING else kill_at
         self._state = State.STOPPING
-        for number in (signal.SIGTERM, signal.SIGCONT):
-            family.signal_group(self._group, number)
-            family.signal_each(self._strays(), number)
+        self._command.tell_to_stop(self._lost)
         self._channel.send(Message("stopping"))
-
-    def _gone(self) -> bool:
-        return self._ended and not family.signal_group(self._group, 0) and not self._strays()
-
-    def _strays(self) -> list[int]:
-        """Descendants outside the group. On a loss they must end too; otherwise they left it on purpose."""
-        return family.descendants(os.getpid(), self._holder) if self._lost else []
 
     def _leave(self, code: int) -> None:
         self._code = code
         self._state = State.LEAVING
-        self._terminal.take_back()
-        self._leave_by = now() + self._order.request_timeout + 2.0
+        self._next_at = now() + self._order.request_timeout + 2.0
+        self._command.leave_terminal()
         self._channel.send(Message("done"))
         if self._channel.closed:
             self._over()
 
     def _over(self) -> None:
         self._state = State.OVER
-        if self._group and self._lost:
+        if self._lost:
             self._code = exits.LOST
 
-    def _tell_lost(self, then: str) -> None:
-        what = str(LeaseLost(self._order.name, self._token, self._lost or "expired"))
-        self._report(f"{what.rpartition('; ')[0]}; {then}")
+    def _tell_lost(self, reason: str, then: str = "the command is being stopped") -> None:
+        """Once, with the reason of whoever knows it first."""
+        if self._lost and not self._told:
+            self._told = True
+            what = str(LeaseLost(self._order.name, self._token, reason))
+            self._report(f"{what.rpartition('; ')[0]}; {then}")
 
-    def _unreleased(self, why: str) -> str:
-        return f"{self._order.name!r} was not released: {why}; it ends by itself within {self._order.ttl:g} s"
+    def _tell_unreleased(self, why: str) -> None:
+        if self._token:
+            name, ttl = self._order.name, self._order.ttl
+            self._report(f"{name!r} was not released: {why}; it ends by itself within {ttl:g} s")

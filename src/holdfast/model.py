@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from urllib.parse import quote, unquote
 
 from .errors import Misconfigured
 
@@ -195,6 +194,8 @@ class Sequencer:
     token: int
 
     def __str__(self) -> str:
+        from urllib.parse import quote  # not at the top: `import holdfast` stays light
+
         parts = (self.backend, self.cluster, self.name, self.mode)
         return "hf1:" + ":".join(quote(part, safe="") for part in parts) + f":{self.token}"
 
@@ -203,6 +204,8 @@ class Sequencer:
         parts = text.strip().split(":")
         if len(parts) != 6 or parts[0] != "hf1" or not (parts[5].isascii() and parts[5].isdigit()):
             raise Misconfigured(f"not a sequencer: {text[:80]!r}; it looks like hf1:backend:cluster:name:mode:token")
+        from urllib.parse import unquote
+
         backend, cluster, name, mode = map(unquote, parts[1:5])
         return cls(backend, cluster, name, mode, int(parts[5]))
 

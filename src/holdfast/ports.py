@@ -34,7 +34,7 @@ class Backend(Protocol):
         """Wait for the push that grants this claim; None when it is time to `take` again."""
         ...
 
-    def renew(self, claims: Sequence[Claim]) -> Flow[list[Extension | Refusal]]:
+    def renew(self, claims: Sequence[Claim], within: float | None = None) -> Flow[list[Extension | Refusal]]:
         """Extend live holds, in one batch. Never brings an ended one back."""
         ...
 

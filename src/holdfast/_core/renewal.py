@@ -1,8 +1,9 @@
 """The keeper: one flow that keeps all leases of a coordinator.
 
 1. Renewals leave in batches, one at a time: while one is under way, what falls due meanwhile joins the next.
-2. The deadline is apart from renewal: the keeper never waits for a reply itself, so a renewal that hangs does not
-   keep a lease from being declared lost in time.
+2. The deadline is apart from renewal: a renewal that hangs does not keep a lease from being declared lost in time.
+   The keeper sends one itself only while the engine answers at once and nothing else is due at once; else an errand
+   waits for the reply, and the keeper goes on.
 3. One failed renewal never ends renewal: the hold is in jeopardy and is tried again until its deadline.
 4. A hold that was released or lost is never renewed again.
 """
@@ -17,6 +18,9 @@ from ..ports import Backend
 from .calendar import Calendar
 from .flow import NOW, RANDOM, Bell, Doze, Flow, Spawn
 from .lease import NEVER, Hold
+
+AT_ONCE = 0.1
+"""How long the keeper itself waits for a reply, in seconds; an engine that needs longer is waited for by an errand."""
 
 SHORT_OF_THREADS = 0.02
 """When to try again if a renewal could not be started."""
@@ -37,6 +41,8 @@ class Keeper:
         self._bell = bell
         self._backlog: deque[Hold] = deque()
         self._under_way = False
+        self._swift = True
+        """The engine answered at once, last time."""
         self._launch = launch
         self.launched = False
         self.closed = False
@@ -60,6 +66,9 @@ class Keeper:
             for hold in self._calendar.pop_due(now):
                 self._attend(hold, now)
             if self._backlog and not self._under_way:
+                if self._swift and self._calendar.waking_at > now + AT_ONCE:
+                    yield from self._renew_at_once()
+                    continue
                 self._under_way = True
                 if (yield Spawn(self._renew_backlog())) is False:
                     self._under_way = False
@@ -80,29 +89,44 @@ class Keeper:
             self._backlog.append(hold)
         self._calendar.put(hold, now)
 
+    def _next_batch(self) -> list[Hold]:
+        batch = [self._backlog.popleft() for _ in range(min(BATCH, len(self._backlog)))]
+        return [hold for hold in batch if hold.alive]
+
+    def _renew_at_once(self) -> Flow[None]:
+        """One batch, by the keeper itself; if no reply comes at once, it is left to an errand."""
+        holds = self._next_batch()
+        try:
+            yield from self._renew(holds, AT_ONCE)
+        except Exception:  # noqa: BLE001  the errand will meet it again, and see to it
+            self._swift = False
+            self._backlog.extend(holds)
+
     def _renew_backlog(self) -> Flow[None]:
+        """All batches, as an errand."""
         try:
             while self._backlog:
-                batch = [self._backlog.popleft() for _ in range(min(BATCH, len(self._backlog)))]
-                yield from self._renew([hold for hold in batch if hold.alive])
+                holds = self._next_batch()
+                sent: float = yield NOW
+                try:
+                    yield from self._renew(holds, None)
+                except Exception:  # noqa: BLE001  whatever it was, renewal goes on until the deadline (rule 3)
+                    now: float = yield NOW
+                    chance: float = yield RANDOM
+                    for hold in holds:
+                        hold.falter(now, chance)
+                        self._return(hold, now)
+                else:
+                    self._swift = (yield NOW) < sent + AT_ONCE
         finally:
             self._under_way = False
             if self._backlog:  # it fell due between the last look and this line
                 self._bell.ring()
 
-    def _renew(self, holds: list[Hold]) -> Flow[None]:
-        if not holds:
-            return
-        try:
-            replies = yield from self._backend.renew([hold.claim for hold in holds])
-        except Exception:  # noqa: BLE001  whatever it was, renewal goes on until the deadline (rule 3)
+    def _renew(self, holds: list[Hold], within: float | None) -> Flow[None]:
+        if holds:
+            replies = yield from self._backend.renew([hold.claim for hold in holds], within)
             now: float = yield NOW
-            chance: float = yield RANDOM
-            for hold in holds:
-                hold.falter(now, chance)
-                self._return(hold, now)
-        else:
-            now = yield NOW
             for hold, reply in zip(holds, replies, strict=True):
                 settle(hold, reply, now)
                 self._return(hold, now)

@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import logging
 import random
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from .._core.flow import Call, Doze, Flow, Now, Op, Random, Shield, Sleep, Spawn, Wait
 from ..clock import now as clock
+from ..observe.complaint import complain
 from ..ports import AsyncWire
 
 T = TypeVar("T")
 L = TypeVar("L")
-
-logger = logging.getLogger("holdfast")
 
 MAX_DOZE = 30.0
 """Waits of the loop count on a clock that stops in suspend; ours does not. So never doze for long."""
@@ -130,12 +128,12 @@ def run_errand(hook: Callable[[L], object], argument: L) -> None:
         try:
             await awaitable
         except Exception:
-            logger.exception("the hook %r raised", hook)
+            complain("the hook %r raised", hook)
 
     try:
         result = hook(argument)
     except Exception:
-        logger.exception("the hook %r raised", hook)
+        complain("the hook %r raised", hook)
     else:
         if inspect.isawaitable(result):
             task = asyncio.ensure_future(finish(result))

@@ -133,9 +133,10 @@ class LineBackend:
         push: Push | None = yield Wait(claim.owner, timeout)
         return None if push is None else Grant(push.token, queued.since, queued.patience)
 
-    def renew(self, claims: Sequence[Claim]) -> Flow[list[Extension | Refusal]]:
+    def renew(self, claims: Sequence[Claim], within: float | None = None) -> Flow[list[Extension | Refusal]]:
         sent: float = yield NOW
         timeout = min(self._timeout, min(claim.ask.ttl for claim in claims) / 3)
+        timeout = timeout if within is None else min(timeout, within)
         replies: list[str] = yield Call(Renew(claims), timeout)
         return [
             Extension(sent, claim.ask.ttl) if said == "held" else Refusal(said)

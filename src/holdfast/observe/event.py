@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-logger = logging.getLogger("holdfast")
+from .complaint import complain
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ def guarded(emit: Callable[[Event], None]) -> Callable[[Event], None]:
     def tell(event: Event) -> None:
         try:
             emit(event)
-        except Exception:
-            logger.exception("the listener of events raised at %r", event)
+        except Exception:  # noqa: BLE001  it is not our code
+            complain("the listener of events raised at %r", event)
 
     return tell

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable
 from types import TracebackType
@@ -11,11 +10,10 @@ from typing import TYPE_CHECKING
 from .._core.lease import Hold
 from ..face import LeaseFace, first_lost
 from ..model import State
+from ..observe.complaint import complain
 
 if TYPE_CHECKING:
     from .coordinator import Coordinator
-
-logger = logging.getLogger("holdfast")
 
 
 class Lease(LeaseFace):
@@ -74,6 +72,6 @@ class Lease(LeaseFace):
             if self._on_lost is not None:
                 try:
                     self._on_lost(self)
-                except Exception:
-                    logger.exception("the on_lost hook of %r raised", self.name)
+                except Exception:  # noqa: BLE001  it is not our code
+                    complain("the on_lost hook of %r raised", self.name)
         self._core.observe(hold, state)

@@ -40,7 +40,7 @@ def test_the_claim_opens_its_transaction_for_writing_before_all_else(shop: Conne
     db = shop()
     statements: list[str] = []
     SQLiteFence(db).claim("orders/7", 1)
-    db.rollback()
+    db.commit()
     db.set_trace_callback(statements.append)
     SQLiteFence(db).claim("orders/7", 1)
     assert statements[0] == "BEGIN IMMEDIATE"

@@ -7,4 +7,4 @@ def complain(message: str, *args: object) -> None:
     """Log the exception being handled."""
     import logging  # not at the top: `import holdfast` stays light
 
-    logging.getLogger("holdfast").error(message, *args, exc_info=True)
+    logging.getLogger("holdfast").error(message, *args, exc_info=True)  # noqa: LOG014  its caller handles one

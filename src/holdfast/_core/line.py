@@ -112,6 +112,7 @@ class Line:
             mine = asked
             self.places.append(mine)
         mine.expires = now + (mine.ttl if mine.token else mine.patience)
+        mine.wake = asked.wake
         self._change(mine)
         promoted = self.promote(now, clock)
         if not mine.token and not queue:

@@ -32,6 +32,7 @@ class AsyncSQLiteWire:
         self._office: Office | None = Office(open_store())
         self._box: Mailbox | None = None
         self._inboxes: dict[str, asyncio.Future[Push]] = {}
+        self._pushable = AVAILABLE
         self._written = 0
         self._errand: asyncio.Future[None] | None = None
 
@@ -44,7 +45,7 @@ class AsyncSQLiteWire:
             pass  # the whole verb below waits for its turn
         if reply is None:
             wake = ""
-            if isinstance(request, Take) and request.queue and AVAILABLE:
+            if isinstance(request, Take) and request.queue and self._pushable:
                 wake = self._open_inboxes(request)
             reply = await self._attempt(request, timeout, wake)
             if wake:
@@ -75,7 +76,11 @@ class AsyncSQLiteWire:
     def _open_inboxes(self, request: Take) -> str:
         if self._box is None:
             assert self._office is not None
-            self._box = Mailbox.beside(self._office.store.path, blocking=False)
+            try:
+                self._box = Mailbox.beside(self._office.store.path, blocking=False)
+            except OSError:  # another user's folder, or no descriptors left: look instead of being told
+                self._pushable = False
+                return ""
             self._loop.add_reader(self._box.fileno(), self._arrive)
         for claim in request.claims:
             if claim.owner not in self._inboxes:

@@ -42,13 +42,14 @@ class SQLiteWire:
         self._waiting: dict[str, Mailbox] = {}
         self._idle: list[Mailbox] = []
         self._early: dict[str, Push] = {}
+        self._pushable = AVAILABLE
 
     def call(self, request: Any, timeout: float) -> Any:
         if self._waiting and isinstance(request, Release):
             self._put_back(request.claim.owner)
         if (reply := self._attempt(Office.quick, request, timeout)) is not None:
             return reply
-        if isinstance(request, Take) and request.queue and AVAILABLE:
+        if isinstance(request, Take) and request.queue and self._pushable:
             return self._queue(request, timeout)
         return self._attempt(Office.whole, request, timeout)
 
@@ -86,7 +87,11 @@ class SQLiteWire:
         """Enter the line with a mailbox of this waiter's own; one box serves all claims of one request."""
         owners = [claim.owner for claim in request.claims]
         if (box := self._waiting.get(owners[0])) is None:
-            box = self._box()
+            try:
+                box = self._box()
+            except OSError:  # another user's folder, or no descriptors left: look instead of being told
+                self._pushable = False
+                return self._attempt(Office.whole, request, timeout)
             box.users = len(owners)
             self._waiting.update(dict.fromkeys(owners, box))
         replies = self._attempt(Office.whole, request, timeout, box.path)

@@ -1,0 +1,170 @@
+"""The embedded engine answers every sequence of requests as the reference does, statement by statement.
+
+Its quick verbs are SQL and its slow ones load a line and save what changed; the reference is `_core.line` in memory.
+Both get the same requests at the same moments; replies, promotions and the survey after each step must be equal.
+
+Tokens are compared by their order: a try that came to nothing may use up a number in one engine and not in the other.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.backends.line import Evict, Release, Survey, Take
+from holdfast.backends.memory.store import MemoryStore
+from holdfast.backends.sqlite import store as sqlite_store
+from holdfast.backends.sqlite.office import Office
+from holdfast.backends.sqlite.store import SQLiteStore
+from holdfast.backends.verbs import Moment
+from holdfast.model import Ask, Claim, LockView
+from tests.unit.effort import examples
+from tests.unit.requests import TICK, Step, scripts
+
+DAY = 24 * 3600 * 1_000_000
+NOBODY: frozenset[str] = frozenset()
+
+
+class Numbers:
+    """Tokens of one engine, as the numbers of their first appearance. An owner stands for its one name."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, int]] = []
+
+    def of(self, owner: str, token: int | None) -> int | None:
+        if not token:
+            return token
+        if (owner, token) not in self.seen:
+            self.seen.append((owner, token))
+        return self.seen.index((owner, token)) + 1
+
+    def in_views(self, views: list[LockView]) -> list[LockView]:
+        return [
+            replace(view, holders=tuple(replace(c, token=self.of(c.owner, c.token)) for c in view.holders))
+            for view in views
+        ]
+
+    def in_reply(self, request: Any, reply: Any) -> Any:
+        match request:
+            case Take(claims=claims):
+                pairs = zip(claims, reply, strict=True)
+                return [replace(taken, token=self.of(claim.owner, taken.token)) for claim, taken in pairs]
+            case Survey():
+                return self.in_views(reply)
+        return reply
+
+
+class Both:
+    """The two engines side by side, at the same moments; SQLite through two connections to one file.
+
+    It stands in for the postman too: `dead` are the owners that nobody is at home for.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.now = 0
+        self.clock = 0
+        self._stores = [SQLiteStore(path, "ns", "host") for _ in range(2)]
+        self._examples = itertools.count(1)
+
+    def begin(self, dead: frozenset[str]) -> None:
+        """A new example, in a namespace of its own: opening a file for each would take most of the time."""
+        self.now, self.clock = 1_000 * 64 * TICK, 100 * DAY
+        self._dead = dead
+        self._numbers = (Numbers(), Numbers())
+        self._reference = MemoryStore()
+        self._offices = [Office(store) for store in self._stores]
+        example = next(self._examples)
+        for office in self._offices:
+            office.store._prefix = f"ns{example}/"
+            assert office._postman is not None
+            office._postman.close()
+            office._postman = self  # type: ignore[assignment]
+
+    def send(self, address: str, owner: str, token: int) -> bool:
+        self._sent.append((owner, token))
+        return owner not in self._dead
+
+    def close(self) -> None:
+        for store in self._stores:
+            store.close()
+
+    def _ask_sqlite(self, door: int, request: Any) -> Any:
+        self._sent: list[tuple[str, int]] = []
+        office = self._offices[door]
+        reply = office.quick(request)
+        if reply is None:
+            reply = office.whole(request, "box")
+        return reply, self._sent
+
+    def _ask_reference(self, request: Any) -> Any:
+        at = Moment(self.now, self.clock, "box", "host", self._stores[0]._pid)
+        reply, promoted = self._reference.carry_out(request, at)
+        sent = []
+        while promoted:
+            name, place = promoted.pop()
+            sent.append((place.owner, place.token))
+            if place.owner in self._dead:
+                promoted += self._reference.carry_out(Release(Claim(Ask(name), place.owner, ""), 0.0), at)[1]
+        return reply, sent
+
+    def _answers(self, door: int, request: Any) -> Iterator[Any]:
+        for numbers, ask in zip(self._numbers, (partial(self._ask_sqlite, door), self._ask_reference), strict=True):
+            reply, sent = ask(self._named(request, numbers))
+            yield numbers.in_reply(request, reply), [(owner, numbers.of(owner, token)) for owner, token in sorted(sent)]
+
+    def _named(self, request: Any, numbers: Numbers) -> Any:
+        """An eviction names one of the last tokens, counted from the end."""
+        if not isinstance(request, Evict):
+            return request
+        return replace(request, token=numbers.seen[request.token][1] if len(numbers.seen) >= -request.token else 7)
+
+    def compare(self, step: Step) -> None:
+        self.now += step.ticks * TICK
+        self.clock += step.ticks * TICK - (DAY if step.back else 0)
+        theirs, ours = self._answers(step.door, step.request)
+        assert theirs == ours, step.request
+        theirs, ours = self._answers(1 - step.door, Survey(""))
+        assert theirs == ours, f"the survey after {step.request}"
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sqlite_store, "TIDY_EVERY", 3)
+        engines = Both(tmp_path_factory.mktemp("lines") / "locks.db")
+        patch.setattr(sqlite_store, "now", lambda: engines.now / 1e6)
+        patch.setattr(sqlite_store, "calendar_us", lambda: engines.clock)
+        yield engines
+        engines.close()
+
+
+def play(both: Both, script: list[Step], dead: frozenset[str] = NOBODY) -> None:
+    both.begin(dead)
+    for step in script:
+        both.compare(step)
+
+
+@examples(400)
+@given(script=scripts(mixed=False, doors=2))
+def test_mutexes(both: Both, script: list[Step]) -> None:
+    play(both, script)
+
+
+@examples(400)
+@given(script=scripts(mixed=True, doors=2))
+def test_every_kind(both: Both, script: list[Step]) -> None:
+    play(both, script)
+
+
+@examples(200)
+@given(script=scripts(mixed=True, doors=2), dead=st.frozensets(st.sampled_from(["o0", "o1", "o2"]), max_size=2))
+def test_waiters_that_are_gone(both: Both, script: list[Step], dead: frozenset[str]) -> None:
+    play(both, script, dead)

@@ -45,7 +45,7 @@ ROOMS = (
     Room("errors", "errors.py", "", WORLD),
     Room("model", "model.py", "errors", WORLD),
     Room("ports", "ports.py", "errors model core", WORLD),
-    Room("event", "observe/__init__.py observe/event.py", "", WORLD),
+    Room("event", "observe/__init__.py observe/event.py observe/complaint.py", "", WORLD),
     Room("core", "_core/*", "errors model ports event", WORLD),
     Room("recipes", "recipes/*", DATA, WORLD),
     # engines: their flows are pure too; wires, and what runs in this process, touch the world
@@ -55,7 +55,7 @@ ROOMS = (
     Room("embedded", "backends/memory/* backends/sqlite/*", f"{DATA} clock flows"),
     Room("flows", "backends/*", DATA, WORLD),
     # what users import
-    Room("settings", "settings.py", f"{DATA} engines"),
+    Room("settings", "settings.py", f"{DATA} event engines"),
     Room("shared", "face.py registry.py", f"{DATA} clock"),
     Room("observe", "observe/*", f"{DATA} event", ASYNCIO, "lazily"),
     Room("fences", "fenced/*", DATA),

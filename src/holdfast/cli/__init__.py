@@ -19,8 +19,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
         code = invoke(sys.argv[1:] if arguments is None else arguments)
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("click", "rich"):
+        missing = (error.name or "").partition(".")[0]
+        if missing not in ("click", "rich"):
             raise
-        print(f"holdfast: the command line needs {error.name}: pip install 'holdfast[cli]'", file=sys.stderr)
+        print(f"holdfast: the command line needs {missing}: pip install 'holdfast[cli]'", file=sys.stderr)
         code = INCOMPLETE
     sys.exit(code)

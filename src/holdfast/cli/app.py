@@ -53,8 +53,11 @@ def invoke(arguments: Sequence[str]) -> int:
     """Run the command line and answer with its exit code. Nothing but a bug leaves as a traceback."""
     session = Session(debug=bool(os.environ.get("HOLDFAST_DEBUG")))
     try:
-        code = holdfast.main(list(arguments), "holdfast", standalone_mode=False, obj=session)
-        _flush()
+        with holdfast.make_context("holdfast", list(arguments), obj=session) as context:
+            code = holdfast.invoke(context)
+        sys.stdout.flush()  # now, while a reader that has gone is told from a bug
+    except click.exceptions.Exit as end:
+        return end.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.ctx.get_help(), err=True)
         return exits.USAGE
@@ -68,11 +71,6 @@ def invoke(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exits.SIGNALLED + 13
     return code if isinstance(code, int) else exits.OK
-
-
-def _flush() -> None:
-    """Now, so that a reader that has gone is noticed while it can still be told from a bug."""
-    sys.stdout.flush()
 
 
 def _usage(error: click.ClickException) -> str:

@@ -18,7 +18,7 @@ def ls(prefix: str, url: str | None, namespace: str, as_json: bool) -> None:
     """List the locks whose name begins with PREFIX: holders first, then waiters in their order.
 
     'remaining' is for how long the engine keeps the claim without another word from its owner; a live holder renews
-    long before that.
+    long before that. 'closed' is a hold that has ended and keeps the name closed for a while.
 
     \b
     Examples:

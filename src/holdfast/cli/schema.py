@@ -1,8 +1,10 @@
-"""`holdfast schema`: what an engine needs in its database, to be created by hand where that is the rule."""
+"""`holdfast schema`: what holdfast needs in a database, to be created by hand where that is the rule."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.resources import files
+from importlib.util import find_spec
 
 import click
 
@@ -14,10 +16,11 @@ from .common import engine_options, json_option, print_json
 
 @click.command()
 @click.argument("engine", required=False)
+@click.option("--fence", is_flag=True, help="The table of the fence, for the database of the fenced rows.")
 @engine_options
 @json_option
-def schema(engine: str | None, url: str | None, namespace: str, as_json: bool) -> None:
-    """Print the DDL of ENGINE, or of the engine of --url.
+def schema(engine: str | None, fence: bool, url: str | None, namespace: str, as_json: bool) -> None:
+    """Print the DDL of ENGINE (default: the engine of --url).
 
     holdfast creates its tables on first use where it may. Where it may not, let your migrations do it.
 
@@ -25,22 +28,31 @@ def schema(engine: str | None, url: str | None, namespace: str, as_json: bool) -
     Examples:
       holdfast schema
       holdfast schema sqlite > migrations/0001_holdfast.sql
+      holdfast schema --fence sqlite
     """
     scheme = engine or (url or default_url()).partition("://")[0]
     family = scheme.partition("+")[0]
     if family not in SCHEMES:
         raise Misconfigured(f"there is no engine {scheme!r}; there are: {', '.join(sorted(SCHEMES))}")
-    ddl = ddl_of(family)
+    ddl = fence_ddl(family) if fence else engine_ddl(family)
     if as_json:
-        print_json({"engine": family, "ddl": ddl})
+        print_json({"engine": family, "fence": fence, "ddl": ddl})
     elif ddl is None:
-        click.echo(f"{family} has no schema: there is nothing to create", err=True)
+        click.echo(f"{family} has no {'fence' if fence else 'schema'}: there is nothing to create", err=True)
     else:
         click.echo(ddl, nl=not ddl.endswith("\n"))
 
 
-def ddl_of(engine: str) -> str | None:
+def engine_ddl(engine: str) -> str | None:
     """The engine's `schema.sql`, with its comments."""
-    package = SCHEMES[engine].rpartition(".")[0]
-    file = files(package).joinpath("schema.sql")
+    file = files(SCHEMES[engine].rpartition(".")[0]).joinpath("schema.sql")
     return file.read_text() if file.is_file() else None
+
+
+def fence_ddl(engine: str) -> str | None:
+    """The DDL that the fence of this engine tells of itself."""
+    package = f"holdfast.fenced.{engine}"
+    if find_spec(package) is None or find_spec(f"{package}.programs") is None:
+        return None
+    ddl: str = import_module(f"{package}.programs").schema()
+    return ddl

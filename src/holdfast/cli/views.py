@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 COLUMNS = ("name", "state", "mode", "token", "remaining", "host", "pid")
+STYLES = {"holds": "green", "closed": "red"}
 RIGHT = frozenset({"token", "remaining", "pid"})
 
 
@@ -37,7 +38,7 @@ class Row:
 def rows(views: Iterable[LockView]) -> Iterator[Row]:
     for view in views:
         for claim in view.holders:
-            yield _row(view, claim, "holds")
+            yield _row(view, claim, "holds" if claim.live else "closed")
         for place, claim in enumerate(view.waiters, 1):
             yield _row(view, claim, f"waits {place}")
 
@@ -88,9 +89,8 @@ def table(found: Iterable[Row], title: str | None = None) -> Table:
         keep = column in ("state", "token", "remaining", "pid")
         grid.add_column(column, justify="right" if column in RIGHT else "left", no_wrap=keep, overflow="fold")
     for row in found:
-        style = "green" if row.state == "holds" else "yellow"
         cells = [Text(cell) for cell in row.cells]
-        cells[1].stylize(style)
+        cells[1].stylize(STYLES.get(row.state, "yellow"))
         grid.add_row(*cells)
     return grid
 

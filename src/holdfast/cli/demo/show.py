@@ -37,7 +37,7 @@ def words(step: Step) -> str:
             before, amount = facts["balance"], facts["amount"]
             return f"writes {before} + {amount} = {before + amount}: committed, acknowledged"
         case "refused":
-            return f"is refused: token {facts['mark']} has claimed it; nothing changed"
+            return f"is refused: the mark is {facts['mark']}; nothing changed"
         case "released":
             return "releases the lock"
         case "late":

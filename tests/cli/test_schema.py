@@ -1,0 +1,44 @@
+"""`holdfast schema`: DDL that a database accepts."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+from tests.cli.harness import Cli
+
+
+def test_the_schema_of_the_engine_in_use_can_be_created(cli: Cli) -> None:
+    done = cli.run("schema")
+    assert done.code == 0
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.executescript(done.out)
+        tables = {name for (name,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    with closing(sqlite3.connect(cli.file)) as database:
+        made = {name for (name,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    assert tables == made
+
+
+def test_an_engine_can_be_named(cli: Cli) -> None:
+    assert cli.run("schema", "sqlite").out == cli.run("schema").out
+    assert cli.json("schema", "sqlite")["ddl"] == cli.run("schema").out
+
+
+def test_the_fence_has_one_too(cli: Cli) -> None:
+    done = cli.run("schema", "--fence", "sqlite")
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.executescript(done.out)
+        assert database.execute("SELECT count(*) FROM holdfast_fence").fetchone() == (0,)
+
+
+def test_memory_has_none_and_says_so(cli: Cli) -> None:
+    done = cli.run("schema", "memory")
+    assert (done.code, done.out) == (0, "")
+    assert done.err == "memory has no schema: there is nothing to create\n"
+    assert cli.json("schema", "--url", "memory://") == {"engine": "memory", "fence": False, "ddl": None}
+
+
+def test_an_unknown_engine_is_refused(cli: Cli) -> None:
+    done = cli.run("schema", "abacus")
+    assert done.code == 64
+    assert "there is no engine 'abacus'" in done.err

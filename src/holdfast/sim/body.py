@@ -26,15 +26,15 @@ def body(worker: Worker, holds: Sequence[Hold]) -> Flow[None]:
         ask = hold.claim.ask
         alone = ask.weight == ask.capacity
         what = chance.random()
-        if what < 0.2:
+        if what < 0.1:
             hold.check((yield NOW))
-        elif what < 0.5:
+        elif what < 0.3:
             yield Sleep(chance.random() ** 3 * min(2.0, 1.5 * ask.ttl))
-        elif what < 0.7 and alone:
+        elif what < 0.65 and alone:
             yield from _fenced_update(worker, hold)
         elif what < 0.8 and alone:
             yield from _bare_update(worker, hold)
-        elif what < 0.9:
+        elif what < 0.88:
             yield from worker.process.core.renew(hold)
         elif worker.may_take_more():
             yield from worker.round()

@@ -21,6 +21,8 @@ TICK = 50e-6
 """The least time that anything takes; nothing turns on the spot for ever."""
 
 _LATER: Final = object()
+_PAUSES: Final = frozenset({Wait, Sleep, Doze})
+"""Where a cancellation that came too early for its point is delivered at once."""
 
 
 class Cancelled(BaseException):
@@ -30,13 +32,14 @@ class Cancelled(BaseException):
 class Task:
     """A flow under way in a process. The frames above the first are shielded."""
 
-    __slots__ = ("_cancelling", "_frames", "calling", "done", "epoch", "label", "owners", "process")
+    __slots__ = ("_cancelling", "_frames", "_stumbled", "calling", "done", "epoch", "label", "owners", "process")
 
     def __init__(self, process: Process, flow: Flow[Any], label: str) -> None:
         self.process = process
         self.label = label
         self._frames = [flow]
         self._cancelling = False
+        self._stumbled = False
         self.calling = False
         self.done = False
         self.epoch = 0
@@ -52,6 +55,7 @@ class Task:
         if epoch != self.epoch or self.done:
             return
         self.epoch += 1
+        self._stumbled = False
         if self.calling:
             self.calling = False
             if self._cancelling and len(self._frames) == 1:
@@ -62,7 +66,7 @@ class Task:
         """Cancel it, as soon as the rules allow."""
         if self.done:
             return
-        if self.calling or len(self._frames) > 1:
+        if self.calling or self._stumbled or len(self._frames) > 1:
             self._cancelling = True
         else:
             self.epoch += 1
@@ -80,6 +84,9 @@ class Task:
             except BaseException as raised:  # whatever it is, it belongs to the flow below
                 value, error = None, raised
             else:
+                if self._cancelling and len(frames) == 1 and op.__class__ in _PAUSES:
+                    self._cancelling, error = False, Cancelled()
+                    continue
                 error = None
                 value = self._begin(op)
                 if value is _LATER:
@@ -100,6 +107,7 @@ class Task:
         if kind is Now:
             now = process.clock()
             if process.stumbles():
+                self._stumbled = True
                 process.after(0.0, self.wake, self.epoch, now)
                 return _LATER
             return now

@@ -33,9 +33,9 @@ class Network:
     def _rough(self) -> bool:
         return self._world.timeline.now < self._weather.clears_at
 
-    def _delay(self) -> float:
+    def _delay(self, tail: float) -> float:
         weather = self._weather
-        if weather.tail and self._random() < weather.tail and self._rough():
+        if tail and self._random() < tail and self._rough():
             return min(LONGEST, 0.02 / (1.0 - self._random()))
         return TICK + min(20.0, -log(1.0 - self._random())) * weather.latency
 
@@ -49,14 +49,13 @@ class Network:
             world.trace("network", "loses it")
             world.watch.disturbed(flight.request)
             return
-        delay = self._delay()
+        delay = self._delay(weather.tail if server is world.engine else weather.resource_tail)
         world.timeline.at(now + delay, server.receive, flight, False)
-        if weather.duplication and self._random() < weather.duplication and self._rough():
-            if server is world.engine:
-                world.fault("request doubled")
-                world.watch.disturbed(flight.request)
-                later = delay + self._delay() + self._random() ** 3 * weather.double_within
-                world.timeline.at(now + later, server.receive, flight, True)
+        if server is world.engine and weather.duplication and self._random() < weather.duplication and self._rough():
+            world.fault("request doubled")
+            world.watch.disturbed(flight.request)
+            later = delay + self._delay(weather.tail) + self._random() ** 3 * weather.double_within
+            world.timeline.at(now + later, server.receive, flight, True)
 
     def reply(self, flight: Flight, reply: Any, error: BaseException | None = None) -> None:
         world, weather = self._world, self._weather
@@ -66,7 +65,7 @@ class Network:
             world.watch.disturbed(flight.request)
             return
         process = flight.process
-        process.receive(world.timeline.now + self._delay(), process.wire.answer, flight, reply, error)
+        process.receive(world.timeline.now + self._delay(weather.tail), process.wire.answer, flight, reply, error)
 
     def push(self, name: str, place: Place) -> None:
         world, weather = self._world, self._weather
@@ -76,8 +75,8 @@ class Network:
             world.trace("network", "loses the push of {!r} to {}", name, place.owner)
             return
         now = world.timeline.now
-        process.receive(now + self._delay(), process.wire.deliver, place.owner, Push(place.token))
+        process.receive(now + self._delay(weather.tail), process.wire.deliver, place.owner, Push(place.token))
         if weather.duplication and self._random() < weather.duplication and self._rough():
             world.fault("push doubled")
-            later = self._delay() + self._random() ** 3 * weather.double_within
+            later = self._delay(weather.tail) + self._random() ** 3 * weather.double_within
             process.receive(now + later, process.wire.deliver, place.owner, Push(place.token))

@@ -35,12 +35,12 @@ def run(seed: int, tell: Teller | None = None) -> Outcome:
     """Live through a seed."""
     chance = Random(seed)
     weather = forecast(chance)
-    kinds = {f"n{number}": chance.choice(KINDS) for number in range(chance.randint(1, 3))}
-    world = World(chance, weather, chance.randint(2, 5), tell)
+    kinds = {f"n{number}": chance.choice(KINDS) for number in range(chance.choice((1, 1, 2, 3)))}
+    world = World(chance, weather, chance.randint(2, 4), tell)
     world.trace("weather", "{}", weather)
     world.trace("names", "{}", kinds)
     for process in world.processes:
-        for number in range(chance.randint(1, 2)):
+        for number in range(chance.randint(1, 3)):
             Worker(process, number, kinds)
     let_loose(world)
     outcome = Outcome(seed)

@@ -26,6 +26,8 @@ class Weather:
     latency: float = 0.001
     request_timeout: float = 0.3
     tail: float = 0.0
+    resource_tail: float = 0.0
+    """The chance of a message that is very late, on the way to the engine and to the resource."""
     loss: float = 0.0
     push_loss: float = 0.0
     duplication: float = 0.0
@@ -67,6 +69,7 @@ def forecast(chance: Random) -> Weather:
         latency=chance.choice((0.0005, 0.002, 0.01)),
         request_timeout=chance.choice((0.1, 0.3, 1.0)),
         tail=now_and_then(0.02, 0.1, 0.3),
+        resource_tail=now_and_then(0.05, 0.2),
         loss=now_and_then(0.02, 0.1, 0.3),
         push_loss=now_and_then(0.1, 0.5, 1.0),
         duplication=now_and_then(0.05, 0.2, 0.5),
@@ -77,7 +80,7 @@ def forecast(chance: Random) -> Weather:
         restarts=some(2, 0.2),
         jumps=some(2, 0.15),
         calendar_jumps=some(3),
-        evictions=some(4),
+        evictions=some(8),
         cancelling=cancelling,
     )
 

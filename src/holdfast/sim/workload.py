@@ -43,8 +43,8 @@ class Worker:
         process.scripts += 1
 
     def _script(self) -> Flow[None]:
-        for _ in range(self.chance.randint(1, 4)):
-            yield Sleep(self.chance.random() ** 2 * 2.0)
+        for _ in range(self.chance.randint(2, 6)):
+            yield Sleep(self.chance.random() ** 3 * 2.0)
             yield from self.round()
 
     def round(self) -> Flow[None]:
@@ -54,16 +54,17 @@ class Worker:
         self._depth += 1
         number = self._round
         outer, self.task.owners = self.task.owners, {}
+        reached = True
         try:
             if chance.random() < self.world.weather.cancelling:
                 self.process.after(chance.random() ** chance.choice((1, 4)) * 2.0, self._cancel, number)
-            yield from self._one_round(number)
+            reached = yield from self._one_round(number)
         except Cancelled:
             self.world.count("cancelled")
         claims = list(self.task.owners.values())
         self.task.owners = outer
         self._depth -= 1
-        self.world.watch.ended(claims)
+        self.world.watch.ended(claims, reached)
 
     def _cancel(self, number: int) -> None:
         if self._round == number and self._depth:
@@ -75,7 +76,8 @@ class Worker:
 
     # Asking
 
-    def _one_round(self, number: int) -> Flow[None]:
+    def _one_round(self, number: int) -> Flow[bool]:
+        """Answers whether the engine was within reach to the end."""
         chance, core = self.chance, self.process.core
         timeout = chance.choice((None, None, 0.0, 0.05, 0.3, 1.0))
         name = chance.choice(list(self._kinds))
@@ -85,7 +87,7 @@ class Worker:
             holds = yield from self._obtain(core, name, options, timeout)
         except (NotAcquired, BackendUnavailable, DeadlockDetected) as error:
             self._refused(error, began, timeout)
-            return
+            return not isinstance(error, BackendUnavailable)
         cancels = chance.random() < 0.5
         for hold in holds:
             if hold.lease is None:
@@ -98,6 +100,7 @@ class Worker:
             yield from self._let_go(core, holds)
             raise
         yield from self._let_go(core, holds)
+        return True
 
     def _obtain(self, core: Coordination, name: str, options: Options, timeout: float | None) -> Flow[list[Hold]]:
         chance = self.chance

@@ -69,7 +69,9 @@ def in_words(thing: Any) -> Any:
     """A request or reply, short enough for one line."""
     match thing:
         case Take(claims=claims, queue=queue):
-            names = ", ".join(f"{c.ask.name} ({c.owner} {c.ask.weight}/{c.ask.capacity} ttl {c.ask.ttl:g})" for c in claims)
+            names = ", ".join(
+                f"{c.ask.name} ({c.owner} {c.ask.weight}/{c.ask.capacity} ttl {c.ask.ttl:g})" for c in claims
+            )
             return f"{'take' if queue else 'try'} {names}"
         case Renew(claims=claims):
             return "renew " + ", ".join(f"{c.ask.name} ({c.owner})" for c in claims)

@@ -82,12 +82,12 @@ class Watch:
                     self._kept_at_least(claim.owner, linger)
                 self._look(claim.ask, now, (claim.owner,), True, us(linger))
             case Evict(name=name, token=token):
-                self.leases.evicted(token)
+                if reply:
+                    places = self._world.engine.store.lines[name].places
+                    self.leases.evicted({place.owner for place in places if place.token == token})
                 self._look_at(self._lines[name], now, ())
 
-    def _look(
-        self, ask: Ask, now: int, heeded: Collection[str], released: bool = False, linger: int = 0
-    ) -> None:
+    def _look(self, ask: Ask, now: int, heeded: Collection[str], released: bool = False, linger: int = 0) -> None:
         self.longest = max(self.longest, ask.ttl + max(ask.lock_delay, ask.ttl), ask.hold_at_least)
         line = self._lines.get(ask.name)
         if line is None:
@@ -107,9 +107,7 @@ class Watch:
         until = self._at_least.get(owner, 0.0)
         missing = until - (self._world.timeline.now + 1.02 * linger)
         if missing > 0.001:
-            raise Violation(
-                "hold_at_least is kept", f"the name of {owner} was opened {missing:.3f} s before its time"
-            )
+            raise Violation("hold_at_least is kept", f"the name of {owner} was opened {missing:.3f} s before its time")
 
     # What holders do
 
@@ -122,13 +120,15 @@ class Watch:
         if at_least and hold.depth == 1 and hold.over(process.clock()) is None:
             self._at_least[hold.claim.owner] = process.true_time(hold.since + at_least)
 
-    def ended(self, claims: Iterable[Claim]) -> None:
-        """A task is done with these claims."""
+    def ended(self, claims: Iterable[Claim], at_once: bool) -> None:
+        """A task is done with these claims; an engine out of reach may be told in the background, not `at_once`."""
         lines = self._world.engine.store.lines
         for claim in claims:
             self._ended.add(claim.owner)
             line = lines.get(claim.ask.name)
-            if line is not None and claim.owner not in self._disturbed and line.find(claim.owner) is not None:
+            if not at_once or line is None or claim.owner in self._disturbed:
+                continue
+            if line.find(claim.owner) is not None:
                 raise Violation("nothing is left behind", f"{claim.owner} has ended, and still stands in the line")
 
     # The end

@@ -6,8 +6,8 @@ deadline passes by its holder's clock, whichever comes first.
 1. At no moment do definitely held leases exceed the capacity; in particular a lease is over for its holder before
    anybody else is granted the name. This is asked for whenever the engine kept its memory, its expiry clock did not
    jump forward, and nobody broke the lock by hand, since the request on which the lease stands was sent.
-2. A holder whose process ran all the while is told of a deadline when it passes. (A pause is relative: a process that
-   stops between its look at the clock and its pause wakes late.)
+2. A holder whose process ran all the while is told of a deadline when it passes. (A doze is relative: a keeper that is
+   stopped between its look at the clock and its doze wakes late, once.)
 3. A lease that is renewed does not run out while its process runs, unless renewals were under way until then: one
    failed renewal never ends renewal.
 """
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..._core.lease import NEVER, Hold, drift
+from ..._core.lease import Hold, drift
 from ..violation import Violation
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 PROMPTLY = 0.02
 """How late a holder may be told, in seconds: some steps of the keeper."""
+LONGEST_DOZE = 6.0
+"""No keeper of the workload dozes longer while it has a lease to keep."""
 
 
 class LeaseWatch:
@@ -33,19 +35,19 @@ class LeaseWatch:
         self._held: dict[str, list[tuple[Process, Hold]]] = {}
         self._void_before = -1.0
         """True time: what was asked for earlier stands on ground that is gone."""
-        self._evicted: set[int] = set()
+        self._evicted: set[str] = set()
 
     def void(self, now: float) -> None:
         self._void_before = now
 
-    def evicted(self, token: int) -> None:
-        self._evicted.add(token)
+    def evicted(self, owners: set[str]) -> None:
+        self._evicted |= owners
 
     def holds(self) -> list[Hold]:
         return [hold for held in self._held.values() for _, hold in held]
 
     def _definite(self, process: Process, hold: Hold) -> bool:
-        if not hold.alive or process.clock() >= hold.deadline or hold.token in self._evicted:
+        if not hold.alive or process.clock() >= hold.deadline or hold.claim.owner in self._evicted:
             return False
         ttl = hold.claim.ask.ttl
         return process.true_time(hold.valid_until + drift(ttl) - ttl) > self._void_before
@@ -75,19 +77,17 @@ class LeaseWatch:
 
     def lost(self, process: Process, hold: Hold) -> None:
         """The holder is told that its lease is lost."""
-        if hold.reason not in ("expired", "max_hold"):
+        ask, now = hold.claim.ask, process.clock()
+        if now < hold.deadline or process.awake_since > hold.deadline - LONGEST_DOZE:
             return
-        ask = hold.claim.ask
-        late = process.clock() - max(hold.deadline, hold.since)
-        if late > PROMPTLY and process.awake_since < hold.deadline - ask.ttl:
+        late = now - max(hold.deadline, hold.since)
+        if late > PROMPTLY:
             raise Violation(
                 "a holder is told in time",
                 f"{process.name} was told {late:.3f} s after the deadline of {hold.claim.owner}",
             )
-        if not ask.renew or hold.deadline >= hold.final or process.renewing:
-            return
-        quiet = hold.deadline - max(hold.since, process.renewed_at, process.awake_since)
-        if quiet > 0.4 * ask.ttl + PROMPTLY and hold.final == NEVER:
+        quiet = hold.deadline - max(hold.since, process.renewed_at)
+        if ask.renew and hold.deadline < hold.final and not process.renewing and quiet > 0.4 * ask.ttl + PROMPTLY:
             raise Violation(
                 "renewal does not give up",
                 f"{process.name} lost {hold.claim.owner}, and did not try to renew in its last {quiet:.3f} s",

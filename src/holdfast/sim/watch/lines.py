@@ -64,7 +64,7 @@ class LineWatch:
             one.visit = self._visit
             if one.owner in heeded and not one.lingers:
                 one.word = now
-                if place.owner.startswith(GHOST):
+                if released and place.owner.startswith(GHOST) and not place.evicted:
                     one.lingers, one.bound = True, linger
             if place.expires > one.word + one.bound:
                 raise Violation(
@@ -105,7 +105,9 @@ class LineWatch:
             self._last_token = one.token
             if one.place.fair:
                 for other in self._seen.values():
-                    if other.number < one.number and (not other.token or (other in granted and other.token > one.token)):
+                    if other.number < one.number and (
+                        not other.token or (other in granted and other.token > one.token)
+                    ):
                         raise Violation(
                             "nobody overtakes", f"{self.name!r}: {one.owner} was granted before {other.owner}"
                         )

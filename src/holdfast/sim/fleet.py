@@ -1,0 +1,88 @@
+"""Many seeds, on several cores, and the sum of what became of them."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Generator
+from contextlib import closing
+from dataclasses import dataclass, field
+
+from .planted import planted
+from .seed import Outcome, run
+
+CHUNK = 20
+"""Seeds that a core takes at a time: long enough to be worth the message, short enough for lively progress."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of some seeds."""
+
+    seeds: int = 0
+    events: int = 0
+    operations: int = 0
+    seconds: float = 0.0
+    """Of virtual time."""
+    counts: dict[str, int] = field(default_factory=dict)
+    faults: dict[str, int] = field(default_factory=dict)
+    broken: list[Outcome] = field(default_factory=list)
+    """The seeds in which an invariant was broken, in order."""
+
+    def add(self, outcome: Outcome) -> None:
+        self._sum(1, outcome.events, outcome.operations, outcome.seconds, outcome.counts, outcome.faults)
+        if outcome.invariant:
+            self.broken.append(outcome)
+
+    def merge(self, other: Tally) -> None:
+        self._sum(other.seeds, other.events, other.operations, other.seconds, other.counts, other.faults)
+        self.broken += other.broken
+
+    def _sum(
+        self, seeds: int, events: int, operations: int, seconds: float, counts: dict[str, int], faults: dict[str, int]
+    ) -> None:
+        self.seeds += seeds
+        self.events += events
+        self.operations += operations
+        self.seconds += seconds
+        for mine, others in ((self.counts, counts), (self.faults, faults)):
+            for kind, count in others.items():
+                mine[kind] = mine.get(kind, 0) + count
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """Some seeds for one core. With a bug planted, it ends at the first seed that finds it."""
+
+    seeds: range
+    bug: str | None
+
+
+def run_portion(portion: Portion) -> Tally:
+    tally = Tally()
+    with planted(portion.bug):
+        for seed in portion.seeds:
+            tally.add(run(seed))
+            if portion.bug is not None and tally.broken:
+                break
+    return tally
+
+
+def run_all(seeds: range, jobs: int, bug: str | None = None) -> Generator[Tally, None, None]:
+    """Tallies of portions, in order. Close the iterator to stop early."""
+    portions = [Portion(seeds[at : at + CHUNK], bug) for at in range(0, len(seeds), CHUNK)]
+    if jobs == 1 or len(portions) == 1:
+        yield from map(run_portion, portions)
+        return
+    with multiprocessing.Pool(jobs) as pool:
+        yield from pool.imap(run_portion, portions)
+
+
+def find(bug: str, seeds: range, jobs: int) -> Tally:
+    """Look for a planted bug, up to the first seed that finds it."""
+    found = Tally()
+    with closing(run_all(seeds, jobs, bug)) as tallies:
+        for tally in tallies:
+            found.merge(tally)
+            if found.broken:
+                break
+    return found

@@ -71,10 +71,14 @@ def summary(tally: Tally, took: float) -> str:
 
     lines = [
         f"{tally.seeds:,} seeds in {took:.1f} s: {tally.seeds / took * 60:,.0f} a minute",
-        f"{tally.operations:,} operations of the engine, {many('grants')} grants, {many('lost')} leases lost, "
-        f"in {tally.seconds / 3600:,.1f} hours of virtual time",
-        f"behind the fence: {many('fenced updates')} updates, 0 lost, {many('fence refuses')} refused; "
-        f"bare: {many('bare updates')} updates, {many('bare updates lost')} lost",
+        (
+            f"{tally.operations:,} operations of the engine, {many('grants')} grants, {many('lost')} leases lost, "
+            f"in {tally.seconds / 3600:,.1f} hours of virtual time"
+        ),
+        (
+            f"behind the fence: {many('fenced updates')} updates, 0 lost, {many('fence refuses')} refused; "
+            f"bare: {many('bare updates')} updates, {many('bare updates lost')} lost"
+        ),
         f"faults: {', '.join(f'{kind} {count:,}' for kind, count in sorted(tally.faults.items()))}",
         "",
     ]

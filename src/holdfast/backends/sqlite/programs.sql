@@ -29,7 +29,8 @@ FROM (SELECT max(place) AS last, sum(token > 0 AND expires > ?7 AND evicted = 0)
              sum(owner = ?2 OR (owner IS NOT NULL AND capacity <> 1)) AS odd
       FROM claim WHERE name = ?1)
 WHERE held > 0 AND odd = 0
-RETURNING (SELECT count(*) FROM claim AS c WHERE c.name = ?1 AND c.place < claim.place AND c.owner IS NOT NULL),
+RETURNING (SELECT count(*) FROM claim AS c WHERE c.name = ?1 AND c.place < claim.place AND c.owner IS NOT NULL
+                                             AND iif(c.token > 0, c.expires + c.delay, c.expires) > ?7),
           (SELECT count(*) FROM claim AS c WHERE c.name = ?1 AND c.place < claim.place AND c.owner IS NOT NULL
                                              AND c.token = 0 AND c.expires > ?7),
           (SELECT min(c.expires + c.delay) FROM claim AS c WHERE c.name = ?1 AND c.token > 0 AND c.expires > ?7);

@@ -16,6 +16,9 @@ from holdfast.fenced import FencedFile, SQLiteFence
 
 Point = Callable[[str], None]
 
+patience = 0.0
+"""How long to wait for a lock inside a fence: not at all where pauses are played, because nobody would come."""
+
 
 class Ledger(Protocol):
     def __init__(self, path: str, token: int, point: Point) -> None: ...
@@ -27,7 +30,7 @@ class ClaimedFile:
     """Ours: claim, read, and write what was claimed. Its point `checked` is set by the actor: see there."""
 
     def __init__(self, path: str, token: int, point: Point) -> None:
-        self.file = FencedFile(path, timeout=0)
+        self.file = FencedFile(path, timeout=patience)
         self.token = token
 
     def fetch(self) -> int:
@@ -49,7 +52,7 @@ class FileCheckedOnWrite:
         return int(self.path.read_text()) if self.path.exists() else 0
 
     def store(self, value: int) -> None:
-        with FencedFile(self.path, timeout=0).claim(self.token) as file:
+        with FencedFile(self.path, timeout=patience).claim(self.token) as file:
             file.write_text(str(value))
 
 
@@ -57,7 +60,7 @@ class FileCheckedApart:
     """Planted, trap 44: claims first, and checks before it writes, but not in one section with the write."""
 
     def __init__(self, path: str, token: int, point: Point) -> None:
-        self.file = FencedFile(path, timeout=0)
+        self.file = FencedFile(path, timeout=patience)
         self.token = token
         self.point = point
 
@@ -109,7 +112,7 @@ class RowMarkedApart(ClaimedRow):
 
 @contextmanager
 def rows(path: str) -> Iterator[sqlite3.Connection]:
-    with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as db:
+    with closing(sqlite3.connect(path, timeout=patience, isolation_level=None)) as db:
         yield db
 
 

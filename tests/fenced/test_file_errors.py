@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import subprocess
 import sys
 import time
 from contextlib import ExitStack
@@ -98,6 +99,28 @@ def test_a_claim_waits_for_a_section_to_end(
     assert waits == ["in the kernel" if timeout is None else "by asking again"]
     monkeypatch.undo()
     assert file.mark() == 9
+
+
+FORKED = """
+import os, sys
+from holdfast.fenced import FencedFile
+from holdfast.fenced.file.sidecar import locked
+
+file = FencedFile(sys.argv[1], timeout=0)
+until_the_end, end = os.pipe()
+with locked(file.path + ".fence", create=True, timeout=0, durable=False):
+    if not os.fork():  # as another thread might, at the worst moment; the child inherits the open sidecar
+        os.close(end)
+        os.read(until_the_end, 1)
+        os._exit(0)
+file.claim(1)
+os.close(end)
+os.wait()
+"""
+
+
+def test_a_child_forked_inside_a_section_does_not_keep_it_locked(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", FORKED, str(tmp_path / "data")], timeout=60, check=True)
 
 
 def test_without_flock_there_is_no_fence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fenced.crowd import crowd
 from tests.fenced.ledgers import balance, create
 from tests.fenced.paused import Actor, play
 
@@ -64,3 +65,12 @@ def test_a_holder_killed_inside_its_write_is_out_of_the_way_at_once(
     other.go("end")
     assert (other.ended, balance(kind, str(path))) == ("acked", 3)
     assert not list(tmp_path.glob("*.new")), "what the killed writer left behind was not taken away"
+
+
+@pytest.mark.parametrize("kind", OURS)
+def test_a_crowd_without_any_lock_loses_nothing(kind: str, tmp_path: Path) -> None:
+    """A fence does not lean on the lock: with everybody in at once, some are refused, and no update is lost."""
+    path = str(tmp_path / "ledger")
+    create(kind, path)
+    acked = crowd(kind, path, times=150)
+    assert sum(acked) == balance(kind, path) > 0

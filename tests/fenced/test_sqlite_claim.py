@@ -55,6 +55,17 @@ def test_from_the_claim_on_nobody_else_can_write(shop: Connect, mode: str) -> No
         other.execute("BEGIN IMMEDIATE")
 
 
+def test_so_it_is_when_the_same_holder_claims_again(shop: Connect) -> None:
+    """The mark need not change for the claim to take the write lock."""
+    with SQLiteFence(shop()).transaction("orders/7", 1):
+        pass
+    db, other = shop(isolation_level=None), shop(isolation_level=None)
+    db.execute("BEGIN DEFERRED")
+    SQLiteFence(db).claim("orders/7", 1)
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        other.execute("BEGIN IMMEDIATE")
+
+
 @every_mode
 def test_an_older_token_is_refused_and_nothing_is_changed(shop: Connect, mode: str, tmp_path: Path) -> None:
     with SQLiteFence(shop()).transaction("orders/7", 34) as newer:

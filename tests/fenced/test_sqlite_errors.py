@@ -62,6 +62,20 @@ def test_a_busy_database_is_unavailable_and_nothing_stays_open(shop: Connect) ->
     SQLiteFence(db).claim("orders/7", 1)
 
 
+def test_a_claim_that_failed_is_not_tried_twice(shop: Connect) -> None:
+    """Only a missing table is worth a second try; a busy database has been waited for already."""
+    writer, db = shop(isolation_level=None), shop(isolation_level=None)
+    SQLiteFence(writer).claim("orders/7", 1)
+    writer.execute("COMMIT")
+    db.execute("BEGIN DEFERRED")
+    writer.execute("BEGIN IMMEDIATE")
+    statements: list[str] = []
+    db.set_trace_callback(statements.append)
+    with pytest.raises(BackendUnavailable, match="write lock"):
+        SQLiteFence(db).claim("orders/7", 1)
+    assert [statement.split()[0] for statement in statements] == ["INSERT"]
+
+
 def test_an_interrupted_claim_leaves_no_transaction(shop: Connect) -> None:
     db = shop()
     SQLiteFence(db).claim("orders/7", 1)

@@ -126,14 +126,14 @@ class SQLiteFence:
         """The mark after the attempt: the token if it was accepted."""
         values = {"resource": resource, "token": token}
         try:
-            claimed = self._execute(self._programs.claim, values)
+            self._execute(self._programs.claim, values)
         except sqlite3.OperationalError as error:
             if not no_table(error):
                 raise
             # Not remembered: if this transaction is rolled back, the table is gone again.
             self._execute(self._programs.schema)
-            claimed = self._execute(self._programs.claim, values)
-        return token if claimed.rowcount == 1 else self.mark(resource)
+            self._execute(self._programs.claim, values)
+        return self.mark(resource)
 
     def _undo(self, opened: bool) -> None:
         if opened and self._connection.in_transaction:

@@ -28,7 +28,7 @@ class Programs:
 
 
 def programs(table: str) -> Programs:
-    """The statements for `table`, without their comments: sqlite3 looks at a statement's first word."""
+    """The statements for `table`, without their comments, which would fill the user's traces."""
     place = _place(table)
     return Programs(*("\n".join(_code(name, place)) for name in ("schema", "claim", "mark")))
 

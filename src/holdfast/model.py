@@ -73,11 +73,15 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """An ask with an owner: what stands in the line. The owner id is chosen before the first request."""
+    """An ask with an owner: what stands in the line. The owner id is chosen before the first request.
+
+    `token` is that of its grant, once it has one: a renewal is for that grant and no other.
+    """
 
     ask: Ask
     owner: str
     actor: str
+    token: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +106,15 @@ class Queued:
     """The engine's not yet: the claim stands in the line.
 
     `look_again` is in how many seconds a look is due even if no push comes; `ahead` is how many stand before it.
-    `since` and `patience` say for how long its place is kept: counted from when the request was sent.
+    `since` and `patience` say for how long its place is kept: counted from when the request was sent. `mark` is the
+    last token of the name so far: a push with one that is not above it is an old one.
     """
 
     look_again: float
     ahead: int
     since: float
     patience: float
+    mark: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,11 +63,11 @@ def leave_behind_nothing(backend: Backend, claims: list[Claim], error: BaseExcep
     """Undo what an acquisition may have begun before it ended with this error."""
     if isinstance(error, NotAcquired) and not error.waited:
         return  # one try, and the engine kept nothing of it
-    for claim in claims:
-        if isinstance(error, BackendUnavailable):
+    if isinstance(error, BackendUnavailable):
+        for claim in claims:
             yield Spawn(keep_withdrawing(backend, claim))
-        else:
-            yield Shield(withdraw(backend, claim))
+    else:
+        yield Shield(withdraw_all(backend, claims))
 
 
 def too_slow(backend: Backend, ask: Ask) -> BackendUnavailable:
@@ -130,6 +130,11 @@ def withdraw(backend: Backend, claim: Claim, until: float = 0.0) -> Flow[bool]:
     except BackendUnavailable:
         yield Spawn(keep_withdrawing(backend, claim, until))
         return False
+
+
+def withdraw_all(backend: Backend, claims: list[Claim]) -> Flow[None]:
+    for claim in claims:
+        yield from withdraw(backend, claim)
 
 
 def keep_withdrawing(backend: Backend, claim: Claim, until: float = 0.0) -> Flow[None]:

@@ -33,8 +33,10 @@ class Calendar:
         """Enter a hold (or move it). True if the keeper must be woken for it."""
         at = min(hold.renew_at, hold.deadline)
         ahead = at - now
-        grid = 2.0 ** (math.frexp(ahead)[1] - 6) if ahead > 64 * FINEST else FINEST
-        slot = at - at % grid
+        if ahead > 64 * FINEST:
+            slot = at - at % 2.0 ** (math.frexp(ahead)[1] - 6)
+        else:
+            slot = at - at % FINEST if ahead > FINEST else at
         with self._guard:
             if hold.slot is not None:
                 self._slots[hold.slot].pop(hold, None)

@@ -97,10 +97,11 @@ def describe(views: Sequence[LockView], actors: set[str]) -> list[str]:
     return words
 
 
-def youngest(views: Sequence[LockView], actors: set[str]) -> ClaimView:
-    """Of the actors of a circle, the claim that began to wait last."""
-    waits = [claim for view in views for claim in view.waiters if waits_as(claim) in actors]
-    return max(waits, key=lambda claim: (claim.since, claim.owner))
+def youngest(views: Sequence[LockView], actors: set[str]) -> ClaimView | None:
+    """Of the actors of a circle that hold something (only they look for circles), the claim that began to wait last."""
+    holding = {held_by(claim, view) for view in views for claim in view.holders}
+    waits = [claim for view in views for claim in view.waiters if waits_as(claim) in actors & holding]
+    return max(waits, key=lambda claim: (claim.since, claim.owner), default=None)
 
 
 def look_for_circle(backend: Backend, claim: Claim) -> Flow[None]:
@@ -109,5 +110,7 @@ def look_for_circle(backend: Backend, claim: Claim) -> Flow[None]:
         return
     views = yield from backend.survey("")
     actors = circle(views)
-    if claim.actor.removeprefix(LOOSE) in actors and youngest(views, actors).owner == claim.owner:
+    actor = claim.actor.removeprefix(LOOSE)
+    victim = youngest(views, actors) if actor in actors else None
+    if victim is not None and waits_as(victim) == actor:
         raise DeadlockDetected(claim.ask.name, describe(views, actors))

@@ -105,8 +105,9 @@ class Line:
         if not self._standing(now):
             self.capacity = capacity
         mine = self.find(asked.owner)
-        if mine is not None and mine.evicted:  # its hold is over; who comes again stands at the end
-            self._remove(mine)
+        if mine is not None and mine.evicted:  # its hold is over, but for its delay; who comes again stands at the end
+            mine.owner = GHOST + mine.owner
+            self._change(mine)
             mine = None
         if mine is None:
             mine = asked
@@ -147,10 +148,10 @@ class Line:
                 blocked = True
         return promoted
 
-    def renew(self, owner: str, now: int) -> str:
-        """Extend a live hold. Answers "held", or the reason why not. Never brings a claim back."""
+    def renew(self, owner: str, now: int, token: int) -> str:
+        """Extend the live hold with this token. Answers "held", or the reason why not. Never brings a claim back."""
         place = self.find(owner)
-        if place is None or not place.token:
+        if place is None or not place.token or place.token != token:
             return "refused"
         if place.evicted:
             return "evicted"

@@ -15,6 +15,10 @@ from ..ports import Engine
 SCHEMES = {
     "memory": "holdfast.backends.memory.engine",
     "sqlite": "holdfast.backends.sqlite.engine",
+    **dict.fromkeys(
+        ("redis", "rediss", "unix", "redis+unix", "redis+sentinel", "redis+cluster"),
+        "holdfast.backends.redis.engine",
+    ),
 }
 
 

@@ -28,17 +28,21 @@ class Take:
 
 @dataclass(slots=True)
 class Taken:
-    """Reply to a `Take`, for one claim. `token` is 0 while it waits; `capacity` is set when it did not match."""
+    """Reply to a `Take`, for one claim. `token` is 0 while it waits; `capacity` is set when it did not match.
+
+    `mark` is the name's last token, for a claim that waits: it tells an old push from a new one.
+    """
 
     token: int
     look_again: float = 0.0
     ahead: int = 0
     capacity: int | None = None
+    mark: int = 0
 
 
 @dataclass(slots=True)
 class Renew:
-    """Extend these holds. Reply: for each "held", or why not."""
+    """Extend these holds, each the grant with its claim's token. Reply: for each "held", or why not."""
 
     claims: Sequence[Claim]
 
@@ -109,7 +113,7 @@ class LineBackend:
             return Grant(taken.token, sent, claim.ask.ttl)
         if taken.capacity is not None:
             raise _mismatch(claim, taken.capacity)
-        return Queued(taken.look_again, taken.ahead, sent, patience(claim)) if queue else None
+        return _queued(claim, taken, sent) if queue else None
 
     def take_all(
         self, claims: Sequence[Claim], queue: bool, within: float | None = None
@@ -123,15 +127,16 @@ class LineBackend:
         if not queue and not all(taken.token for taken in replies):
             return None
         return [
-            Grant(taken.token, sent, claim.ask.ttl)
-            if taken.token
-            else Queued(taken.look_again, taken.ahead, sent, patience(claim))
+            Grant(taken.token, sent, claim.ask.ttl) if taken.token else _queued(claim, taken, sent)
             for claim, taken in zip(claims, replies, strict=True)
         ]
 
     def turn(self, claim: Claim, queued: Queued, timeout: float) -> Flow[Grant | None]:
         push: Push | None = yield Wait(claim.owner, timeout)
-        return None if push is None else Grant(push.token, queued.since, queued.patience)
+        # A push that was under way since before the last look grants what that look has shown to be over.
+        if push is None or push.token <= queued.mark:
+            return None
+        return Grant(push.token, queued.since, queued.patience)
 
     def renew(self, claims: Sequence[Claim], within: float | None = None) -> Flow[list[Extension | Refusal]]:
         sent: float = yield NOW
@@ -158,6 +163,10 @@ class LineBackend:
     def allow(self, name: str, interval: float, burst: int, cost: int, reserve: float) -> Flow[tuple[bool, float]]:
         reply: tuple[bool, float] = yield Call(Allow(name, interval, burst, cost, reserve), self._timeout)
         return reply
+
+
+def _queued(claim: Claim, taken: Taken, sent: float) -> Queued:
+    return Queued(taken.look_again, taken.ahead, sent, patience(claim), taken.mark)
 
 
 def _mismatch(claim: Claim, capacity: int) -> Misconfigured:

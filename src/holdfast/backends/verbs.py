@@ -57,7 +57,7 @@ def carry_out(lines: Lines, request: Any, at: Moment) -> tuple[Any, list[tuple[s
             said = []
             for claim in claims:
                 line = lines.load(claim.ask.name)
-                said.append(line.renew(claim.owner, at.now))
+                said.append(line.renew(claim.owner, at.now, claim.token))
                 lines.save(claim.ask.name, line)
             return said, []
         case Release(claim=claim, linger=linger):
@@ -96,13 +96,14 @@ def _take(lines: Lines, request: Take, at: Moment) -> tuple[list[Taken], list[tu
         return [Taken(0, capacity=capacity) for capacity in other], []
     promoted: list[tuple[str, Place]] = []
     mine: list[Place | None] = []
+    before = [line.find(claim.owner) is not None for claim, line in zip(claims, loaded, strict=True)]
     for claim, line in zip(claims, loaded, strict=True):
         place, others = line.take(place_of(claim, at), claim.ask.capacity, at.now, at.clock, request.queue)
         promoted += [(claim.ask.name, other_place) for other_place in others]
         mine.append(place)
     if not request.queue and None in mine:  # all or none
-        for claim, line, place in zip(claims, loaded, mine, strict=True):
-            if place is not None:
+        for claim, line, place, old in zip(claims, loaded, mine, before, strict=True):
+            if place is not None and not old:
                 promoted += [(claim.ask.name, p) for p in line.release(claim.owner, at.now, at.clock)[1]]
         mine = [None] * len(claims)
     taken = []
@@ -110,7 +111,8 @@ def _take(lines: Lines, request: Take, at: Moment) -> tuple[list[Taken], list[tu
         if place is None or place.token:
             taken.append(Taken(place.token if place else 0))
         else:
-            taken.append(Taken(0, line.look_again(place, at.now) / SECOND, line.ahead(place, at.now)))
+            look_again = line.look_again(place, at.now) / SECOND
+            taken.append(Taken(0, look_again, line.ahead(place, at.now), mark=line.mark))
         lines.save(claim.ask.name, line)
     return taken, promoted
 

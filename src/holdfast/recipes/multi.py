@@ -106,13 +106,18 @@ def _one_by_one(core: Coordination, asks: Sequence[Ask], timeout: float | None, 
     except GeneratorExit:
         raise
     except BaseException:
-        yield Shield(let_go_all(core, holds))
+        yield from let_go_all(core, holds)
         raise
     return holds
 
 
 def let_go_all(core: Coordination, holds: Sequence[Hold]) -> Flow[bool]:
-    """Let go of all, last taken first. True if all were held until now."""
+    """Let go of all, last taken first, whatever happens meanwhile. True if all were held until now."""
+    held: bool = yield Shield(_let_go_each(core, holds))
+    return held
+
+
+def _let_go_each(core: Coordination, holds: Sequence[Hold]) -> Flow[bool]:
     held = True
     for hold in reversed(holds):
         held = (yield from core.let_go(hold)) and held

@@ -21,7 +21,7 @@ WHERE name = ?1 AND place = 0 AND owner = ?2 AND expires > ?3 AND evicted = 0
 
 -- name: join
 -- The contended take of a mutex: stand at the end of a line whose head holds. No row: not so simple. Answers with how
--- many stand before, how many of them wait, and when the hold ends.
+-- many stand before, how many of them wait, when the hold ends, and the mark.
 INSERT INTO claim (name, place, capacity, owner, weight, fair, ttl, patience, delay, since, expires, wake, actor, mode,
                    host, pid)
 SELECT ?1, last + 1, 1, ?2, 1, ?3, ?4, ?5, ?6, ?7, ?7 + ?5, ?8, ?9, ?10, ?11, ?12
@@ -33,7 +33,8 @@ RETURNING (SELECT count(*) FROM claim AS c WHERE c.name = ?1 AND c.place < claim
                                              AND iif(c.token > 0, c.expires + c.delay, c.expires) > ?7),
           (SELECT count(*) FROM claim AS c WHERE c.name = ?1 AND c.place < claim.place AND c.owner IS NOT NULL
                                              AND c.token = 0 AND c.expires > ?7),
-          (SELECT min(c.expires + c.delay) FROM claim AS c WHERE c.name = ?1 AND c.token > 0 AND c.expires > ?7);
+          (SELECT min(c.expires + c.delay) FROM claim AS c WHERE c.name = ?1 AND c.token > 0 AND c.expires > ?7),
+          (SELECT c.mark FROM claim AS c WHERE c.name = ?1 AND c.place = 0);
 
 -- name: go_from_line
 -- The contended release of a mutex is these three, in one transaction: leave (from the line or from the seat),
@@ -54,7 +55,7 @@ RETURNING owner, wake, token;
 -- name: renew
 -- Extend a live hold. No row: it is not one.
 UPDATE claim SET expires = ?3 + ttl
-WHERE name = ?1 AND owner = ?2 AND token > 0 AND expires > ?3 AND evicted = 0;
+WHERE name = ?1 AND owner = ?2 AND token = ?4 AND expires > ?3 AND evicted = 0;
 
 -- name: begin
 BEGIN IMMEDIATE;

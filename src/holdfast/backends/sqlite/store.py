@@ -138,8 +138,8 @@ class SQLiteStore:
             raise self._translated(error) from error
         if not rows:
             return None
-        ahead, waiting, ends = rows[0]
-        return Taken(0, look_again(keep, moment, bool(waiting), [ends]) / SECOND, ahead)
+        ahead, waiting, ends, mark = rows[0]
+        return Taken(0, look_again(keep, moment, bool(waiting), [ends]) / SECOND, ahead, mark=mark)
 
     def hand_over(self, claim: Claim) -> list[Promotion] | None:
         """The contended release of a mutex: whoever holds it now; None if it is not that simple."""
@@ -176,11 +176,11 @@ class SQLiteStore:
         said = []
         for claim in request.claims:
             key = self._prefix + claim.ask.name
-            if self._execute(SQL["renew"], (key, claim.owner, at.now)).rowcount == 1:
+            if self._execute(SQL["renew"], (key, claim.owner, at.now, claim.token)).rowcount == 1:
                 said.append("held")
             else:
                 line = SQLiteLines(self._execute, self._prefix).load(claim.ask.name)
-                said.append(line.renew(claim.owner, at.now))
+                said.append(line.renew(claim.owner, at.now, claim.token))
         return said
 
     def tidy(self) -> None:

@@ -29,6 +29,7 @@ from .sync.lease import Lease
 
 if TYPE_CHECKING:
     from . import aio as aio
+    from . import fenced as fenced
 
 __version__ = "0.1.0"
 
@@ -51,6 +52,7 @@ __all__ = [
     "State",
     "aio",
     "connect",
+    "fenced",
 ]
 
 
@@ -76,8 +78,8 @@ def connect(
 
 
 def __getattr__(name: str) -> object:
-    if name == "aio":  # asyncio is imported by those who use it
+    if name in ("aio", "fenced"):  # imported by those who use them
         from importlib import import_module
 
-        return import_module(".aio", __name__)
+        return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -32,8 +32,8 @@ check: .venv/.ready-dev  ## ruff, mypy --strict and the rooms of the import grap
 bench: .venv/.ready-bench servers  ## holdfast, its peers and the bare engine, as ratios of one run
 	@$(bin)/python -m bench $(ARGS)
 
-sim: .venv/.ready-cli  ## the simulator on SEEDS=2000 seeds; a failing one prints how to replay it
-	@$(bin)/python -m holdfast.sim --seeds $(SEEDS) $(ARGS)
+sim: .venv/.ready-cli  ## the simulator on SEEDS=2000 seeds; a failing one prints how to replay it (SEED=1234)
+	@$(bin)/python -m holdfast.sim $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(ARGS)
 
 format: .venv/.ready-dev  ## put the code into the house's format
 	@$(bin)/ruff check --fix-only --quiet .

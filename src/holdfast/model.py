@@ -49,19 +49,28 @@ class Ask:
     def __post_init__(self) -> None:
         check_name(self.name)
         check_seconds("ttl", self.ttl, self.name, above=0)
-        for what, value in (("lock_delay", self.lock_delay), ("hold_at_least", self.hold_at_least)):
-            check_seconds(what, value, self.name)
         if self.timeout is not None:
             check_seconds("timeout", self.timeout, self.name)
         if self.max_hold is not None:
             check_seconds("max_hold", self.max_hold, self.name, above=0)
+        if self.lock_delay != 0:
+            check_seconds("lock_delay", self.lock_delay, self.name)
+        if self.hold_at_least != 0:
+            check_seconds("hold_at_least", self.hold_at_least, self.name)
         if self.margin is not None:
-            check_seconds("margin", self.margin, self.name)
-            if self.margin >= self.ttl / 2:
-                raise Misconfigured(
-                    f"margin of {self.name!r} is {self.margin:g} s, which leaves too little of a ttl of "
-                    f"{self.ttl:g} s; keep it below half of the ttl"
-                )
+            self._check_margin(self.margin)
+        if self.mode != "lock" or self.weight != 1 or self.capacity != 1:
+            self._check_counts()
+
+    def _check_margin(self, margin: float) -> None:
+        check_seconds("margin", margin, self.name)
+        if margin >= self.ttl / 2:
+            raise Misconfigured(
+                f"margin of {self.name!r} is {margin:g} s, which leaves too little of a ttl of "
+                f"{self.ttl:g} s; keep it below half of the ttl"
+            )
+
+    def _check_counts(self) -> None:
         _check_count("capacity", self.capacity, self.name)
         _check_count("weight", self.weight, self.name)
         if self.weight > self.capacity:
@@ -237,6 +246,8 @@ def check_name(name: str, what: str = "name") -> str:
 
 def check_seconds(what: str, value: float, of: str, above: float | None = None) -> None:
     """A duration: a number from 0 (or above `above`) to a year."""
+    if value.__class__ in (float, int) and 0 < value <= MAX_SECONDS:
+        return
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
         raise Misconfigured(f"{what} of {of!r} is a number of seconds, not {value!r}")
     if value > MAX_SECONDS:

@@ -69,7 +69,6 @@ class Coordination:
 
     def keep(self, claim: Claim, grant: Grant, began: float, now: float) -> Hold:
         """Put a grant into the keeper's hands."""
-        claim = Claim(claim.ask, claim.owner, claim.actor, grant.token)
         hold = Hold(claim, grant, now)
         self.holds.add(hold)
         actor = claim.actor.removeprefix(LOOSE)

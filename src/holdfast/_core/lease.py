@@ -77,6 +77,11 @@ class Hold:
     def alive(self) -> bool:
         return self._ended is None
 
+    def granted(self) -> Claim:
+        """Its claim, with the token: what a renewal names."""
+        claim = self.claim
+        return Claim(claim.ask, claim.owner, claim.actor, self.token)
+
     def extend(self, sent: float, ttl: float, now: float) -> None:
         """A renewal succeeded that was sent at `sent`. One that adds nothing to what is known changes nothing."""
         valid_until = sent + ttl - drift(ttl)

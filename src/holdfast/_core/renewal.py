@@ -125,7 +125,7 @@ class Keeper:
 
     def _renew(self, holds: list[Hold], within: float | None) -> Flow[None]:
         if holds:
-            replies = yield from self._backend.renew([hold.claim for hold in holds], within)
+            replies = yield from self._backend.renew([hold.granted() for hold in holds], within)
             now: float = yield NOW
             for hold, reply in zip(holds, replies, strict=True):
                 settle(hold, reply, now)
@@ -147,5 +147,5 @@ def settle(hold: Hold, reply: Extension | Refusal, now: float) -> None:
 
 def renew_now(backend: Backend, hold: Hold) -> Flow[None]:
     """One renewal at the holder's own wish."""
-    [reply] = yield from backend.renew([hold.claim])
+    [reply] = yield from backend.renew([hold.granted()])
     settle(hold, reply, (yield NOW))

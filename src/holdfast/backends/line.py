@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from .._core.flow import NOW, Call, Flow, Wait
 from ..errors import Misconfigured
-from ..model import Claim, Extension, Grant, LockView, Promises, Queued, Refusal
+from ..model import Ask, Claim, Extension, Grant, LockView, Promises, Queued, Refusal
 
 PATIENCE = 10.0
 """The longest time for which a place in the line is kept without a word from its owner."""
@@ -88,10 +88,11 @@ class Push:
     token: int
 
 
-def patience(claim: Claim) -> float:
+def patience(ask: Ask) -> float:
     """For how long a place is kept without a word: long enough that a promoted holder has time to stop."""
-    ask = claim.ask
-    return min(ask.ttl, max(PATIENCE, 4 * (ask.margin or 0.0)))
+    if ask.margin is None:
+        return min(PATIENCE, ask.ttl)
+    return min(ask.ttl, max(PATIENCE, 4 * ask.margin))
 
 
 class LineBackend:
@@ -166,7 +167,7 @@ class LineBackend:
 
 
 def _queued(claim: Claim, taken: Taken, sent: float) -> Queued:
-    return Queued(taken.look_again, taken.ahead, sent, patience(claim), taken.mark)
+    return Queued(taken.look_again, taken.ahead, sent, patience(claim.ask), taken.mark)
 
 
 def _mismatch(claim: Claim, capacity: int) -> Misconfigured:

@@ -125,7 +125,7 @@ def place_of(claim: Claim, at: Moment) -> Place:
         weight=ask.weight,
         fair=ask.fair,
         ttl=us(ask.ttl),
-        patience=us(patience(claim)),
+        patience=us(patience(ask)),
         delay=us(ask.lock_delay),
         since=at.now,
         expires=at.now,

@@ -41,9 +41,12 @@ def _ask(name: str, options: Options, **kind: Any) -> Ask:
     return Ask(name, **kind, **options)
 
 
+KNOWN = frozenset(Options.__annotations__)
+
+
 def _check(name: str, options: Options) -> None:
-    unknown = options.keys() - Options.__annotations__.keys()
-    if unknown:
+    if not KNOWN.issuperset(options):
+        unknown = options.keys() - KNOWN
         raise Misconfigured(
             f"{name!r} was given the unknown option {min(unknown)!r}; there are: "
             + ", ".join(sorted(Options.__annotations__))

@@ -31,6 +31,8 @@ from .programs import SQL, schema
 VERSION = 1
 DAY = 24 * 3600 * 1_000_000
 TIDY_EVERY = 512
+TAKE_FREE = SQL["take_free"]
+RELEASE_ALONE = SQL["release_alone"]
 LAST = chr(0x10FFFF)
 """After every name."""
 
@@ -96,30 +98,26 @@ class SQLiteStore:
     # The verbs
 
     def take_free(self, claim: Claim) -> int:
-        """The uncontended take: the token, or 0 if the line is not empty."""
+        """The uncontended take: the token, or 0 if it is not that simple."""
         ask = claim.ask
+        moment, token = now(), calendar_us()
         try:
-            self.stay()
-            self.tidy()
-            row = self._execute(
-                SQL["take_free"],
-                (self._prefix + ask.name, calendar_us(), claim.owner, ask.weight, ask.capacity, ask.fair,
-                 int(ask.ttl * 1e6), int(patience(claim) * 1e6), int(ask.lock_delay * 1e6), int(now() * 1e6),
-                 claim.actor, ask.mode, self._host, self._pid),
-            ).fetchall()  # fmt: skip
+            self._look_around(moment)
+            taken = self._execute(
+                TAKE_FREE,
+                (self._prefix + ask.name, token, claim.owner, ask.weight, ask.capacity, ask.fair, int(ask.ttl * 1e6),
+                 int(patience(ask) * 1e6), int(ask.lock_delay * 1e6), int(moment * 1e6), claim.actor, ask.mode,
+                 self._host, self._pid),
+            ).rowcount  # fmt: skip
         except sqlite3.Error as error:
             raise self._translated(error) from error
-        return row[0][0] if row else 0
+        return token if taken == 1 else 0
 
     def release_alone(self, claim: Claim) -> bool:
         """The uncontended release: True if it was held and nobody else is in the line."""
         try:
-            return (
-                self._execute(
-                    SQL["release_alone"], (self._prefix + claim.ask.name, claim.owner, int(now() * 1e6))
-                ).rowcount
-                == 1
-            )
+            mine = (self._prefix + claim.ask.name, claim.owner, int(now() * 1e6))
+            return self._execute(RELEASE_ALONE, mine).rowcount == 1
         except sqlite3.Error as error:
             raise self._translated(error) from error
 
@@ -127,7 +125,7 @@ class SQLiteStore:
         """The contended take of a mutex: a place behind a live holder; None if it is not that simple."""
         ask = claim.ask
         moment = us(now())
-        keep = us(patience(claim))
+        keep = us(patience(ask))
         try:
             rows = self._execute(
                 SQL["join"],
@@ -161,8 +159,7 @@ class SQLiteStore:
     def carry_out(self, request: Any, wake: str) -> tuple[Any, list[Promotion]]:
         """Any verb, in one transaction. Answers with the reply and who was promoted."""
         try:
-            self.stay()
-            self.tidy()
+            self._look_around(now())
             with self._transaction():
                 at = Moment(us(now()), calendar_us(), wake, self._host, self._pid)
                 if isinstance(request, Renew):
@@ -183,11 +180,17 @@ class SQLiteStore:
                 said.append(line.renew(claim.owner, at.now, claim.token))
         return said
 
-    def tidy(self) -> None:
-        """Every so often, go over the next few names and drop the rows that say nothing: see `schema.sql`."""
+    def _look_around(self, moment: float) -> None:
+        """Once a second see that this is still the file, and every so often tidy it."""
         self._used += 1
-        if self._used % TIDY_EVERY:
-            return
+        if moment - self._looked > 1.0:
+            self._looked = moment
+            self._stay()
+        if self._used % TIDY_EVERY == 0:
+            self._tidy()
+
+    def _tidy(self) -> None:
+        """Go over the next few names and drop the rows that say nothing: see `schema.sql`."""
         names = self._execute(SQL["names_after"], (self._tidied, TIDY_EVERY)).fetchall()
         last = names[-1][0] if names else LAST
         with self._transaction():
@@ -197,19 +200,17 @@ class SQLiteStore:
 
     # Life
 
-    def stay(self) -> None:
-        """Make sure that the path still leads to the open file; looks at most once a second."""
-        if (moment := now()) - self._looked > 1.0:
-            self._looked = moment
-            try:
-                moved = os.stat(self.path).st_ino != self._inode
-            except OSError:
-                moved = True
-            if moved:
-                raise BackendUnavailable(
-                    f"{self.path} was deleted or replaced while in use; its locks can not be trusted. "
-                    "Stop all processes that use it, then connect again"
-                )
+    def _stay(self) -> None:
+        """Make sure that the path still leads to the open file."""
+        try:
+            moved = os.stat(self.path).st_ino != self._inode
+        except OSError:
+            moved = True
+        if moved:
+            raise BackendUnavailable(
+                f"{self.path} was deleted or replaced while in use; its locks can not be trusted. "
+                "Stop all processes that use it, then connect again"
+            )
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

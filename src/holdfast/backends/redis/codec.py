@@ -1,0 +1,205 @@
+"""Verbs as calls of programs, and replies as what the flows expect: the same for the blocking and the asyncio wire.
+
+What a claim says of itself is written once per ask and actor and kept, because a lock is taken again and again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ..._core.line import GHOST
+from ...model import Ask, Claim, ClaimView, LockView
+from ..line import Allow, Evict, Release, Renew, Take, Taken, patience
+from ..verbs import SECOND, us
+from .programs import Program, program
+from .resp import bulks
+
+DAY_MS = 24 * 3600 * 1000
+NOWHERE = "-"
+"""The channel of a waiter that can not be reached."""
+
+SAID = ("held", "refused", "evicted", "expired")
+KEPT = 1024
+
+
+class Order(NamedTuple):
+    """One call: which program, with which words after it, and how to read the reply."""
+
+    program: Program
+    size: int
+    words: bytes
+    read: Callable[[Any], Any]
+    key: bytes
+
+
+class Written(NamedTuple):
+    """What is the same in every call for one ask, by one actor, reached in one way."""
+
+    ask: Ask
+    actor: str
+    wake: str
+    key: bytes
+    line: bytes
+    """The number of keys, and the key."""
+    detail: bytes
+    leaving: bytes
+    """What follows the owner in a release that does not linger."""
+
+
+class Codec:
+    """Writes calls for one namespace on behalf of one process."""
+
+    def __init__(self, namespace: str, host: str, pid: int) -> None:
+        self._lines = f"{namespace}/line/".encode()
+        self._rates = f"{namespace}/rate/".encode()
+        self._host = host
+        self._pid = pid
+        self._written: dict[int, Written] = {}
+        self._take, self._release = program("take"), program("release")
+
+    def line(self, name: str) -> bytes:
+        """The key of a name."""
+        return self._lines + name.encode()
+
+    # Calls
+
+    def take(self, claim: Claim, queue: bool, wake: str) -> Order:
+        ask = claim.ask
+        kept = self._written.get(id(ask))
+        if kept is None or kept.ask is not ask or kept.actor != claim.actor or kept.wake != wake:
+            kept = self._write(claim, wake)
+        owner = claim.owner.encode()
+        words = b"%b$1\r\n%d\r\n$%d\r\n%b\r\n%b" % (kept.line, queue, len(owner), owner, kept.detail)
+        return Order(self._take, 6, words, _one_taken, kept.key)
+
+    def take_all(self, claims: Sequence[Claim], queue: bool, wake: str) -> Order:
+        keys = [self.line(claim.ask.name) for claim in claims]
+        words = [bulks(len(claims), *keys, int(queue))]
+        words += [bulks(claim.owner) + self._write(claim, wake).detail for claim in claims]
+        return Order(self._take, 2 + 4 * len(claims), b"".join(words), _taken, keys[0])
+
+    def _write(self, claim: Claim, wake: str) -> Written:
+        ask = claim.ask
+        key = self.line(ask.name)
+        detail = (
+            f"{ask.capacity} {ask.weight} {int(ask.fair)} {us(ask.ttl)} {us(patience(ask))} {us(ask.lock_delay)} "
+            f"{wake} {self._pid} {ask.mode} {claim.actor} {self._host}"
+        )
+        kept = Written(
+            ask,
+            claim.actor,
+            wake,
+            key,
+            line=bulks(1, key),
+            detail=bulks(DAY_MS + us(ask.ttl) // 1000, detail),
+            leaving=bulks(us(ask.ttl), 0),
+        )
+        if len(self._written) >= KEPT:
+            self._written.clear()
+        self._written[id(ask)] = kept
+        return kept
+
+    def release(self, claim: Claim, linger: float) -> Order:
+        ask = claim.ask
+        kept = self._written.get(id(ask))
+        if kept is None or kept.ask is not ask:
+            kept = self._write(claim, NOWHERE)
+        owner = claim.owner.encode()
+        rest = bulks(us(ask.ttl), us(linger)) if linger else kept.leaving
+        return Order(self._release, 5, b"%b$%d\r\n%b\r\n%b" % (kept.line, len(owner), owner, rest), bool, kept.key)
+
+    def renew(self, claims: Sequence[Claim]) -> Order:
+        keys = [self.line(claim.ask.name) for claim in claims]
+        words = [word for claim in claims for word in (claim.owner, us(claim.ask.ttl), f"{claim.token:016d}")]
+        return Order(program("renew"), 1 + 4 * len(claims), bulks(len(claims), *keys, *words), _said, keys[0])
+
+    def evict(self, request: Evict) -> Order:
+        key = self.line(request.name)
+        return Order(program("evict"), 3, bulks(1, key, request.token), bool, key)
+
+    def allow(self, request: Allow) -> Order:
+        key = self._rates + request.name.encode()
+        words = bulks(1, key, us(request.interval), request.burst, request.cost, us(request.reserve))
+        return Order(program("allow"), 6, words, _allowed, key)
+
+    def survey(self, keys: Sequence[bytes]) -> Order:
+        def read(reply: list[Any]) -> list[LockView]:
+            now, *views = reply
+            return [_view(keys[view[0] - 1].removeprefix(self._lines).decode(), view, now) for view in views]
+
+        return Order(program("survey"), 1 + len(keys), bulks(len(keys), *keys), read, keys[0])
+
+    def pattern(self, prefix: str) -> bytes:
+        """What SCAN is to match for names with this prefix."""
+        plain = self.line(prefix)
+        for special in (b"\\", b"*", b"?", b"[", b"]"):
+            plain = plain.replace(special, b"\\" + special)
+        return plain + b"*"
+
+
+# Replies
+
+
+def _one_taken(reply: Any) -> list[Taken]:
+    if reply.__class__ is bytes:
+        return [Taken(int(reply))]
+    if isinstance(reply, list):
+        return [Taken(0, reply[0] / SECOND, reply[1], mark=reply[2])]
+    return [Taken(reply) if reply >= 0 else Taken(0, capacity=-reply)]
+
+
+def _taken(reply: list[Any]) -> list[Taken]:
+    return [_one_taken(one)[0] for one in reply]
+
+
+def _said(reply: list[int]) -> list[str]:
+    return [SAID[one] for one in reply]
+
+
+def _allowed(reply: list[int]) -> tuple[bool, float]:
+    return bool(reply[0]), reply[1] / SECOND
+
+
+def _view(name: str, view: list[Any], now: int) -> LockView:
+    holders: list[ClaimView] = []
+    waiters: list[ClaimView] = []
+    for owner, token, weight, since, expires, info, holds in view[2:]:
+        pid, mode, actor, host = info.decode().split(" ", 3)
+        said = owner.decode()
+        claim = ClaimView(
+            owner=said.removeprefix(GHOST),
+            token=token or None,
+            weight=weight,
+            host=host,
+            pid=int(pid),
+            since=since / SECOND,
+            remaining=max(0, expires - now) / SECOND,
+            actor=actor,
+            mode=mode,
+            live=not token or (bool(holds) and not said.startswith(GHOST)),
+        )
+        (holders if token else waiters).append(claim)
+    return LockView(name, view[1], tuple(holders), tuple(waiters))
+
+
+def waits(taken: Taken) -> bool:
+    return not taken.token and taken.capacity is None
+
+
+def write(codec: Codec, request: Any, wake: str) -> Order:
+    """Any verb that is one call."""
+    match request:
+        case Take(claims=[claim], queue=queue):
+            return codec.take(claim, queue, wake)
+        case Take(claims=claims, queue=queue):
+            return codec.take_all(claims, queue, wake)
+        case Release(claim=claim, linger=linger):
+            return codec.release(claim, linger)
+        case Renew(claims=claims):
+            return codec.renew(claims)
+        case Evict():
+            return codec.evict(request)
+        case Allow():
+            return codec.allow(request)
+    raise TypeError(f"not a verb: {request!r}")

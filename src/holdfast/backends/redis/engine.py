@@ -1,0 +1,75 @@
+"""`redis://`, `rediss://`, `unix://`, `redis+sentinel://`, `redis+cluster://`, or a client of redis-py.
+
+The server is asked once, on opening: who it is (a name of its own for sequencers, made on first use) and what its
+settings can promise.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from ...ports import AsyncWire, Backend, Wire
+from ..line import LineBackend
+from .backend import ClusterBackend
+from .promising import SETTINGS, judge
+from .resp import command
+from .wires.address import Address, of_client, of_url
+from .wires.listener import Listener
+from .wires.servers import Cluster, Primary, Servers
+from .wires.wire import RedisWire
+
+LEAST_TTL = 0.01
+
+
+class RedisEngine:
+    """One primary (alone, or watched by sentinels), or a cluster."""
+
+    def __init__(self, address: Address, namespace: str, request_timeout: float) -> None:
+        self.url = address.url
+        self._address = address
+        self._namespace = namespace
+        self._timeout = request_timeout
+        cluster, promises = self._ask_the_server()
+        line = LineBackend("redis", cluster, promises, LEAST_TTL, request_timeout)
+        self.backend: Backend = ClusterBackend(line) if address.seeds else line
+
+    def _ask_the_server(self) -> tuple[str, Any]:
+        wire = self._wire()
+        try:
+            key = f"{self._namespace}/cluster"
+            links = wire.servers.having(key.encode())
+            wire.plainly(links, command("SET", key, uuid.uuid4().hex[:12], "NX"), self._timeout)
+            cluster = wire.plainly(links, command("GET", key), self._timeout).decode()
+            told = wire.plainly(links, command("INFO", "replication"), self._timeout)
+            replicas = int(told.decode().partition("connected_slaves:")[2].partition("\r\n")[0] or 0)
+            settings = wire.settings(links, SETTINGS, self._timeout)
+            failover = bool(self._address.seeds) or self.url.startswith("redis+sentinel")
+            return cluster, judge(settings, replicas, self._address.durability, failover)
+        finally:
+            wire.close()
+
+    def _servers(self) -> Servers:
+        if self._address.seeds:
+            return Cluster(self._address.seeds)
+        return Primary(self._address.dialler)
+
+    def _listener(self) -> Listener:
+        # In a cluster the node that publishes does not know who listens at another one: see `reached` in line.lua.
+        return Listener(self._address.dialler, f"{self._namespace}/wake/", "*" if self._address.seeds else "")
+
+    def _wire(self) -> RedisWire:
+        return RedisWire(self._servers, self._listener, self._namespace, self._address.durability)
+
+    def wire(self) -> Wire:
+        return self._wire()
+
+    async def async_wire(self) -> AsyncWire:
+        from .wires.aio import AsyncRedisWire
+
+        return await AsyncRedisWire.open(self._address, self._namespace, self._timeout)
+
+
+def open_engine(url: Any, namespace: str, request_timeout: float) -> RedisEngine:
+    address = of_url(url, request_timeout) if isinstance(url, str) else of_client(url, request_timeout)
+    return RedisEngine(address, namespace, request_timeout)

@@ -1,0 +1,116 @@
+-- Take: enter the lines of all claims in one step, or only find out (queue '0').
+--
+--   KEYS   one line for each claim
+--   ARGV   queue ('1' or '0'), then for each claim: owner, a day and its ttl in ms, detail (see line.lua)
+--
+-- Answers for each claim (for a single one, without the list around it):
+--   token                  granted (a number, or its digits)
+--   0                      not granted, and not queued
+--   -capacity              the live line has another capacity; nothing was done at all
+--   {after, ahead, mark}   queued: look again after so many µs; how many stand before it; the last token so far
+--
+-- The first half is the uncontended take: three commands, and no arithmetic.
+
+local time = redis.call('TIME')
+
+if #KEYS == 1 then
+  local clock = time[1] .. string.sub('00000' .. time[2], -6)
+  local text = redis.call('GET', KEYS[1])
+  if not text or (#text == 16 and text < clock) then -- nobody stands there, and the mark (if any) is in the past
+    redis.call('SET', KEYS[1], clock .. clock .. clock .. ARGV[2] .. ' ' .. ARGV[4], 'PX', ARGV[3])
+    return clock
+  end
+end
+
+-- include line
+
+-- In how long a waiter should look even without a push: the first in line when a hold may have ended.
+local function look_again(line, mine, first, now)
+  local soonest = math.floor(mine[PATIENCE] / 3)
+  if first then
+    for _, place in ipairs(line.holders) do
+      if occupies(place, now) then
+        soonest = math.min(soonest, math.max(1000, place[EXPIRES] + place[DELAY] - now + 500))
+      end
+    end
+  end
+  return soonest
+end
+
+-- What a waiter is told.
+local function queued(line, mine, now)
+  local before = line.waiters and index_of(line.waiters, mine[OWNER]) or line.count
+  local ahead = before - 1
+  for _, place in ipairs(line.holders) do
+    if place[RANK] < mine[RANK] and occupies(place, now) then
+      ahead = ahead + 1
+    end
+  end
+  return {look_again(line, mine, before == 1, now), ahead, line.mark}
+end
+
+local now = time[1] * 1000000 + time[2]
+local queue = ARGV[1] == '1'
+local lines, places, known, replies = {}, {}, {}, {}
+local mismatch, all = false, true
+
+for i, key in ipairs(KEYS) do
+  local line = load(key)
+  local place, capacity = enter(ARGV[3 * i - 1], ARGV[3 * i + 1], now)
+  lines[i], places[i], replies[i] = line, place, 0
+  sweep(line, now)
+  if not standing(line, now) then
+    line.capacity = capacity
+  elseif line.capacity ~= capacity then
+    replies[i] = -line.capacity
+    mismatch = true
+  end
+end
+
+if not mismatch then
+  for i, line in ipairs(lines) do
+    local mine = find(line, places[i][OWNER])
+    known[i] = mine
+    if mine and mine[EVICTED] == 1 then -- its hold is over, but for its delay; who comes again stands at the end
+      mine[OWNER] = '~' .. mine[OWNER]
+      mine = nil
+    end
+    if not mine then
+      mine = places[i]
+      join(line, mine, now)
+    else
+      mine[WAKE] = places[i][WAKE] -- it may have been out of reach before
+      local waited = mine[TOKEN] == 0
+      mine[EXPIRES] = now + (waited and mine[PATIENCE] or mine[TTL])
+      local wake = mine[WAKE]
+      mine[WAKE] = '-' -- it is told by the reply
+      promote(line, now)
+      mine[WAKE] = wake
+      if waited and mine[TOKEN] > 0 then
+        mine[EXPIRES] = now + mine[TTL] -- its owner is asking right now: rule 2 of the line
+      end
+      notice(line, mine)
+      places[i] = mine
+    end
+    all = all and mine[TOKEN] > 0
+  end
+  for i, line in ipairs(lines) do
+    local mine = places[i]
+    if not (all or queue) then -- all or none: leave every line again that was entered now
+      if not (known[i] and mine[TOKEN] > 0) then
+        local _, here, at = find(line, mine[OWNER])
+        table.remove(here, at)
+        if mine[TOKEN] > 0 then
+          promote(line, now)
+        end
+      end
+    elseif mine[TOKEN] > 0 then
+      replies[i] = mine[TOKEN]
+    else
+      replies[i] = queued(line, mine, now)
+    end
+    save(KEYS[i], line, now)
+  end
+end
+
+return #KEYS == 1 and replies[1] or replies

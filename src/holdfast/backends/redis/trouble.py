@@ -1,0 +1,35 @@
+"""What an error reply means: ask again elsewhere, try later, or mend the settings."""
+
+from __future__ import annotations
+
+from ...errors import BackendUnavailable, Misconfigured
+from .resp import Error
+
+ELSEWHERE = frozenset({"READONLY", "MASTERDOWN", "CLUSTERDOWN", "MOVED", "ASK", "TRYAGAIN"})
+"""The server is not, or not now, the one to ask: nothing was carried out."""
+
+_SETTINGS = frozenset({"NOPERM", "NOAUTH", "WRONGPASS"})
+
+
+def translated(error: Error) -> Exception:
+    """An error reply as one of ours. A server that answers with an error has not carried the request out."""
+    if error.code in _SETTINGS:
+        ours: Exception = Misconfigured(
+            f"Redis refused: {error}; holdfast needs keys and channels that begin with its namespace and '/', and the "
+            "commands EVALSHA, EVAL, GET, SET, TIME, PUBLISH, SUBSCRIBE and SCAN"
+        )
+    elif error.code == "NOREPLICAS":
+        ours = BackendUnavailable(f"Redis refused: {error}; it has fewer replicas than min-replicas-to-write")
+    elif error.code == "OOM":
+        ours = BackendUnavailable(f"Redis refused: {error}; raise maxmemory, or give locks a server of their own")
+    else:
+        ours = BackendUnavailable(f"Redis refused: {error}")
+    ours.__cause__ = error
+    return ours
+
+
+def redirection(error: Error) -> tuple[int, str, int]:
+    """Of "MOVED 866 10.0.0.7:6381": the slot and the node. The host is empty if it is the node that was asked."""
+    _, slot, address = str(error).split(" ")[:3]
+    host, _, port = address.rpartition(":")
+    return int(slot), host, int(port)

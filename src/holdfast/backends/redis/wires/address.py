@@ -1,0 +1,137 @@
+"""What a URL, or a client of redis-py, says about where and how to connect.
+
+    redis://user:password@host:port/db      rediss:// is the same with TLS
+    unix:///path/to/socket?db=0             also redis+unix://
+    redis+sentinel://host:port,host:port/service/db?sentinel_password=…
+    redis+cluster://host:port,host:port     the password and TLS options as elsewhere; ssl=true for TLS
+
+Options of ours: `wait_replicas=n`, `wait_aof=local,replicas`, `wait_timeout=seconds`. All others are redis-py's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+from ....errors import Misconfigured
+from ..durability import Durability
+from .dialling import WHERE, Dialler, Server, Watched, need_redis_py
+
+SENTINEL = "sentinel_"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to connect. `seeds` are the known nodes of a cluster, else there is one dialler."""
+
+    url: str
+    dialler: Dialler
+    seeds: tuple[Server, ...] = ()
+    durability: Durability | None = None
+
+
+def of_url(url: str, request_timeout: float) -> Address:
+    scheme, _, rest = url.partition("://")
+    body, _, query = rest.partition("?")
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    durability = _durability(url, options, request_timeout)
+    userinfo, _, place = body.rpartition("@")
+    secured = scheme == "rediss" or options.pop("ssl", "").lower() in ("1", "true", "yes")
+    shown = f"{scheme}://{place}"
+    if scheme in ("redis+sentinel", "redis+cluster"):
+        hosts, _, path = place.partition("/")
+        if scheme == "redis+cluster":
+            if path.strip("/") not in ("", "0"):
+                raise Misconfigured(f"{shown}: a cluster has no database but 0")
+            seeds = tuple(_server(userinfo, host, "", options, secured) for host in hosts.split(","))
+            return Address(shown, seeds[0], seeds, durability)
+        service, _, db = path.partition("/")
+        if not service:
+            raise Misconfigured(f"{shown} names no service; write redis+sentinel://host:port,host:port/service")
+        asked = {name.removeprefix(SENTINEL): options.pop(name) for name in list(options) if name.startswith(SENTINEL)}
+        sentinels = tuple(_server("", host, "", asked, False, 26379) for host in hosts.split(","))
+        return Address(
+            shown, Watched(unquote(service), sentinels, _server(userinfo, "", db, options, secured)), (), durability
+        )
+    if scheme in ("unix", "redis+unix"):
+        return Address(shown, _parse(f"unix://{body}", options), (), durability)
+    host, _, db = place.partition("/")
+    return Address(shown, _server(userinfo, host, db, options, secured), (), durability)
+
+
+def _server(userinfo: str, host: str, db: str, options: dict[str, str], secured: bool, port: int = 0) -> Server:
+    at = f"{userinfo}@" if userinfo else ""
+    if port and host.rpartition(":")[2].isdigit() is False:
+        host = f"{host}:{port}"
+    if db and not db.isdigit():
+        raise Misconfigured(f"{db!r} is not the number of a database; write redis://{host}/0")
+    return _parse(f"{'rediss' if secured else 'redis'}://{at}{host}/{db}", options)
+
+
+def _parse(url: str, options: dict[str, str]) -> Server:
+    redis = need_redis_py()
+    shown = urlsplit(url)._replace(netloc=urlsplit(url).netloc.rpartition("@")[2]).geturl()
+    try:
+        found = redis.connection.parse_url(f"{url}?{urlencode(options)}" if options else url)
+    except ValueError as error:
+        raise Misconfigured(f"{shown}: {error}") from error
+    kind = found.pop("connection_class", redis.connection.Connection).__name__
+    for name in found:
+        if name not in WHERE and not name.startswith("ssl_"):
+            raise Misconfigured(f"{shown} has an option that is not known here: {name}")
+    if "protocol" in found:
+        found["protocol"] = int(found["protocol"])
+    server = Server(kind, found)
+    server.build(redis.connection, 1.0)  # finds out what redis-py does not take
+    return server
+
+
+def _durability(url: str, options: dict[str, str], request_timeout: float) -> Durability | None:
+    try:
+        replicas = int(options.pop("wait_replicas", "0"))
+        aof = options.pop("wait_aof", "")
+        disks = [int(count) for count in aof.split(",")] if aof else []
+        timeout = float(options.pop("wait_timeout", request_timeout / 2))
+        if replicas < 0 or len(disks) > 2 or min(disks, default=0) < 0 or (disks and disks[0] > 1) or timeout <= 0:
+            raise ValueError
+    except ValueError:
+        raise Misconfigured(
+            f"{url.rpartition('@')[2]}: wait_replicas is a number, wait_aof is 'local,replicas' with local 0 or 1, "
+            "wait_timeout is seconds above 0"
+        ) from None
+    if not replicas and not any(disks):
+        return None
+    return Durability(replicas, (disks[0], disks[1] if len(disks) > 1 else 0) if disks else None, timeout)
+
+
+def of_client(client: Any, request_timeout: float) -> Address:
+    """A client of redis-py, blocking or asyncio: connections of our own are opened to where it connects."""
+    if (nodes := getattr(client, "nodes_manager", None)) is not None:
+        options = _where(nodes.connection_kwargs)
+        kind = "SSLConnection" if nodes.connection_kwargs.get("ssl") else "Connection"
+        seeds = tuple(Server(kind, {**options, "host": n.host, "port": n.port}) for n in nodes.startup_nodes.values())
+        return Address(_shown("redis+cluster", seeds[0]), seeds[0], seeds)
+    pool = getattr(client, "connection_pool", None)
+    if pool is None:
+        raise Misconfigured(f"connect() takes a URL, or a client of redis-py; {client!r} is neither")
+    options = _where(pool.connection_kwargs)
+    kind = pool.connection_class.__name__
+    if (manager := getattr(pool, "sentinel_manager", None)) is not None:
+        sentinels = tuple(Server("Connection", _where(s.connection_pool.connection_kwargs)) for s in manager.sentinels)
+        server = Server("SSLConnection" if "SSL" in kind else "Connection", options)
+        return Address(
+            f"redis+sentinel://{quote(sentinels[0].place)}/{quote(pool.service_name)}",
+            Watched(pool.service_name, sentinels, server),
+        )
+    server = Server(kind, options)
+    server.build(need_redis_py().connection, request_timeout)
+    return Address(_shown("unix" if "path" in options else "redis", server), server)
+
+
+def _where(options: dict[str, Any]) -> dict[str, Any]:
+    return {n: v for n, v in options.items() if (n in WHERE or n.startswith("ssl_")) and v is not None}
+
+
+def _shown(scheme: str, server: Server) -> str:
+    return f"{scheme}://{server.place}"

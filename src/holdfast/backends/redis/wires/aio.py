@@ -1,0 +1,135 @@
+"""The asyncio wire: all requests on one stream to their server. The rules are those of the blocking wire."""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import Any
+
+from ....errors import BackendUnavailable
+from ...line import Push, Release, Renew, Survey, Take
+from ..codec import NOWHERE, Codec, Order, waits, write
+from ..resp import Error, command
+from ..trouble import ELSEWHERE, translated
+from .address import Address
+from .aio_listener import AsyncListener
+from .aio_servers import AsyncCluster, AsyncPrimary, AsyncServers, Line
+from .wire import SCAN_COUNT, TRIES
+
+_abandoned: list[Any] = []
+"""What a forked child has of its parent's: neither used nor closed, for its transports are bound to a loop."""
+
+
+class AsyncRedisWire:
+    """Carries out requests in the caller's task."""
+
+    def __init__(self, address: Address, namespace: str, timeout: float) -> None:
+        self._address, self._namespace, self._timeout = address, namespace, timeout
+        self._durability = address.durability
+        self._begin()
+
+    @classmethod
+    async def open(cls, address: Address, namespace: str, timeout: float) -> AsyncRedisWire:
+        return cls(address, namespace, timeout)
+
+    def _begin(self) -> None:
+        seeds, timeout = self._address.seeds, self._timeout
+        primary = None if seeds else AsyncPrimary(self._address.dialler, timeout)
+        self._servers: AsyncServers = primary or AsyncCluster(seeds, timeout)
+        self._line = None if primary is None else primary.line
+        self._listener = AsyncListener(self._address.dialler, f"{self._namespace}/wake/", "*" if seeds else "")
+        self._codec = Codec(self._namespace, socket.gethostname(), os.getpid())
+
+    async def call(self, request: Any, timeout: float) -> Any:
+        kind = request.__class__
+        if kind is Take:
+            return await self._take(request, timeout)
+        if kind is Survey:
+            return await self._survey(request.prefix, timeout)
+        if kind is Release:
+            self._listener.forget(request.claim.owner)
+        return await self._ask(write(self._codec, request, NOWHERE), timeout, kind is Renew)
+
+    async def _take(self, request: Take, timeout: float) -> Any:
+        listener = self._listener
+        wake = listener.channel if listener.ready else NOWHERE
+        taken = await self._ask(write(self._codec, request, wake), timeout, True)
+        if wake is NOWHERE and request.queue and any(map(waits, taken)) and await listener.open(timeout):
+            taken = await self._ask(write(self._codec, request, listener.channel), timeout, True)
+        return taken
+
+    async def _ask(self, order: Order, timeout: float, confirmed: bool = False) -> Any:
+        frame = order.program.call(order.size) + order.words
+        line = self._line or await self._servers.having(order.key)
+        stream = line.stream
+        if stream is not None and stream.open and not (confirmed and self._durability):
+            reply = await stream.ask(frame, timeout)
+        else:
+            reply = await self._send(line, frame, timeout, confirmed)
+        if reply.__class__ is not Error:
+            return order.read(reply)
+        return await self._again(order, line, reply, timeout, confirmed)
+
+    async def _send(self, line: Line, frame: bytes, timeout: float, confirmed: bool, asking: bool = False) -> Any:
+        stream = await line.get()
+        if asking:
+            stream.ask(command("ASKING"), timeout)
+        first = stream.ask(frame, timeout)
+        if self._durability is None or not confirmed:
+            return await first
+        second = stream.ask(self._durability.frame, timeout)
+        reply = await first
+        self._durability.check(await second, reply)
+        return reply
+
+    async def _again(self, order: Order, line: Line, error: Error, timeout: float, confirmed: bool) -> Any:
+        """After an error reply: with the source of the program, or elsewhere."""
+        frame = order.program.call(order.size) + order.words
+        asking = False
+        for _ in range(TRIES):
+            if error.code == "NOSCRIPT":
+                frame = order.program.call_with_source(order.size) + order.words
+            elif error.code in ELSEWHERE:
+                line, asking = await self._servers.elsewhere(error, line)
+            else:
+                raise translated(error)
+            reply = await self._send(line, frame, timeout, confirmed, asking)
+            if reply.__class__ is not Error:
+                return order.read(reply)
+            error = reply
+        raise BackendUnavailable("Redis kept sending the request elsewhere; its topology is changing")
+
+    async def _survey(self, prefix: str, timeout: float) -> Any:
+        """All lines, in steps that let others in between."""
+        views = []
+        for line in await self._servers.every():
+            cursor = b"0"
+            while True:
+                words = ("SCAN", cursor, "MATCH", self._codec.pattern(prefix), "COUNT", SCAN_COUNT)
+                reply = await self._send(line, command(*words), timeout, False)
+                if isinstance(reply, Error):
+                    raise translated(reply)
+                cursor, keys = reply
+                if keys:
+                    views += await self._ask(self._codec.survey(keys), timeout)
+                if cursor == b"0":
+                    break
+        return sorted({view.name: view for view in views}.values(), key=lambda view: view.name)
+
+    async def wait(self, owner: str, timeout: float) -> Push | None:
+        push = await self._listener.wait(owner, timeout)
+        return push if self._durability is None else None
+
+    def freeze(self) -> None:
+        pass  # the child does not touch what is under way
+
+    def thaw(self) -> None:
+        pass
+
+    def forked(self) -> None:
+        _abandoned.extend([self._servers, self._listener])
+        self._begin()
+
+    async def close(self) -> None:
+        self._listener.close()
+        await self._servers.close()

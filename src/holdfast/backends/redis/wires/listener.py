@@ -1,0 +1,167 @@
+"""Pushes to the waiting threads of one coordinator: one connection, subscribed to one channel.
+
+Nobody reads it in the background. The waiting threads read it themselves: the one that has waited longest leads and
+reads, the others sleep each on a queue of its own. In a line the longest waiter is mostly the next to be promoted, so
+mostly the push wakes the very thread that it is for, straight from the socket. A leader that leaves wakes the next.
+
+A push may come before its owner waits for it (the reply to the take is still under way): it is kept for a while.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from .... import clock
+from ....errors import BackendUnavailable
+from ...line import Push
+from ..resp import command
+from .dialling import Dialler
+from .link import Link
+
+EARLY = 1024
+POLL = 0.05
+"""How often a waiter looks that can not be told."""
+
+_LEAD = object()
+_LOOK = object()
+
+
+class Listener:
+    """`channel` is where pushes reach us, once `ready`."""
+
+    def __init__(self, dialler: Dialler, prefix: str, mark: str) -> None:
+        self._dialler = dialler
+        self.channel = f"{prefix}{os.urandom(8).hex()}{mark}"
+        self.ready = False
+        self._opening = threading.Lock()
+        self._reading = threading.Lock()
+        self._mutex = threading.Lock()
+        self._link: Link | None = None
+        self._waiting: OrderedDict[str, SimpleQueue[Any]] = OrderedDict()
+        self._early: OrderedDict[str, Push] = OrderedDict()
+
+    def open(self, timeout: float) -> bool:
+        """Subscribe, if that is not done. False if the server does not let us: then waiters look by themselves."""
+        with self._opening:
+            if self.ready:
+                return True
+            link = Link(self._dialler.dial(timeout))
+            try:
+                reply = link.exchange(command("SUBSCRIBE", self.channel), timeout)
+            except OSError as error:
+                link.close()
+                raise BackendUnavailable(f"Redis did not take a subscription: {error}") from error
+            if isinstance(reply, Exception):
+                link.close()
+                return False
+            with self._mutex:
+                self._link, self.ready = link, True
+            return True
+
+    def forget(self, owner: str) -> None:
+        """This owner waits no longer."""
+        if self._early:
+            self._early.pop(owner, None)
+
+    def wait(self, owner: str, timeout: float) -> Push | None:
+        end = clock.now() + timeout
+        with self._mutex:
+            if (early := self._early.pop(owner, None)) is not None:
+                return early
+            mine: SimpleQueue[Any] = SimpleQueue()
+            self._waiting[owner] = mine
+        try:
+            while (left := end - clock.now()) > 0:
+                if self._reading.acquire(blocking=False):
+                    try:
+                        message = self._lead(owner, mine, left)
+                    finally:
+                        self._reading.release()
+                        self._hand_over(owner)
+                else:
+                    message = _next(mine, left)
+                if isinstance(message, Push):
+                    return message
+                if message is _LOOK:
+                    return None
+            return None
+        finally:
+            with self._mutex:
+                self._waiting.pop(owner, None)
+
+    def _hand_over(self, owner: str) -> None:
+        """Whoever has waited longest reads from now on."""
+        with self._mutex:
+            for other, queue in self._waiting.items():
+                if other != owner:
+                    queue.put(_LEAD)
+                    return
+
+    def _lead(self, owner: str, mine: SimpleQueue[Any], timeout: float) -> Any:
+        """Read until there is something for this owner, or its time is over."""
+        end = clock.now() + timeout
+        while True:
+            try:
+                while True:
+                    message = mine.get_nowait()
+                    if message is not _LEAD:
+                        return message
+            except Empty:
+                pass
+            link, left = self._link, end - clock.now()
+            if link is None:
+                return _LOOK
+            if left <= 0:
+                return None
+            try:
+                link.set_timeout(left)
+                reply = link.read(left)
+            except TimeoutError:
+                return None
+            except OSError:
+                self._lost(link)
+                return _LOOK
+            if (message := self._deliver(reply, owner)) is not None:
+                return message
+
+    def _deliver(self, reply: Any, reader: str) -> Push | None:
+        """Answers with the push if it is for the reader."""
+        if not (isinstance(reply, list) and len(reply) == 3 and reply[0] == b"message"):
+            return None
+        owner, _, token = reply[2].decode().partition(" ")
+        push = Push(int(token))
+        if owner == reader:
+            return push
+        with self._mutex:
+            if (queue := self._waiting.get(owner)) is not None:
+                queue.put(push)
+            else:
+                self._early[owner] = push
+                if len(self._early) > EARLY:
+                    self._early.popitem(last=False)
+        return None
+
+    def _lost(self, link: Link) -> None:
+        """The subscription has ended: everybody looks, and the next to queue subscribes anew."""
+        link.close()
+        with self._mutex:
+            self._link, self.ready = None, False
+            for queue in self._waiting.values():
+                queue.put(_LOOK)
+
+    def close(self) -> None:
+        with self._mutex:
+            link, self._link, self.ready = self._link, None, False
+        if link is not None:
+            link.close()
+
+
+def _next(queue: SimpleQueue[Any], timeout: float) -> Any:
+    try:
+        return queue.get(timeout=timeout)
+    except Empty:
+        return None

@@ -1,0 +1,123 @@
+"""One asyncio connection that carries many requests: written in order, answered in order.
+
+1. Requests of one tick of the loop leave in one write. One that comes alone leaves at once.
+2. A request that timed out, or whose task was cancelled, stays in the queue of those that are owed a reply: its reply
+   is dropped when it comes, so it can never be taken for another's.
+3. Timeouts are swept, some times a second, instead of a timer for each request. When one has passed and nothing at
+   all has come since the request was sent, the connection is given up, and with it all that it owes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from ....errors import OutcomeUnknown
+from ..resp import NOT_YET
+from .link import make_reader
+
+SWEEP = 0.05
+
+
+class Reply(asyncio.Future[Any]):
+    """The reply to a request in flight. A cancellation of its awaiter waits until it is done (see `aio.driver`)."""
+
+    def cancel(self, msg: Any = None) -> bool:
+        return False
+
+
+class Stream(asyncio.Protocol):
+    """A connected, authenticated transport. `on_push` gets what comes unasked, `on_lost` its end."""
+
+    def __init__(
+        self,
+        writer: asyncio.StreamWriter,
+        on_push: Callable[[Any], None] | None = None,
+        on_lost: Callable[[Stream], None] | None = None,
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._writer = writer  # kept: when it goes, it closes the transport
+        self._transport: Any = writer.transport
+        self._on_push = on_push
+        self._on_lost = on_lost
+        self._reader = make_reader()
+        self._owed: deque[tuple[Reply, float, float]] = deque()
+        self._unsent: list[bytes] = []
+        self._alone = True
+        self._heard = 0.0
+        self._sweeping: asyncio.TimerHandle | None = None
+        self.open = True
+        self._transport.set_protocol(self)
+
+    def ask(self, frame: bytes, timeout: float) -> Reply:
+        """Send a request; its reply is a value, an `Error` among them, or raises `OutcomeUnknown`."""
+        loop = self._loop
+        reply = Reply(loop=loop)
+        now = loop.time()
+        self._owed.append((reply, now + timeout, now))
+        if self._alone and not self._unsent:
+            self._alone = False
+            self._transport.write(frame)
+        else:
+            if not self._unsent:
+                loop.call_soon(self._flush)
+            self._unsent.append(frame)
+        if self._sweeping is None:
+            self._sweeping = loop.call_later(SWEEP, self._sweep)
+        return reply
+
+    def _flush(self) -> None:
+        unsent, self._unsent = self._unsent, []
+        if self.open:
+            self._transport.write(b"".join(unsent))
+
+    def data_received(self, data: bytes) -> None:
+        self._heard = self._loop.time()
+        gets, owed = self._reader.gets, self._owed
+        self._reader.feed(data)
+        answered = 0
+        while (reply := gets()) is not NOT_YET:
+            if self._on_push is not None and not owed:
+                self._on_push(reply)
+                continue
+            future = owed.popleft()[0]
+            answered += 1
+            if not future.done():
+                future.set_result(reply)
+        self._alone = answered == 1 and not owed
+
+    def _sweep(self) -> None:
+        self._sweeping = None
+        if not self._owed:
+            return
+        now = self._loop.time()
+        for reply, deadline, sent in self._owed:
+            if deadline <= now and not reply.done():
+                if self._heard < sent:
+                    self._transport.abort()
+                    self.connection_lost(TimeoutError("nothing came for as long as a request may take"))
+                    return
+                reply.set_exception(OutcomeUnknown("Redis did not answer in time"))
+        self._sweeping = self._loop.call_later(SWEEP, self._sweep)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if not self.open:
+            return
+        self.open = False
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+        owed, self._owed = self._owed, deque()
+        for reply, _, _ in owed:
+            if not reply.done():
+                lost = OutcomeUnknown(f"the connection to Redis was lost before the reply: {error or 'it was closed'}")
+                reply.set_exception(lost)
+                reply.exception()  # seen: its awaiter may have been cancelled
+        if self._on_lost is not None:
+            self._on_lost(self)
+
+    def close(self) -> None:
+        self._on_lost = None
+        self.connection_lost(None)
+        self._transport.close()

@@ -1,0 +1,170 @@
+"""The blocking wire: each request on a link of its own, each waiter on its coordinator's one subscription.
+
+1. Nothing is sent before a link is open: failing that is `BackendUnavailable`. After sending, whatever goes wrong is
+   `OutcomeUnknown`, except for an error reply, which means that nothing was done.
+2. A claim that may queue says where it can be reached. The first one that does queue subscribes, and says it again.
+3. Where replicas have to confirm (`Durability`), WAIT goes out behind the write on the same link; a grant that was
+   pushed is taken again, because its own write was somebody else's.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ....errors import BackendUnavailable, Misconfigured, OutcomeUnknown
+from ...line import Push, Release, Renew, Survey, Take
+from ..codec import NOWHERE, Codec, Order, waits, write
+from ..durability import Durability
+from ..resp import Error, command
+from ..trouble import ELSEWHERE, translated
+from .links import Links
+from .listener import POLL, Listener
+from .servers import Servers
+
+TRIES = 5
+"""How often a request follows a redirection, or tries another link when its own was found broken."""
+SCAN_COUNT = 1000
+
+
+class RedisWire:
+    """Carries out requests on the caller's thread."""
+
+    def __init__(
+        self,
+        servers: Callable[[], Servers],
+        listener: Callable[[], Listener],
+        namespace: str,
+        durability: Durability | None = None,
+    ) -> None:
+        self._make_servers, self._make_listener, self._namespace = servers, listener, namespace
+        self._durability = durability
+        self._begin()
+
+    def _begin(self) -> None:
+        self.servers = self._make_servers()
+        self._listener = self._make_listener()
+        self._codec = Codec(self._namespace, socket.gethostname(), os.getpid())
+
+    def call(self, request: Any, timeout: float) -> Any:
+        kind = request.__class__
+        if kind is Take:
+            return self._take(request, timeout)
+        if kind is Survey:
+            return self._survey(request.prefix, timeout)
+        if kind is Release:
+            self._listener.forget(request.claim.owner)
+            return self._ask(write(self._codec, request, NOWHERE), timeout, repeatable=False)
+        return self._ask(write(self._codec, request, NOWHERE), timeout, confirmed=kind is Renew)
+
+    def _take(self, request: Take, timeout: float) -> Any:
+        listener = self._listener
+        wake = listener.channel if listener.ready else NOWHERE
+        taken = self._ask(write(self._codec, request, wake), timeout, confirmed=True)
+        if wake is NOWHERE and request.queue and any(map(waits, taken)) and listener.open(timeout):
+            taken = self._ask(write(self._codec, request, listener.channel), timeout, confirmed=True)
+        return taken
+
+    def _ask(self, order: Order, timeout: float, *, confirmed: bool = False, repeatable: bool = True) -> Any:
+        """One call. `repeatable`: a second one does no harm, and its reply says the same."""
+        frame = order.program.call(order.size) + order.words
+        durability = self._durability if confirmed else None
+        links = self.servers.having(order.key)
+        asking = False
+        for attempt in range(TRIES):
+            link = links.get(timeout)
+            try:
+                if asking:
+                    link.exchange(command("ASKING"), timeout)
+                if durability is None:
+                    reply = link.exchange(frame, timeout)
+                else:
+                    reply = link.exchange(frame + durability.frame, timeout)
+                    durability.check(link.read(timeout), reply)
+            except BaseException as error:
+                links.drop(link)
+                if not isinstance(error, OSError) or isinstance(error, BackendUnavailable):
+                    raise
+                if isinstance(error, ConnectionError) and attempt == 0 and repeatable:
+                    links.drop_idle()  # most likely the server has restarted since
+                else:
+                    raise OutcomeUnknown(f"Redis did not answer within {timeout:g} s: {error}") from error
+                continue
+            links.put(link)
+            if reply.__class__ is not Error:
+                return order.read(reply)
+            if reply.code == "NOSCRIPT":
+                frame = order.program.call_with_source(order.size) + order.words
+            elif reply.code in ELSEWHERE and attempt < TRIES - 1:
+                links, asking = self.servers.elsewhere(reply, links)
+            else:
+                raise translated(reply)
+        raise BackendUnavailable("Redis kept sending the request elsewhere; its topology is changing")
+
+    def _survey(self, prefix: str, timeout: float) -> Any:
+        """All lines, in steps that let others in between."""
+        views = []
+        for links in self.servers.every():
+            cursor = b"0"
+            while True:
+                words = ("SCAN", cursor, "MATCH", self._codec.pattern(prefix), "COUNT", SCAN_COUNT)
+                cursor, keys = self.plainly(links, command(*words), timeout)
+                if keys:
+                    views += self._ask(self._codec.survey(keys), timeout)
+                if cursor == b"0":
+                    break
+        return sorted({view.name: view for view in views}.values(), key=lambda view: view.name)
+
+    def plainly(self, links: Links, frame: bytes, timeout: float) -> Any:
+        """A plain command to one server."""
+        link = links.get(timeout)
+        try:
+            reply = link.exchange(frame, timeout)
+        except BaseException as error:
+            links.drop(link)
+            if isinstance(error, OSError):
+                raise OutcomeUnknown(f"Redis did not answer within {timeout:g} s: {error}") from error
+            raise
+        links.put(link)
+        if reply.__class__ is Error:
+            raise translated(reply)
+        return reply
+
+    def settings(self, links: Links, names: Sequence[str], timeout: float) -> dict[str, str] | None:
+        """These settings of a server; None if it does not tell."""
+        told: dict[str, str] = {}
+        try:
+            for name in names:
+                reply = self.plainly(links, command("CONFIG", "GET", name), timeout)
+                pairs = reply.items() if isinstance(reply, dict) else zip(reply[::2], reply[1::2], strict=True)
+                told |= {key.decode(): value.decode() for key, value in pairs}
+        except (Misconfigured, BackendUnavailable) as error:
+            if isinstance(error.__cause__, Error):
+                return None
+            raise
+        return told
+
+    def wait(self, owner: str, timeout: float) -> Push | None:
+        if not self._listener.ready:
+            time.sleep(min(timeout, POLL))
+            return None
+        push = self._listener.wait(owner, timeout)
+        return push if self._durability is None else None
+
+    def freeze(self) -> None:
+        pass  # requests under way are on links that the child does not touch
+
+    def thaw(self) -> None:
+        pass
+
+    def forked(self) -> None:
+        self.servers.close()
+        self._listener.close()
+        self._begin()
+
+    def close(self) -> None:
+        self.servers.close()
+        self._listener.close()

@@ -1,0 +1,173 @@
+"""The programs at the server do what the reference does (`_core.line`, through `MemoryStore`).
+
+Both are driven with the same requests at the same moments. Time is put into the programs in place of the server's
+clock, so that minutes of expiries, delays and lingering holds pass in milliseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+
+from holdfast.backends.line import Allow, Evict, Release, Renew, Survey, Take, Taken
+from holdfast.backends.memory.store import MemoryStore
+from holdfast.backends.redis.codec import NOWHERE, Codec, write
+from holdfast.backends.redis.programs import VERBS, source
+from holdfast.backends.verbs import Moment
+from holdfast.model import Ask, Claim, LockView
+from tests.support.redis_server import RedisServer
+
+CLOCK = "redis.call('TIME')"
+NAMES = ("a", "b")
+OWNERS = [f"0123456789abcdef-{n:x}" for n in range(8)]
+START = 1_700_000_000_000_000
+
+
+class ServerStore:
+    """The programs at a real server, with a clock of ours."""
+
+    def __init__(self, server: RedisServer) -> None:
+        self.client = server.client()
+        self._codec = Codec("t", "host", 7)
+        self._programs = {}
+        for verb in VERBS:
+            assert source(verb).count(CLOCK) == 1
+            clocked = source(verb).replace(CLOCK, "{ARGV[#ARGV - 1], ARGV[#ARGV]}")
+            self._programs[source(verb).encode()] = self.client.register_script(clocked)
+
+    def carry_out(self, request: Any, now: int) -> Any:
+        if isinstance(request, Survey):
+            keys = [self._codec.line(name) for name in NAMES if name.startswith(request.prefix)]
+            order = self._codec.survey(keys)
+        else:
+            order = write(self._codec, request, NOWHERE)
+        words = order.words.split(b"\r\n")[1::2]
+        keys, rest = words[1 : 1 + int(words[0])], words[1 + int(words[0]) :]
+        assert len(words) == order.size
+        program = self._programs[order.program.source]
+        return order.read(program(keys=keys, args=[*rest, now // 1_000_000, now % 1_000_000]))
+
+
+def ask_of(name: str, weight: int, capacity: int, fair: bool, ttl: float, delay: float) -> Ask:
+    return Ask(name, ttl=ttl, weight=min(weight, capacity), capacity=capacity, fair=fair, lock_delay=delay)
+
+
+asks = st.builds(
+    ask_of,
+    name=st.sampled_from(NAMES),
+    weight=st.integers(1, 3),
+    capacity=st.sampled_from([1, 1, 3]),
+    fair=st.sampled_from([True, True, False]),
+    ttl=st.sampled_from([0.5, 30.0]),
+    delay=st.sampled_from([0.0, 0.0, 2.0]),
+)
+owners = st.sampled_from(OWNERS)
+
+
+class SameAsTheReference(RuleBasedStateMachine):
+    server: RedisServer
+
+    @initialize()
+    def begin(self) -> None:
+        self.server.raw("FLUSHALL")
+        self.ours = ServerStore(self.server)
+        self.reference = MemoryStore()
+        self.now = START
+        self.asks: dict[tuple[str, str], Ask] = {}
+        self.tokens: list[tuple[str, int]] = []
+
+    def teardown(self) -> None:
+        self.ours.client.close()
+
+    def both(self, request: Any) -> Any:
+        self.now += 1  # no two verbs at one moment
+        expected, _ = self.reference.carry_out(request, Moment(self.now, self.now, "", "host", 7))
+        found = self.ours.carry_out(request, self.now)
+        assert found == expected
+        return found
+
+    def claim(self, ask: Ask, owner: str) -> Claim:
+        """An owner asks for a name in one way only, as the core sees to."""
+        return Claim(self.asks.setdefault((ask.name, owner), ask), owner, "actor")
+
+    @rule(ask=asks, owner=owners, queue=st.booleans())
+    def take(self, ask: Ask, owner: str, queue: bool) -> None:
+        [taken] = self.both(Take((self.claim(ask, owner),), queue))
+        self.remember(ask.name, taken)
+
+    @rule(ask=asks, owner=owners, queue=st.booleans())
+    def take_both(self, ask: Ask, owner: str, queue: bool) -> None:
+        claims = [self.claim(replace(ask, name=name), owner) for name in NAMES]
+        for name, taken in zip(NAMES, self.both(Take(claims, queue)), strict=True):
+            self.remember(name, taken)
+
+    def remember(self, name: str, taken: Taken) -> None:
+        if taken.token:
+            self.tokens.append((name, taken.token))
+
+    @rule(name=st.sampled_from(NAMES), owner=owners, linger=st.sampled_from([0.0, 0.0, 0.0, 3.0]))
+    def release(self, name: str, owner: str, linger: float) -> None:
+        ask = self.asks.get((name, owner), Ask(name))
+        self.both(Release(Claim(ask, owner, "actor"), linger))
+
+    @rule(owners=st.lists(owners, min_size=1, max_size=4, unique=True))
+    def renew(self, owners: list[str]) -> None:
+        claims = [Claim(self.asks.get((n, o), Ask(n)), o, "actor", self.token(n, o)) for o in owners for n in NAMES]
+        self.both(Renew(claims))
+
+    def token(self, name: str, owner: str) -> int:
+        """Of its grant; sometimes that of an earlier one, which must not be renewed."""
+        place = self.reference.load(name).find(owner)
+        older = [token for of, token in self.tokens if of == name]
+        return older[0] if older and self.now % 5 == 0 else place.token if place else 0
+
+    @precondition(lambda self: self.tokens)
+    @rule(data=st.data())
+    def evict(self, data: st.DataObject) -> None:
+        name, token = data.draw(st.sampled_from(self.tokens))
+        self.both(Evict(name, token))
+
+    @rule()
+    def survey(self) -> None:
+        found: list[LockView] = self.both(Survey(""))
+        for view in found:
+            self.tokens += [(view.name, claim.token) for claim in view.holders if claim.token]
+
+    @rule(interval=st.sampled_from([0.1, 1.0]), cost=st.integers(1, 3), reserve=st.sampled_from([0.0, 2.0]))
+    def allow(self, interval: float, cost: int, reserve: float) -> None:
+        self.both(Allow("a", interval, 3, cost, reserve))
+
+    @rule(seconds=st.sampled_from([0.0001, 0.01, 0.3, 1.0, 4.0, 11.0, 31.0]))
+    def time_passes(self, seconds: float) -> None:
+        self.now += int(seconds * 1_000_000)
+
+    @rule(seconds=st.sampled_from([0.3, 40.0]))
+    def the_clock_is_set_back(self, seconds: float) -> None:
+        """Nobody else is there, and the marks are ahead of the clock: tokens must still grow."""
+        for name in NAMES:
+            for owner in OWNERS:
+                ask = self.asks.get((name, owner), Ask(name))
+                self.both(Release(Claim(ask, owner, "actor"), 0.0))
+        if not self.both(Survey("")):
+            self.now -= int(seconds * 1_000_000)
+
+
+@pytest.fixture
+def machine(server: RedisServer) -> type[SameAsTheReference]:
+    SameAsTheReference.server = server
+    return SameAsTheReference
+
+
+def test_same_replies_as_the_reference(machine: type[SameAsTheReference]) -> None:
+    effort = settings(
+        max_examples=150,
+        stateful_step_count=40,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    )
+    run_state_machine_as_test(machine, settings=effort)

@@ -57,7 +57,7 @@ __all__ = [
 
 
 def connect(
-    url: str | None = None,
+    url: str | object | None = None,
     *,
     namespace: str = "holdfast",
     ttl: float = 30.0,
@@ -66,7 +66,8 @@ def connect(
     request_timeout: float = 5.0,
     on_event: Callable[[Event], None] | None = None,
 ) -> Coordinator:
-    """Connect to an engine: `url`, or `HOLDFAST_URL`, or the embedded file of this user.
+    """Connect to an engine: `url` (or a client of the user's own, for Redis), or `HOLDFAST_URL`, or the embedded
+    file of this user.
 
     `ttl` and `timeout` are what recipes use unless they are told otherwise. `require` names promises that the engine
     must keep ("fencing", "linearizable", "durable", "shared", "counting"); `Misconfigured` if it can not.

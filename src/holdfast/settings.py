@@ -31,7 +31,7 @@ def default_url() -> str:
 class Settings:
     """What `connect` was told, checked before anything is opened."""
 
-    url: str | None
+    url: object
     namespace: str
     ttl: float
     timeout: float | None
@@ -40,8 +40,6 @@ class Settings:
     on_event: Callable[[Event], None] | None
 
     def __post_init__(self) -> None:
-        if self.url is not None and not isinstance(self.url, str):
-            raise Misconfigured(f"connect() takes a URL as str, as in sqlite:///path/to/file, not {self.url!r}")
         check_name(self.namespace, "namespace")
         if "/" in self.namespace:
             raise Misconfigured(f"namespace {self.namespace!r} has a '/'; use a plain word")
@@ -56,9 +54,9 @@ class Settings:
         return engine_for(self.url, self.namespace, self.require, self.request_timeout)
 
 
-def engine_for(url: str | None, namespace: str, require: Iterable[str], request_timeout: float) -> Engine:
+def engine_for(url: object, namespace: str, require: Iterable[str], request_timeout: float) -> Engine:
     """The engine of a URL, once it promises what is required."""
     required = {require} if isinstance(require, str) else set(require)
-    engine = open_engine(url or default_url(), namespace, request_timeout)
+    engine = open_engine(default_url() if url is None else url, namespace, request_timeout)
     engine.backend.promises.demand(required, engine.backend.scheme)
     return engine

@@ -31,7 +31,7 @@ class connect:
 
     def __init__(
         self,
-        url: str | None = None,
+        url: str | object | None = None,
         *,
         namespace: str = "holdfast",
         ttl: float = 30.0,

@@ -22,8 +22,14 @@ SCHEMES = {
 }
 
 
-def open_engine(url: str, namespace: str, request_timeout: float) -> Engine:
-    """The engine of a URL; `Misconfigured` for a scheme that nobody has."""
+CLIENTS = {"redis": "holdfast.backends.redis.engine"}
+"""Engines that take a client of the user's own, by the package that the client's class comes from."""
+
+
+def open_engine(url: object, namespace: str, request_timeout: float) -> Engine:
+    """The engine of a URL, or of a client in its place; `Misconfigured` for what nobody has."""
+    if not isinstance(url, str):
+        return _of_client(url, namespace, request_timeout)
     scheme, separator, _ = url.partition("://")
     if not separator:
         raise Misconfigured(f"{url!r} is not a URL; it should begin with a scheme, as in sqlite:///path/to/file")
@@ -37,3 +43,13 @@ def open_engine(url: str, namespace: str, request_timeout: float) -> Engine:
             return engine
     known = ", ".join(sorted({*SCHEMES, *plugins.names}))
     raise Misconfigured(f"no backend has the scheme {scheme!r}; there are: {known}")
+
+
+def _of_client(client: object, namespace: str, request_timeout: float) -> Engine:
+    for base in type(client).__mro__:
+        if (module := CLIENTS.get(base.__module__.partition(".")[0])) is not None:
+            engine: Engine = import_module(module).open_engine(client, namespace, request_timeout)
+            return engine
+    raise Misconfigured(
+        f"connect() takes a URL, as in sqlite:///path/to/file, or a client of {', '.join(CLIENTS)}, not {client!r}"
+    )

@@ -19,6 +19,7 @@ SCHEMES = {
         ("redis", "rediss", "unix", "redis+unix", "redis+sentinel", "redis+cluster"),
         "holdfast.backends.redis.engine",
     ),
+    "redlock": "holdfast.backends.redlock.engine",
 }
 
 

@@ -1,0 +1,220 @@
+"""The flows of a quorum: ballots, a majority, and no line.
+
+1. A round is (owner, ballot): one ballot for all nodes, above all that this client has seen and not below its calendar.
+   Within an acquisition every round goes above the one before.
+2. A majority of yes to one ballot is the grant, and the ballot is the token; yeses to different ballots never add up.
+   It counts from when the ballot was sent.
+3. A round that failed is undone at all nodes before anything else is said, as far as it may have left something.
+4. An extension keeps the token. Nodes that missed the take are taken in with it: what a slow or restarted node lacks is
+   made good with the next renewal.
+5. A node's silence is neither yes nor no. Enough of it, and there is no verdict: `BackendUnavailable`.
+6. There is no line on a quorum: whoever waits looks again after a random pause that grows, and nobody's turn is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from ..._core import backoff
+from ..._core.flow import NOW, RANDOM, Call, Flow, Sleep, Spawn
+from ...errors import BackendUnavailable, Misconfigured, OutcomeUnknown
+from ...model import Claim, Extension, Grant, LockView, Promises, Queued, Refusal
+from .ballots import Ballots, Round, opens_in
+from .fanout import DECIDED, EVERYBODY, KEPT, SENT, Fanout, Tally, Until
+from .mending import Mender
+from .records import ballot_text, detail, us
+from .views import survey
+
+ROUNDS = 4
+"""Rounds in one take: a name that is free, but marked above our calendar, is asked for again at once."""
+SHORTEST_PAUSE, FIRST_PAUSE, LONGEST_PAUSE = 0.0005, 0.004, 0.25
+SHORTEST_TIMEOUT = 0.02
+MEND_EVERY = 1.0
+"""How often somebody looks after nodes that are not well, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quorum:
+    """What is known of the nodes before any is asked."""
+
+    nodes: tuple[str, ...]
+    namespace: str
+    cluster: str
+    node_timeout: float
+    longest_ttl: float
+    request_timeout: float
+    host: str = ""
+    pid: Callable[[], int] = field(default=lambda: 0)
+
+    @property
+    def majority(self) -> int:
+        return len(self.nodes) // 2 + 1
+
+
+class RedlockBackend:
+    """Exclusive locks on a majority of nodes."""
+
+    scheme = "redlock"
+    least_ttl = 0.05
+
+    def __init__(self, quorum: Quorum, promises: Promises, calendar_us: Callable[[], int]) -> None:
+        self.cluster = quorum.cluster
+        self.promises = promises
+        self._quorum = quorum
+        self._need = quorum.majority
+        self._prefix = f"{quorum.namespace}/ballot/"
+        self._memory = f"{quorum.namespace}/memory"
+        self._ballots = Ballots(calendar_us)
+        self._mender = Mender(len(quorum.nodes), quorum.namespace, quorum.longest_ttl)
+        self._mend_at = 0.0
+
+    # Asking
+
+    def take(self, claim: Claim, queue: bool, within: float | None = None) -> Flow[Grant | Queued | None]:
+        ask = claim.ask
+        sent: float = yield NOW
+        round_ = self._ballots.begin(claim, sent)
+        if not round_.words:
+            self._describe(claim, round_)
+        timeout = self._timeout(ask.ttl, within)
+        keys = (self._prefix + ask.name, self._memory)
+        for attempt in range(ROUNDS):
+            ballot = self._ballots.next(ask.name, round_, sent, ask.ttl)
+            tally: Tally = yield Call(Fanout("take", keys, (ballot_text(ballot), *round_.words), DECIDED), timeout)
+            if tally.yes >= self._need:
+                if tally.ailing:
+                    yield from self._look_after(sent)
+                return Grant(ballot, sent, ask.ttl)
+            low, lost = self._ballots.read(ask.name, tally)
+            if lost and tally.voted < self._need:
+                yield from self._mender.mend()
+                yield from backoff.pause(attempt, cap=0.05)
+            elif not low or tally.yes + low < self._need:
+                break
+            sent = yield NOW
+        yield from self._undo(claim, round_, tally)
+        if tally.ailing:
+            yield from self._look_after(sent)
+        if tally.voted < self._need:
+            raise self._no_majority(ask.name, tally)
+        if not queue:
+            return None
+        chance: float = yield RANDOM
+        pause = chance * backoff.ceiling(round_.tries, FIRST_PAUSE, LONGEST_PAUSE)
+        round_.tries += 1
+        return Queued(max(SHORTEST_PAUSE, min(pause, opens_in(tally) or pause)), 1, sent, 0.0)
+
+    def _describe(self, claim: Claim, round_: Round) -> None:
+        """What stands at each node; refuses what a quorum can not keep."""
+        ask, quorum = claim.ask, self._quorum
+        if ask.capacity != 1:
+            why = self.promises.notes.get("counting", "")
+            raise Misconfigured(f"{ask.name!r} asks for {ask.weight} of {ask.capacity} on a quorum: {why}")
+        if ask.ttl > quorum.longest_ttl:
+            raise Misconfigured(
+                f"ttl of {ask.name!r} is {ask.ttl:g} s, and this quorum was told of {quorum.longest_ttl:g} s at most: "
+                f"a node that lost its memory stays out for that long; set ?longest_ttl={ask.ttl:g} in the URL"
+            )
+        ttl = us(ask.ttl)
+        closed = ttl + us(ask.lock_delay)
+        round_.words = (claim.owner, str(ttl), str(closed), detail(claim, quorum.host, quorum.pid()))
+
+    def _undo(self, claim: Claim, round_: Round, tally: Tally) -> Flow[None]:
+        """Leave nothing of a failed round at any node; a node that said no has nothing."""
+        if tally.yes or None in tally.said:
+            yield Call(self._release(claim, round_, 0, SENT), self._quorum.node_timeout)
+        round_.clean = True
+
+    def turn(self, claim: Claim, queued: Queued, timeout: float) -> Flow[Grant | None]:
+        yield Sleep(timeout)
+        return None
+
+    # Keeping
+
+    def renew(self, claims: Sequence[Claim], within: float | None = None) -> Flow[list[Extension | Refusal | None]]:
+        sent: float = yield NOW
+        args: list[str] = []
+        for claim in claims:
+            round_ = self._ballots.begin(claim, sent)
+            if not round_.words:
+                self._describe(claim, round_)
+            self._ballots.keep(round_, claim.token, sent + claim.ask.ttl)
+            args += (ballot_text(round_.ballot), *round_.words)
+        keys = (self._memory, *(self._prefix + claim.ask.name for claim in claims))
+        timeout = self._timeout(min(claim.ask.ttl for claim in claims), within)
+        tally: Tally = yield Call(Fanout("extend", keys, tuple(args), KEPT), timeout)
+        if tally.ailing:
+            yield from self._look_after(sent)
+        replies = [self._extended(claim, sent, tally, place) for place, claim in enumerate(claims)]
+        if all(reply is None for reply in replies):
+            raise self._no_majority(claims[0].ask.name, tally)
+        return replies
+
+    def _extended(self, claim: Claim, sent: float, tally: Tally, place: int) -> Extension | Refusal | None:
+        yes = tally.yes
+        maybe = evicted = 0
+        for said in tally.said:
+            if said is None or said == b"A":
+                maybe += said is None
+            elif isinstance(said, bytes):
+                verdict = said[1 + place : 2 + place]
+                yes += verdict == b"1"
+                evicted += verdict == b"e"
+        if yes >= self._need:
+            return Extension(sent, claim.ask.ttl)
+        if yes + maybe >= self._need:
+            return None
+        return Refusal("evicted" if evicted else "refused")
+
+    def release(self, claim: Claim, linger: float = 0.0) -> Flow[bool]:
+        round_ = self._ballots.find(claim)
+        if round_ is None or round_.clean:
+            self._ballots.end(claim)
+            return False
+        tally: Tally = yield Call(self._release(claim, round_, us(linger), DECIDED), self._timeout(claim.ask.ttl, None))
+        if tally.yes < self._need and len(tally.said) - tally.said.count(None) < self._need:
+            raise self._no_majority(claim.ask.name, tally)
+        self._ballots.end(claim)
+        return tally.yes >= self._need or (not tally.left and tally.yes + len(tally.trouble) >= self._need)
+
+    def _release(self, claim: Claim, round_: Round, linger: int, until: Until) -> Fanout:
+        keys = (self._prefix + claim.ask.name, self._memory)
+        return Fanout("release", keys, (ballot_text(round_.ballot), claim.owner, str(linger)), until)
+
+    # Looking after them
+
+    def survey(self, prefix: str) -> Flow[list[LockView]]:
+        return survey(self._quorum, self._memory, self._prefix, prefix)
+
+    def evict(self, name: str, token: int) -> Flow[bool]:
+        request = Fanout("evict", (self._prefix + name, self._memory), (ballot_text(token),), EVERYBODY)
+        tally: Tally = yield Call(request, self._quorum.request_timeout)
+        if tally.voted < self._need:
+            raise self._no_majority(name, tally)
+        return tally.yes > 0
+
+    def _look_after(self, now: float) -> Flow[None]:
+        """Have somebody see to nodes that are out of reach or without memory, now and then."""
+        if now >= self._mend_at:
+            self._mend_at = now + MEND_EVERY
+            yield Spawn(self._mender.mend())
+
+    def _timeout(self, ttl: float, within: float | None) -> float:
+        """How long nodes are waited for: far shorter than the ttl."""
+        timeout = min(self._quorum.node_timeout, max(SHORTEST_TIMEOUT, ttl / 10))
+        return timeout if within is None else min(timeout, within)
+
+    def _no_majority(self, name: str, tally: Tally) -> BackendUnavailable:
+        nodes, health = len(tally.said), self._mender.health
+        why = "; ".join(f"{each.node}: {each.why}" for each in tally.trouble)
+        lost = tally.said.count(b"A")
+        if lost:
+            why += ("; " if why else "") + f"{lost} of them without memory"
+            why += f", to be seeded in {health.wait:.0f} s" if health.wait else ""
+            if 0 < health.remember < self._need:
+                why += f" while only {health.remember} remember: see docs/adr/0011-redlock.md"
+        return OutcomeUnknown(
+            f"no majority for {name!r}: {tally.voted} of {nodes} nodes answered, {self._need} are needed ({why}); "
+            "see that the nodes run and can be reached from here"
+        )

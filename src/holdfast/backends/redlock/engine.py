@@ -1,0 +1,109 @@
+"""`redlock://[user:password@]h1:p1,h2:p2,h3:p3[/db]?options`: N independent primaries, used as a quorum.
+
+Options of ours: `node_timeout` (seconds for which a node is waited for, 0.25) and `longest_ttl` (60; see `mending`).
+All others are those of redis://, the same for all nodes; `ssl=true` for TLS.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+from collections.abc import Callable
+from urllib.parse import parse_qsl, urlencode
+
+from ... import clock
+from ...errors import Misconfigured
+from ...model import Promises
+from ...ports import AsyncWire, Wire
+from ..redis.wires.address import of_url
+from ..redis.wires.dialling import Dialler
+from .backend import Quorum, RedlockBackend
+from .records import us
+from .wires.greeting import Manners
+
+NODE_TIMEOUT = 0.25
+LONGEST_TTL = 60.0
+COUNTS = "majorities do not preserve counts: two sets of permits can each have one; use one Redis, or etcd"
+PROMISES = Promises(
+    frozenset({"fencing"}),
+    {
+        "linearizable": "who waits, and who sees what when, has no single order on a quorum; only the grants do",
+        "durable": "a grant survives the crash of a minority of nodes, not that of more",
+        "shared": COUNTS,
+        "counting": COUNTS,
+        "order": "there is no line on a quorum: whoever asks at the right moment is next, and nobody's turn is kept",
+    },
+)
+
+
+class RedlockEngine:
+    """N nodes. Nothing is opened before the first wire."""
+
+    def __init__(
+        self, url: str, namespace: str, request_timeout: float, calendar_us: Callable[[], int] = clock.calendar_us
+    ) -> None:
+        self.url, urls, node_timeout, longest_ttl = parse(url)
+        addresses = [of_url(each, request_timeout) for each in urls]
+        self._diallers: tuple[Dialler, ...] = tuple(address.dialler for address in addresses)
+        self._places = tuple(address.url.removeprefix("redis://") for address in addresses)
+        if len(set(self._places)) < len(self._places):
+            raise Misconfigured(f"{self.url} names a node twice; it would have two votes: name each once")
+        who = " ".join([namespace, *sorted(self._places)])
+        self._quorum = Quorum(
+            self._places,
+            namespace,
+            hashlib.sha256(who.encode()).hexdigest()[:12],
+            node_timeout,
+            longest_ttl,
+            request_timeout,
+            socket.gethostname(),
+            os.getpid,
+        )
+        self._manners = Manners(f"{namespace}/memory", us(longest_ttl))
+        self.backend = RedlockBackend(self._quorum, PROMISES, calendar_us)
+
+    def wire(self) -> Wire:
+        from .wires.wire import RedlockWire
+
+        return RedlockWire(self._diallers, self._places, self._manners)
+
+    async def async_wire(self) -> AsyncWire:
+        from .wires.aio import AsyncRedlockWire
+
+        wire = AsyncRedlockWire(self._diallers, self._places, self._manners)
+        await wire.dial()
+        return wire
+
+
+def parse(url: str) -> tuple[str, list[str], float, float]:
+    """The URL without secrets, that of each node, and our options."""
+    body, _, query = url.removeprefix("redlock://").partition("?")
+    userinfo, at, place = body.rpartition("@")
+    hosts, _, db = place.partition("/")
+    shown = f"redlock://{place}"
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    node_timeout = _seconds(shown, "node_timeout", options.pop("node_timeout", ""), NODE_TIMEOUT)
+    longest_ttl = _seconds(shown, "longest_ttl", options.pop("longest_ttl", ""), LONGEST_TTL)
+    nodes = hosts.split(",")
+    if len(nodes) < 3 or not all(nodes):
+        raise Misconfigured(f"{shown} needs at least 3 nodes (an odd number), as in redlock://host1:6379,host2,host3")
+    for option in ("wait_replicas", "wait_aof", "wait_timeout"):
+        if option in options:
+            raise Misconfigured(f"{shown}: {option} is for one primary with replicas; the nodes of a quorum have none")
+    rest = f"?{urlencode(options)}" if options else ""
+    return shown, [f"redis://{userinfo}{at}{node}/{db}{rest}" for node in nodes], node_timeout, longest_ttl
+
+
+def _seconds(shown: str, name: str, text: str, default: float) -> float:
+    try:
+        value = float(text) if text else default
+    except ValueError:
+        value = 0.0
+    if not 0.001 <= value <= 86400.0:
+        raise Misconfigured(f"{shown}: {name}={text!r} is not a number of seconds from 0.001 to a day")
+    return value
+
+
+def open_engine(url: str, namespace: str, request_timeout: float) -> RedlockEngine:
+    return RedlockEngine(url, namespace, request_timeout)

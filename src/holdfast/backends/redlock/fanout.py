@@ -1,0 +1,105 @@
+"""A request to all nodes at once, and what they said.
+
+A node's word is 1 (yes), 0 (no), text (no, and why), or None: it did not answer, or its answer was not waited for. None
+may be a yes. `A` is the word of a node that has lost its memory: it has no vote, and nothing to undo.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+Said: TypeAlias = int | bytes | None
+
+
+class Until(Enum):
+    """When a request to many has been answered."""
+
+    DECIDED = "a majority has said yes, or can no longer do so"
+    KEPT = "a majority has said yes, or everybody has answered"
+    EVERYBODY = "everybody has answered"
+    SENT = "it has left; replies are of no interest"
+
+
+DECIDED, KEPT, EVERYBODY, SENT = Until.DECIDED, Until.KEPT, Until.EVERYBODY, Until.SENT
+
+
+class Fanout:
+    """One call of a program, to all nodes or to `only` one. `dial`: connect to those that are missing first."""
+
+    __slots__ = ("args", "dial", "keys", "only", "until", "verb")
+
+    def __init__(
+        self,
+        verb: str,
+        keys: tuple[str, ...],
+        args: tuple[str, ...],
+        until: Until,
+        only: int | None = None,
+        dial: bool = False,
+    ) -> None:
+        self.verb = verb
+        self.keys = keys
+        self.args = args
+        self.until = until
+        self.only = only
+        self.dial = dial
+
+
+@dataclass(slots=True)
+class Trouble:
+    """Why a node did not answer."""
+
+    node: str
+    why: str
+
+
+class Tally:
+    """Counts what the nodes say; the reply to a `Fanout`.
+
+    A no is final only once a majority has voted: fewer can not tell a lock that is held from nodes that are gone.
+    """
+
+    __slots__ = ("ailing", "left", "need", "said", "trouble", "until", "voted", "yes")
+
+    def __init__(self, until: Until, nodes: int, asked: int, need: int) -> None:
+        self.until = until
+        self.need = need
+        self.left = asked
+        """Of whom nothing was heard, and nothing was given up."""
+        self.yes = 0
+        self.voted = 0
+        self.said: list[Said] = [None] * nodes
+        self.trouble: list[Trouble] = []
+        self.ailing = False
+        """A node is out of reach, or has lost its memory: somebody should look after it."""
+
+    def add(self, node: int, said: Said) -> bool:
+        """A node's word. Answers whether the request is answered."""
+        self.left -= 1
+        self.said[node] = said
+        if said == 1:
+            self.yes += 1
+            self.voted += 1
+        elif said == b"A":
+            self.ailing = True
+        else:
+            self.voted += 1
+        return self.done()
+
+    def miss(self, node: str, why: str) -> bool:
+        """A node that does not answer."""
+        self.left -= 1
+        self.trouble.append(Trouble(node, why))
+        return self.done()
+
+    def done(self) -> bool:
+        until = self.until
+        if until is DECIDED:
+            if self.yes >= self.need or not self.left:
+                return True
+            return self.yes + self.left < self.need <= self.voted
+        if until is KEPT:
+            return self.yes >= self.need or not self.left
+        return not self.left

@@ -1,0 +1,162 @@
+"""How a node without memory comes to vote: founded together with all others, or seeded from a majority of them.
+
+The rule of re-seeding is the one that `proofs/reseed.pml` checks:
+1. Until it is seeded, a node has no vote, and nobody reads its marks. (The programs see to that.)
+2. Wait: it stays out for the longest ttl that any client uses, and some more, from when it was first seen empty, by its
+   own clock. Whoever counted on one of its forgotten yeses has then finished, given up, or extended without it.
+3. Then read, not before: the marks of a majority of all nodes, others that remember themselves, while takes go on. The
+   new floor is the highest of all marks; names that are held everywhere keep their own, so that their holders can
+   come back.
+4. It is written only if the node is still in the very state in which it was seen (`become.lua`).
+
+Founding: where all nodes answer and none remembers, nothing is left to be read. All are marked with one founding first,
+and only then begin to vote; one that is still marked, while another with the same founding votes, has never voted, and
+may begin at once. Fewer than a majority that remember, and not none: a person must decide (ADR 11).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..._core.flow import RANDOM, Call, Flow
+from .fanout import EVERYBODY, Fanout, Tally
+from .records import NOBODY, Memory, Record, seed_record, us
+
+CHUNK = 1000
+"""Names read, or seeded, in one step."""
+DIAL_TIMEOUT = 1.0
+
+
+@dataclass(slots=True)
+class Health:
+    """What the last look at the nodes found, for those who wonder why there is no majority."""
+
+    answered: int = 0
+    remember: int = 0
+    wait: float = 0.0
+    """In how many seconds the next node may be seeded; 0 if none waits."""
+
+
+class Mender:
+    """Looks after nodes without memory."""
+
+    def __init__(self, nodes: int, namespace: str, longest_ttl: float) -> None:
+        self._nodes = nodes
+        self._quorum = nodes // 2 + 1
+        self._memory = f"{namespace}/memory"
+        self._pattern = glob(f"{namespace}/ballot/") + "*"
+        self._longest = us(longest_ttl)
+        self.health = Health()
+
+    def mend(self) -> Flow[Health]:
+        """Look at all nodes, connecting to those that are missing, and do what can be done."""
+        nonce = yield from _nonce()
+        hello = Fanout("hello", (self._memory,), (nonce, f"{self._longest:016d}", "0"), EVERYBODY, dial=True)
+        tally: Tally = yield Call(hello, DIAL_TIMEOUT)
+        known = {i: Memory.parse(said.decode()) for i, said in enumerate(tally.said) if isinstance(said, bytes)}
+        voting = {i: memory for i, memory in known.items() if memory.kind == "+"}
+        empty = {i: memory for i, memory in known.items() if memory.kind != "+"}
+        if empty and not voting and len(known) == self._nodes:
+            voting = yield from self._found(empty)
+        elif empty and voting:
+            foundings = {memory.founding for memory in voting.values()}
+            for i, memory in empty.items():
+                if memory.kind != "F" or memory.founding not in foundings:
+                    continue
+                if (yield from self._become(i, memory, self._founded(memory, memory.founding))):
+                    voting[i] = memory
+        self.health = Health(len(known), len(voting))
+        for i, memory in empty.items():
+            if i not in voting and len(voting) >= self._quorum:
+                yield from self._seed(i, memory, {n: known[n] for n in voting if known[n].kind == "+"})
+        return self.health
+
+    def _founded(self, memory: Memory, founding: str) -> str:
+        return memory.remembering(NOBODY, self._longest, founding)
+
+    def _found(self, empty: dict[int, Memory]) -> Flow[dict[int, Memory]]:
+        founding = yield from _nonce()
+        for i, memory in empty.items():
+            if not (yield from self._become(i, memory, memory.founded_by(founding))):
+                return {}  # somebody else is at it
+        voting = {}
+        for i, memory in empty.items():
+            marked = Memory.parse(f"{memory.clock:016d}{memory.founded_by(founding)}")
+            if not (yield from self._become(i, marked, self._founded(memory, founding))):
+                break
+            voting[i] = memory
+        return voting
+
+    def _seed(self, node: int, memory: Memory, voting: dict[int, Memory]) -> Flow[None]:
+        longest = max([self._longest, *(each.longest for each in voting.values())])
+        left = memory.since + longest * 1.05 + 100_000 - memory.clock
+        if left > 0:
+            self.health.wait = min(self.health.wait or 1e9, left / 1e6)
+            return
+        read: list[dict[str, Record]] = []
+        floor = max(each.floor for each in voting.values())
+        for i in voting:
+            found = yield from self._read(i)
+            if found is not None:
+                floor = max(floor, found[0])
+                read.append(found[1])
+            if len(read) == self._quorum:
+                break
+        else:
+            return
+        held = [key for key in read[0] if all(key in names for names in read[1:])]
+        for start in range(0, len(held), CHUNK):
+            keys = held[start : start + CHUNK]
+            records = [seed_record([names[key] for names in read]) for key in keys]
+            if not (yield from self._become(node, memory, memory.text, keys, records)):
+                return
+        founding = next(iter(voting.values())).founding
+        if (yield from self._become(node, memory, memory.remembering(floor, longest, founding))):
+            self.health.remember += 1
+
+    def _read(self, node: int) -> Flow[tuple[str, dict[str, Record]] | None]:
+        """The highest mark of a node, and its names that are held; None if it does not answer, or remember."""
+        cursor, highest, held = "0", NOBODY, dict[str, Record]()
+        while True:
+            chunk = yield from survey_chunk(self._memory, node, cursor, self._pattern)
+            if chunk is None:
+                return None
+            cursor, _, mark, found = chunk
+            highest = max(highest, mark)
+            held.update(found)
+            if cursor == "0":
+                return highest, held
+
+    def _become(
+        self, node: int, seen: Memory, new: str, keys: Sequence[str] = (), records: Sequence[str] = ()
+    ) -> Flow[bool]:
+        request = Fanout("become", (self._memory, *keys), (seen.text, new, *records), EVERYBODY, only=node)
+        tally: Tally = yield Call(request, DIAL_TIMEOUT)
+        return tally.said[node] == 1
+
+
+def survey_chunk(
+    memory: str, node: int, cursor: str, pattern: str
+) -> Flow[tuple[str, int, str, dict[str, Record]] | None]:
+    """Next cursor, clock, highest mark and held names of a chunk of what a node keeps."""
+    request = Fanout("survey", (memory,), (cursor, pattern, str(CHUNK)), EVERYBODY, only=node)
+    tally: Tally = yield Call(request, DIAL_TIMEOUT)
+    said = tally.said[node]
+    if not isinstance(said, bytes) or said == b"A":
+        return None
+    cursor, clock, highest, held = json.loads(said)
+    pairs = iter(held or ())
+    return cursor, int(clock), highest, {key: Record.parse(record) for key, record in zip(pairs, pairs, strict=True)}
+
+
+def glob(text: str) -> str:
+    """Text as a pattern that matches only itself."""
+    return "".join(f"\\{c}" if c in "*?[]^\\" else c for c in text)
+
+
+def _nonce() -> Flow[str]:
+    chance: float = yield RANDOM
+    other: float = yield RANDOM
+    return f"{int(chance * 2**32):08x}{int(other * 2**32):08x}"

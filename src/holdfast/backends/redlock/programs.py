@@ -1,0 +1,46 @@
+"""The programs that run at each node, and how a call to one is written (see `backends.redis.programs`)."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.resources import files
+
+from ..redis.programs import Program
+from ..redis.resp import bulks
+from .fanout import Fanout
+
+HOT = ("take", "release", "extend")
+"""What every node is taught on connecting, so that no vote waits for it."""
+
+
+@cache
+def source(verb: str) -> str:
+    """The source of a program, with what it includes."""
+    folder = files(__package__) / "scripts"
+    text = (folder / f"{verb}.lua").read_text("utf-8")
+    return re.sub(r"^-- include (\w+)$", lambda found: source(found[1]), text, flags=re.MULTILINE)
+
+
+@cache
+def program(verb: str) -> Program:
+    return Program(source(verb))
+
+
+def words_of(request: Fanout) -> tuple[int, bytes]:
+    """The words after the program, and how many there are."""
+    words = (str(len(request.keys)), *request.keys, *request.args)
+    text = "".join([f"${len(word)}\r\n{word}\r\n" for word in words])
+    return len(words), text.encode() if text.isascii() else bulks(*words)
+
+
+def frame(request: Fanout) -> bytes:
+    """The call, by the hash of its program."""
+    count, words = words_of(request)
+    return program(request.verb).call(count) + words
+
+
+def frame_with_source(request: Fanout) -> bytes:
+    """The call, for a node that does not know the program."""
+    count, words = words_of(request)
+    return program(request.verb).call_with_source(count) + words

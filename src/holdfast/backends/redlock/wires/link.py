@@ -1,0 +1,116 @@
+"""One blocking connection to one node of a quorum.
+
+1. Replies come in the order of requests. One that was not waited for is owed: it is read, and dropped, before the reply
+   to a later request. So a node that answers late never answers the wrong question.
+2. Sending never waits: a node that takes nothing more is given up.
+3. Reading waits a moment at most (`SOON`, by the kernel's own clock, which costs no poll). Who needs longer is polled
+   with the others.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import struct
+from typing import Any
+
+from ...redis.resp import NOT_YET
+from ...redis.wires.link import make_reader
+
+READ_SIZE = 1 << 14
+SOON = 0.008
+MOST_OWED = 2000
+"""A node that owes more is given up: it does not read, or does not answer."""
+
+
+class NotYet(Exception):
+    """No reply has come so far."""
+
+
+class NodeLink:
+    """A connected, authenticated socket."""
+
+    __slots__ = ("_feed", "_gets", "_plain", "_recv", "_sock", "_timeout", "forgetful", "owed", "slow")
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._plain = type(sock) is socket.socket
+        reader = make_reader()
+        self._gets = reader.gets
+        self._feed = reader.feed
+        self._recv = sock.recv
+        self.owed = 0
+        self.slow = False
+        """It did not answer soon, last time."""
+        self.forgetful = False
+        """It said that it has lost its memory, in a reply that nobody waited for."""
+        if self._plain:
+            sock.settimeout(None)
+            self._timeout = struct.pack("@ll", 0, int(SOON * 1e6))
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, self._timeout)
+        else:
+            sock.setblocking(False)
+
+    def fileno(self) -> int:
+        return self._sock.fileno()
+
+    def send(self, frame: bytes) -> None:
+        """Raises OSError if it can not leave at once."""
+        sent = self._sock.send(frame, socket.MSG_DONTWAIT) if self._plain else self._sock.send(frame)
+        if sent < len(frame):
+            self._send_rest(frame[sent:])
+
+    def _send_rest(self, rest: bytes) -> None:
+        """A long request may need more room than there is at this moment."""
+        self._sock.settimeout(SOON)
+        try:
+            self._sock.sendall(rest)
+        finally:
+            self._sock.settimeout(None if self._plain else 0.0)
+
+    def read(self) -> Any:
+        """The reply to the last request, if it comes soon; else `NotYet`."""
+        try:
+            return self._read(0)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            raise NotYet from None
+
+    def read_now(self) -> Any:
+        """The reply to the last request, if it is there; else `NotYet`."""
+        try:
+            return self._read(socket.MSG_DONTWAIT)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            raise NotYet from None
+
+    def _read(self, flags: int) -> Any:
+        gets = self._gets
+        while True:
+            reply = gets()
+            if reply is NOT_YET:
+                data = self._recv(READ_SIZE, flags) if self._plain else self._recv(READ_SIZE)
+                if not data:
+                    raise ConnectionError("the node closed the connection")
+                self._feed(data)
+            elif self.owed:
+                self.owed -= 1
+                if reply == b"A":
+                    self.forgetful = True
+            else:
+                return reply
+
+    def catch_up(self) -> None:
+        """Read what is owed, as far as it is there; raises OSError if that is too little."""
+        self.owed -= 1  # the last one is read like a reply that is waited for
+        try:
+            if self.read_now() == b"A":
+                self.forgetful = True
+        except NotYet:
+            self.owed += 1
+            if self.owed > MOST_OWED:
+                raise TimeoutError(f"it owes {self.owed} replies") from None
+
+    def close(self) -> None:
+        try:
+            self._sock.close()
+        except OSError:
+            pass  # nothing that could be done about it

@@ -34,8 +34,8 @@ class Backend(Protocol):
         """Wait for the push that grants this claim; None when it is time to `take` again."""
         ...
 
-    def renew(self, claims: Sequence[Claim], within: float | None = None) -> Flow[list[Extension | Refusal]]:
-        """Extend live holds, in one batch. Never brings an ended one back."""
+    def renew(self, claims: Sequence[Claim], within: float | None = None) -> Flow[Sequence[Extension | Refusal | None]]:
+        """Extend live holds, in one batch. Never brings an ended one back. None: nobody could tell for this one."""
         ...
 
     def release(self, claim: Claim, linger: float = 0.0) -> Flow[bool]:

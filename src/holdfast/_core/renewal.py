@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
+from ..errors import OutcomeUnknown
 from ..model import Extension, Refusal
 from ..ports import Backend
 from .calendar import Calendar
@@ -128,7 +129,10 @@ class Keeper:
             replies = yield from self._backend.renew([hold.granted() for hold in holds], within)
             now: float = yield NOW
             for hold, reply in zip(holds, replies, strict=True):
-                settle(hold, reply, now)
+                if reply is None:
+                    hold.falter(now, (yield RANDOM))
+                else:
+                    settle(hold, reply, now)
                 self._return(hold, now)
 
     def _return(self, hold: Hold, now: float) -> None:
@@ -148,4 +152,6 @@ def settle(hold: Hold, reply: Extension | Refusal, now: float) -> None:
 def renew_now(backend: Backend, hold: Hold) -> Flow[None]:
     """One renewal at the holder's own wish."""
     [reply] = yield from backend.renew([hold.granted()])
+    if reply is None:
+        raise OutcomeUnknown(f"nobody could tell whether {hold.claim.ask.name!r} was renewed; try again")
     settle(hold, reply, (yield NOW))

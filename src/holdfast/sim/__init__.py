@@ -7,7 +7,7 @@
     engine     the store that ships, on clocks that drift and jump; it may stall, and it may forget
     resource   what the locks protect: once behind a fence, once without, for contrast
     weather    which of these faults a seed has, and when
-    workload   what the clients do: all recipes, with random options and random bodies
+    workload   what the clients do, in rounds: ask (`asking`: all recipes, random options), work (`body`), let go
     watch      the invariants, checked after each step
     planted    known bugs, patched into the code that ships, that the invariants must catch
 

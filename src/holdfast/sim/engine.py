@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..backends.memory.store import MemoryStore
-from ..backends.verbs import Moment, us
+from ..backends.verbs import SECOND, Moment, us
 from ..errors import BackendUnavailable
 
 if TYPE_CHECKING:
@@ -41,6 +41,10 @@ class SimEngine:
     def now(self) -> int:
         """Its expiry clock, in microseconds."""
         return us(1000.0 + self._world.timeline.now * self._rate + self._jumped)
+
+    def true_time(self, moment: int) -> float:
+        """When its expiry clock shows this moment, if it does not jump before."""
+        return (moment / SECOND - 1000.0 - self._jumped) / self._rate
 
     @property
     def calendar(self) -> int:

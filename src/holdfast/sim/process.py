@@ -100,7 +100,6 @@ class Process:
             self.world.trace(self.name, "crashes")
             self.crashed = True
             self.scripts = 0
-            self.world.watch.crashed(self)
 
     def spawn(self, flow: Flow[Any], label: str) -> Task:
         task = Task(self, flow, label)

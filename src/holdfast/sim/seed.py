@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
+from .asking import draw_kinds
 from .network import LONGEST
 from .violation import Violation
 from .weather import forecast, let_loose
-from .workload import KINDS, Worker
+from .workload import Worker
 from .world import Teller, World
 
 PATIENT = 400.0
@@ -35,7 +36,7 @@ def run(seed: int, tell: Teller | None = None) -> Outcome:
     """Live through a seed."""
     chance = Random(seed)
     weather = forecast(chance)
-    kinds = {f"n{number}": chance.choice(KINDS) for number in range(chance.choice((1, 1, 2, 3)))}
+    kinds = draw_kinds(chance)
     world = World(chance, weather, chance.randint(2, 4), tell)
     world.trace("weather", "{}", weather)
     world.trace("names", "{}", kinds)

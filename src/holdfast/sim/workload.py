@@ -1,22 +1,18 @@
 """What the clients do: rounds of asking for something, doing something with it, and letting go.
 
-A name is of one kind for a whole seed; all else is drawn anew each time: the recipe, its options, how long to wait,
-what to do in the body, whether the round is cancelled, and when.
+What to ask for, how long to wait, what to do in the body, whether the round is cancelled and when: all is drawn anew.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .._core.coordination import Coordination
 from .._core.flow import NOW, Flow, Shield, Sleep
 from .._core.lease import Hold
 from ..errors import BackendUnavailable, DeadlockDetected, FenceRejected, LeaseLost, NotAcquired
-from ..model import Ask, State
-from ..recipes import asks as recipes
-from ..recipes.multi import let_go_all, obtain_all
-from ..recipes.options import Options
-from ..recipes.reentrant import reenter
+from ..model import State
+from ..recipes.multi import let_go_all
+from .asking import obtain, pass_limiter
 from .body import body
 from .driver import Cancelled, Task
 from .violation import Violation
@@ -25,7 +21,7 @@ if TYPE_CHECKING:
     from .process import Process
 
 DEEPEST = 2
-KINDS = ("mutex", "mutex", "mutex", "shared", "counted")
+"""How many rounds a task may have inside each other."""
 
 
 class Worker:
@@ -36,7 +32,7 @@ class Worker:
         self.world = process.world
         self.chance = process.world.chance
         self.actor = process.core.actor(number)
-        self._kinds = kinds
+        self.kinds = kinds
         self._round = 0
         self._depth = 0
         self.task: Task = process.spawn(self._script(), f"script {number}")
@@ -45,7 +41,15 @@ class Worker:
     def _script(self) -> Flow[None]:
         for _ in range(self.chance.randint(2, 6)):
             yield Sleep(self.chance.random() ** 3 * 2.0)
+            if self.chance.random() < 0.1:
+                yield from self._pass_limiter()
             yield from self.round()
+
+    def _pass_limiter(self) -> Flow[None]:
+        try:
+            yield from pass_limiter(self)
+        except (NotAcquired, BackendUnavailable) as error:
+            self.world.trace(self.process.name, "{} does not pass: {}", self.task.label, error)
 
     def round(self) -> Flow[None]:
         """Ask, use, let go; whatever happens, account for it."""
@@ -78,16 +82,18 @@ class Worker:
 
     def _one_round(self, number: int) -> Flow[bool]:
         """Answers whether the engine was within reach to the end."""
-        chance, core = self.chance, self.process.core
+        chance = self.chance
         timeout = chance.choice((None, None, 0.0, 0.05, 0.3, 1.0))
-        name = chance.choice(list(self._kinds))
-        options = self._options()
+        name = chance.choice(list(self.kinds))
         began: float = yield NOW
         try:
-            holds = yield from self._obtain(core, name, options, timeout)
+            holds = yield from obtain(self, name, timeout)
         except (NotAcquired, BackendUnavailable, DeadlockDetected) as error:
-            self._refused(error, began, timeout)
+            self.world.count("not acquired" if isinstance(error, NotAcquired) else "given up")
+            self.world.trace(self.process.name, "{} gets nothing: {}", self.task.label, error)
+            self._in_time(began, timeout)
             return not isinstance(error, BackendUnavailable)
+        self._in_time(began, timeout)
         cancels = chance.random() < 0.5
         for hold in holds:
             if hold.lease is None:
@@ -97,56 +103,18 @@ class Worker:
         except (LeaseLost, FenceRejected, BackendUnavailable) as error:
             self.world.trace(self.process.name, "{} stops: {}", self.task.label, error)
         except Cancelled:
-            yield from self._let_go(core, holds)
+            yield from self._let_go(holds)
             raise
-        yield from self._let_go(core, holds)
+        yield from self._let_go(holds)
         return True
 
-    def _obtain(self, core: Coordination, name: str, options: Options, timeout: float | None) -> Flow[list[Hold]]:
-        chance = self.chance
-        kind = self._kinds[name]
-        ask: Ask
-        if kind == "shared":
-            ask = (recipes.reader if chance.random() < 0.6 else recipes.writer)(name, options)
-        elif kind == "counted":
-            ask = recipes.permit(name, 3, chance.choice((1, 1, 2)), options)
-        else:
-            ask = recipes.mutex(name, options)
-            how = chance.random()
-            mutexes = sorted(name for name, kind in self._kinds.items() if kind == "mutex")
-            if how < 0.25 and len(mutexes) > 1:
-                names = sorted(chance.sample(mutexes, chance.randint(2, len(mutexes))))
-                many = [recipes.mutex(name, options) for name in names]
-                return (yield from obtain_all(core, many, timeout, self.actor))
-            if how < 0.5:
-                return [(yield from reenter(core, ask, timeout, self.actor))]
-        return [(yield from core.obtain(ask, timeout, self.actor))]
-
-    def _options(self) -> Options:
-        chance = self.chance
-        options: Options = {"ttl": chance.choice((0.2, 0.5, 1.0, 2.0, 5.0))}
-        if chance.random() < 0.2:
-            options["renew"] = False
-        if chance.random() < 0.15:
-            options["fair"] = False
-        if chance.random() < 0.1:
-            options["max_hold"] = chance.choice((0.05, 0.3, 1.0))
-        if chance.random() < 0.15:
-            options["lock_delay"] = chance.choice((0.05, 0.5))
-        if chance.random() < 0.1:
-            options["hold_at_least"] = chance.choice((0.1, 0.7))
-        if chance.random() < 0.2:
-            options["margin"] = options["ttl"] * chance.choice((0.0, 0.1, 0.4))
-        return options
-
-    def _refused(self, error: Exception, began: float, timeout: float | None) -> None:
+    def _in_time(self, began: float, timeout: float | None) -> None:
+        """One timeout counts for the whole, but for the requests that were under way, and for stops."""
         process = self.process
-        self.world.count("not acquired" if isinstance(error, NotAcquired) else "given up")
-        self.world.trace(process.name, "{} gets nothing: {}", self.task.label, error)
-        waited = process.clock() - began
         if timeout is None or process.awake_since > began:
             return
-        requests = 4 + 2 * len(self._kinds)
+        waited = process.clock() - began
+        requests = 4 + 2 * len(self.kinds)
         if waited > timeout + requests * self.world.weather.request_timeout + 0.1:
             raise Violation("a timeout is kept", f"{process.name} waited {waited:.3f} s, and was to wait {timeout:g} s")
 
@@ -160,7 +128,7 @@ class Worker:
             world.trace(process.name, "{} is now {} {}", hold.claim.owner, state.value, hold.reason or "")
             if state is State.LOST:
                 world.count("lost")
-                world.watch.leases.lost(process, hold)
+                world.watch.deadlines.lost(process, hold)
                 if number >= 0:
                     process.after(0.0, self._cancel, number)
 
@@ -169,7 +137,8 @@ class Worker:
         world.watch.acquired(process, hold)
         hold.listen(notify)
 
-    def _let_go(self, core: Coordination, holds: list[Hold]) -> Flow[Any]:
+    def _let_go(self, holds: list[Hold]) -> Flow[Any]:
+        core = self.process.core
         for hold in holds:
             self.world.watch.letting_go(self.process, hold)
         flow = let_go_all(core, holds) if len(holds) > 1 else core.let_go(holds[0])

@@ -7,16 +7,19 @@ An owner with worse luck may leave a place behind, for a ttl at most.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..._core.lease import Hold
-from ...backends.line import Evict, Release, Renew, Take
+from ...backends.line import Allow, Evict, Release, Renew, Take
 from ...backends.verbs import us
 from ...model import Ask, Claim
 from ..violation import Violation
+from .deadlines import DeadlineWatch
 from .leases import LeaseWatch
 from .lines import LineWatch
+from .passes import PassWatch
+from .seen import Step
 
 if TYPE_CHECKING:
     from ..process import Process
@@ -29,7 +32,10 @@ class Watch:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self.leases = LeaseWatch()
+        self.leases = LeaseWatch(world)
+        self.deadlines = DeadlineWatch(world)
+        self.passes = PassWatch(world)
+        self._claims: dict[str, Claim] = {}
         self._lines: dict[str, LineWatch] = {}
         self._disturbed: set[str] = set()
         self._ended: set[str] = set()
@@ -47,14 +53,15 @@ class Watch:
             case Release(claim=claim):
                 self._disturbed.add(claim.owner)
 
-    def crashed(self, process: Process) -> None:
-        """Its owners will never end; they are not held to it."""
+    def is_disturbed(self, owner: str) -> bool:
+        return owner in self._disturbed
 
     def voided(self) -> None:
         self.leases.void(self._world.timeline.now)
 
     def forgotten(self) -> None:
         self.voided()
+        self.passes.forget()
         for line in self._lines.values():
             line.forget()
 
@@ -68,40 +75,44 @@ class Watch:
                         raise Violation(
                             "nothing is left behind", f"{claim.owner} had ended when its take was carried out"
                         )
-                    self._look(claim.ask, now, (claim.owner,))
+                    self._claims[claim.owner] = claim
+                    self._look(claim.ask, now, Step("take", {claim.owner: 0}))
             case Renew(claims=claims):
-                heeded: dict[str, list[str]] = {claim.ask.name: [] for claim in claims}
+                heeded: dict[str, dict[str, int]] = {claim.ask.name: {} for claim in claims}
                 for claim, said in zip(claims, reply, strict=True):
                     if said == "held":
-                        heeded[claim.ask.name].append(claim.owner)
-                for name, owners in heeded.items():
+                        heeded[claim.ask.name][claim.owner] = claim.token
+                for name, tokens in heeded.items():
                     if name in self._lines:
-                        self._look_at(self._lines[name], now, owners)
+                        self._look_at(self._lines[name], now, Step("renew", tokens))
             case Release(claim=claim, linger=linger):
                 if reply:
                     self._kept_at_least(claim.owner, linger)
-                self._look(claim.ask, now, (claim.owner,), True, us(linger))
+                self._look(claim.ask, now, Step("release", {claim.owner: claim.token}, us(linger)))
             case Evict(name=name, token=token):
                 if reply:
                     places = self._world.engine.store.lines[name].places
-                    self.leases.evicted({place.owner for place in places if place.token == token})
-                self._look_at(self._lines[name], now, ())
+                    owners = {place.owner for place in places if place.token == token}
+                    self.leases.evicted(owners, self._world.timeline.now)
+                self._look_at(self._lines[name], now, Step("evict"))
+            case Allow():
+                waits = flight is not None and not again and not flight.done
+                self.passes.allowed(request, reply, now, flight.task if flight is not None and waits else None)
 
-    def _look(self, ask: Ask, now: int, heeded: Collection[str], released: bool = False, linger: int = 0) -> None:
+    def _look(self, ask: Ask, now: int, step: Step) -> None:
         self.longest = max(self.longest, ask.ttl + max(ask.lock_delay, ask.ttl), ask.hold_at_least)
         line = self._lines.get(ask.name)
         if line is None:
-            line = self._lines[ask.name] = LineWatch(ask.name, ask.capacity)
-        self._look_at(line, now, heeded, released, linger)
+            line = self._lines[ask.name] = LineWatch(ask.name, ask.capacity, self._claims)
+        self._look_at(line, now, step)
 
-    def _look_at(
-        self, line: LineWatch, now: int, heeded: Collection[str], released: bool = False, linger: int = 0
-    ) -> None:
+    def _look_at(self, line: LineWatch, now: int, step: Step) -> None:
         world = self._world
-        for one in line.look(world.engine.store.lines.get(line.name), now, heeded, released, linger):
+        for one in line.look(world.engine.store.lines.get(line.name), now, step):
             world.count("grants")
             world.trace("engine", "grants {} to {} with token {}", line.name, one.owner, one.token)
-            self.leases.granted(line.name, one.owner, one.place.weight, line.capacity)
+            self.leases.granted(line.name, one.owner, one.weight, line.capacity)
+        self.leases.stand(line.name)
 
     def _kept_at_least(self, owner: str, linger: float) -> None:
         until = self._at_least.get(owner, 0.0)
@@ -113,6 +124,7 @@ class Watch:
 
     def acquired(self, process: Process, hold: Hold) -> None:
         self.leases.acquired(process, hold)
+        self.deadlines.acquired(process, hold)
         self._world.count("acquired")
 
     def letting_go(self, process: Process, hold: Hold) -> None:

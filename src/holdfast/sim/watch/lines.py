@@ -1,44 +1,28 @@
 """What must hold in a line, whatever the requests were. It reads places, and believes only what it saw itself.
 
-1. A grant fits: with everything that still takes up its weight, by the words of its owner, it is within capacity.
+1. A grant fits: with everything that still takes up its weight, by the words of its owner, it is within capacity. A
+   hold that ended uncleanly takes it up for its `lock_delay` more, one that was released early for `hold_at_least`.
 2. Tokens strictly grow in grant order, per name.
 3. A fair claim is granted only when nobody who came before it still waits; a waiter keeps its place for its patience.
 4. Only words of its own owner move an expiry, and by no more than the ttl: a dead owner's place is bounded.
+5. A renewal extends the grant it was sent for, and only while that lives: what is over stays over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
-
 from ..._core.line import GHOST, Line, Place
+from ...model import Claim
 from ..violation import Violation
-
-
-@dataclass(slots=True, eq=False)
-class Seen:
-    """A place as it was seen. `word` is when its owner was last heard and heeded; times in engine microseconds."""
-
-    place: Place
-    owner: str
-    number: int
-    word: int
-    bound: int
-    lingers: bool = False
-    token: int = 0
-    visit: int = 0
-
-    def closed_until(self) -> int:
-        place = self.place
-        return (place.expires if place.evicted else self.word + self.bound) + place.delay
+from .seen import Seen, Step
 
 
 class LineWatch:
-    """One name's line."""
+    """One name's line. `claims` are all that were ever asked for, by owner."""
 
-    def __init__(self, name: str, capacity: int) -> None:
+    def __init__(self, name: str, capacity: int, claims: dict[str, Claim]) -> None:
         self.name = name
         self.capacity = capacity
+        self._claims = claims
         self._seen: dict[Place, Seen] = {}
         self._missing: list[Seen] = []
         self._arrivals = 0
@@ -50,48 +34,68 @@ class LineWatch:
         self._seen.clear()
         self._missing.clear()
 
-    def look(self, line: Line | None, now: int, heeded: Collection[str], released: bool, linger: int) -> list[Seen]:
-        """Look at the line after a step in which these owners were heeded. Answers with the new grants."""
+    def look(self, line: Line | None, now: int, step: Step) -> list[Seen]:
+        """Look at the line after a step. Answers with the new grants."""
         self._visit += 1
-        seen = self._seen
+        if step.deed == "renew":
+            self._judge_renewal(now, step)
         granted: list[Seen] = []
         for place in line.places if line is not None else ():
-            one = seen.get(place)
+            one = self._seen.get(place)
             if one is None:
                 self._arrivals += 1
-                bound = max(place.ttl, place.patience)
-                one = seen[place] = Seen(place, place.owner, self._arrivals, now, bound)
+                one = self._seen[place] = Seen(place, self._claims[place.owner], self._arrivals, now)
             one.visit = self._visit
-            if one.owner in heeded and not one.lingers:
+            if one.owner in step.heeded and not one.lingers:
                 one.word = now
-                if released and place.owner.startswith(GHOST) and not place.evicted:
-                    one.lingers, one.bound = True, linger
+                if step.deed == "release" and place.owner.startswith(GHOST) and not place.evicted:
+                    one.lingers, one.bound = True, step.linger
             if place.expires > one.word + one.bound:
                 raise Violation(
                     "a place is bounded by its ttl",
                     f"{self.name!r}: {place.owner} was last heard at {one.word}, and is kept until {place.expires}, "
                     f"{(place.expires - one.word - one.bound) / 1e6:.3f} s too long",
                 )
+            one.expires = place.expires
+            if place.evicted and not one.evicted_at:
+                one.evicted_at = now
             if place.token and not one.token:
                 one.token = place.token
                 granted.append(one)
-        if len(seen) > (len(line.places) if line is not None else 0):
-            self._miss(now, heeded if released else ())
+        if len(self._seen) > (len(line.places) if line is not None else 0):
+            self._miss(now, step)
         if granted:
             self._judge(granted, now)
         return granted
 
-    def _miss(self, now: int, released: Collection[str]) -> None:
+    def _judge_renewal(self, now: int, step: Step) -> None:
+        """Before the line is looked at: what was known of it when these renewals were accepted."""
+        known = {one.owner: one for one in self._seen.values() if one.token and not one.lingers}
+        for owner, token in step.heeded.items():
+            one = known.get(owner)
+            if one is not None and one.token != token:
+                raise Violation(
+                    "a renewal is for its own grant",
+                    f"{self.name!r}: {owner} renewed token {token}, and that extended its grant {one.token}",
+                )
+            if one is None or now >= one.expires or one.evicted_at:
+                raise Violation("what is over stays over", f"{self.name!r}: {owner} renewed a hold that had ended")
+
+    def _miss(self, now: int, step: Step) -> None:
         """Some places are no more: over, released, or taken away."""
         for place, one in list(self._seen.items()):
             if one.visit == self._visit:
                 continue
             del self._seen[place]
-            if one.owner in released:
-                continue
-            if not one.token and now < one.word + place.patience:
+            if one.owner in step.heeded and step.deed == "release":
+                if step.linger and one.token and now < one.expires and not one.evicted_at and not one.lingers:
+                    raise Violation(
+                        "hold_at_least is kept",
+                        f"{self.name!r} was opened when {one.owner} let go, {step.linger / 1e6:.3f} s before its time",
+                    )
+            elif not one.token and now < one.word + one.patience:
                 raise Violation("a waiter keeps its place", f"{self.name!r}: {one.owner} is no longer in the line")
-            if one.token and now < one.closed_until():
+            elif one.token and now < one.closed_until():
                 self._missing.append(one)
 
     def _judge(self, granted: list[Seen], now: int) -> None:
@@ -103,16 +107,19 @@ class LineWatch:
                     f"{self.name!r}: {one.owner} was granted {one.token} after {self._last_token}",
                 )
             self._last_token = one.token
-            if one.place.fair:
-                for other in self._seen.values():
-                    if other.number < one.number and (
-                        not other.token or (other in granted and other.token > one.token)
-                    ):
-                        raise Violation(
-                            "nobody overtakes", f"{self.name!r}: {one.owner} was granted before {other.owner}"
-                        )
+            if one.fair:
+                self._judge_turn(one, granted)
         self._missing = [one for one in self._missing if now < one.closed_until()]
         closed = [one for one in (*self._seen.values(), *self._missing) if one.token and now < one.closed_until()]
-        if sum(one.place.weight for one in closed) > self.capacity:
-            holders = ", ".join(f"{one.owner} ({one.place.weight}, token {one.token})" for one in closed)
-            raise Violation("a line holds its capacity", f"{self.name!r} of {self.capacity} is held by {holders}")
+        if sum(one.weight for one in closed) > self.capacity:
+            kept = sum(one.weight for one in closed if now < one.held_until())
+            holders = ", ".join(f"{one.owner} ({one.weight}, token {one.token})" for one in closed)
+            raise Violation(
+                "a line holds its capacity" if kept > self.capacity else "lock_delay is kept",
+                f"{self.name!r} of {self.capacity} is held by {holders}",
+            )
+
+    def _judge_turn(self, one: Seen, granted: list[Seen]) -> None:
+        for other in self._seen.values():
+            if other.number < one.number and (not other.token or (other in granted and other.token > one.token)):
+                raise Violation("nobody overtakes", f"{self.name!r}: {one.owner} was granted before {other.owner}")

@@ -86,7 +86,7 @@ def _look_for_bugs(args: argparse.Namespace) -> int:
     for bug in bugs:
         began = time.monotonic()
         tally = find(bug, seeds, args.jobs)
-        missed += not tally.broken
+        missed += tally.found(bug) is None
         if args.json:
             results.append({"bug": bug, **summary_data(tally, time.monotonic() - began)})
         else:

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from .planted import planted
+from .planted import BUGS, planted
 from .seed import Outcome, run
 
 CHUNK = 20
@@ -37,6 +37,10 @@ class Tally:
         self._sum(other.seeds, other.events, other.operations, other.seconds, other.counts, other.faults)
         self.broken += other.broken
 
+    def found(self, bug: str) -> Outcome | None:
+        """The first seed that broke the invariant which is there to catch this bug."""
+        return next((outcome for outcome in self.broken if outcome.invariant == BUGS[bug].invariant), None)
+
     def _sum(
         self, seeds: int, events: int, operations: int, seconds: float, counts: dict[str, int], faults: dict[str, int]
     ) -> None:
@@ -62,7 +66,7 @@ def run_portion(portion: Portion) -> Tally:
     with planted(portion.bug):
         for seed in portion.seeds:
             tally.add(run(seed))
-            if portion.bug is not None and tally.broken:
+            if portion.bug is not None and tally.found(portion.bug):
                 break
     return tally
 
@@ -78,11 +82,11 @@ def run_all(seeds: range, jobs: int, bug: str | None = None) -> Generator[Tally,
 
 
 def find(bug: str, seeds: range, jobs: int) -> Tally:
-    """Look for a planted bug, up to the first seed that finds it."""
+    """Look for a planted bug, up to the first seed in which its own invariant finds it."""
     found = Tally()
     with closing(run_all(seeds, jobs, bug)) as tallies:
         for tally in tallies:
             found.merge(tally)
-            if found.broken:
+            if found.found(bug):
                 break
     return found

@@ -95,7 +95,7 @@ def summary(tally: Tally, took: float) -> str:
 
 
 def bug_line(bug: str, tally: Tally, took: float) -> str:
-    if not tally.broken:
-        return f"{bug:<32} NOT FOUND in {tally.seeds} seeds ({took:.1f} s)"
-    outcome = tally.broken[0]
-    return f"{bug:<32} seed {outcome.seed:<5} {outcome.invariant:<30} {replay_command(outcome.seed, bug)}"
+    outcome = tally.found(bug)
+    if outcome is None:
+        return f"{bug:<33} NOT FOUND in {tally.seeds} seeds ({took:.1f} s), {len(tally.broken)} broke otherwise"
+    return f"{bug:<33} seed {outcome.seed:<5} {outcome.invariant:<34} {replay_command(outcome.seed, bug)}"

@@ -91,9 +91,7 @@ class Watch:
                 self._look(claim.ask, now, Step("release", {claim.owner: claim.token}, us(linger)))
             case Evict(name=name, token=token):
                 if reply:
-                    places = self._world.engine.store.lines[name].places
-                    owners = {place.owner for place in places if place.token == token}
-                    self.leases.evicted(owners, self._world.timeline.now)
+                    self.leases.evicted(name, token)
                 self._look_at(self._lines[name], now, Step("evict"))
             case Allow():
                 waits = flight is not None and not again and not flight.done

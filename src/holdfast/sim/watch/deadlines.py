@@ -81,7 +81,7 @@ class DeadlineWatch:
 
     def _told_why(self, process: Process, hold: Hold) -> None:
         owner, watch = hold.claim.owner, self._world.watch
-        evicted_at = watch.leases.evicted_at(owner)
+        evicted_at = watch.leases.evicted_at(hold)
         if evicted_at is None or hold.reason != "refused" or watch.is_disturbed(owner):
             return
         if self._world.timeline.now < evicted_at + 0.9 * hold.claim.ask.ttl:

@@ -7,7 +7,8 @@ the lease stands was sent.
 
 1. At no moment do definitely held leases exceed the capacity; in particular a lease is over for its holder before
    anybody else is granted the name.
-2. A definitely held lease has its place in the line, with its own token, and is over before its place is.
+2. What is handed to a caller is a lease that is not over yet.
+3. A definitely held lease has its place in the line, with its own token, and is over before its place is.
 """
 
 from __future__ import annotations
@@ -34,27 +35,35 @@ class LeaseWatch:
         self._held: dict[str, list[tuple[Process, Hold]]] = {}
         self._void_before = -1.0
         """True time: what was asked for earlier stands on ground that is gone."""
-        self._evicted: dict[str, float] = {}
+        self._evicted: dict[tuple[str, int], float] = {}
+        """When, by name and token."""
 
     def void(self, now: float) -> None:
         self._void_before = now
 
-    def evicted(self, owners: set[str], now: float) -> None:
-        self._evicted.update(dict.fromkeys(owners, now))
+    def evicted(self, name: str, token: int) -> None:
+        self._evicted[name, token] = self._world.timeline.now
 
-    def evicted_at(self, owner: str) -> float | None:
+    def evicted_at(self, hold: Hold) -> float | None:
         """When it was evicted, if it was and the engine still knows."""
-        at = self._evicted.get(owner)
+        at = self._evicted.get((hold.claim.ask.name, hold.token))
         return at if at is not None and at > self._void_before else None
 
     def _definite(self, process: Process, hold: Hold) -> bool:
-        if not hold.alive or process.clock() >= due(hold) or hold.claim.owner in self._evicted:
+        if not hold.alive or process.clock() >= due(hold):
             return False
-        ttl = hold.claim.ask.ttl
+        ask = hold.claim.ask
+        if (ask.name, hold.token) in self._evicted:
+            return False
+        ttl = ask.ttl
         return process.true_time(hold.valid_until + drift(ttl) - ttl) > self._void_before
 
     def acquired(self, process: Process, hold: Hold) -> None:
         ask = hold.claim.ask
+        if due(hold) <= hold.since and process.awake_since < hold.since - 0.01:
+            raise Violation(
+                "a lease begins alive", f"{hold.claim.owner} was handed a lease that had ended at {due(hold):.3f}"
+            )
         self._held.setdefault(ask.name, []).append((process, hold))
         if self._definite(process, hold):
             self.granted(ask.name, hold.claim.owner, ask.weight, ask.capacity)

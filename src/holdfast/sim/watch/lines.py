@@ -56,6 +56,8 @@ class LineWatch:
                     f"{self.name!r}: {place.owner} was last heard at {one.word}, and is kept until {place.expires}, "
                     f"{(place.expires - one.word - one.bound) / 1e6:.3f} s too long",
                 )
+            if one.evicted_at and place.expires > one.expires:
+                raise Violation("what is over stays over", f"{self.name!r}: {one.owner} was evicted, and holds again")
             one.expires = place.expires
             if place.evicted and not one.evicted_at:
                 one.evicted_at = now

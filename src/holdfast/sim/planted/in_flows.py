@@ -1,0 +1,112 @@
+"""Bugs of a client that asks, waits, withdraws and lets go."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ..._core import acquire, coordination
+from ..._core.flow import NOW, Flow, Sleep
+from ..._core.line import Line
+from ...backends.line import LineBackend
+from ...model import Claim, Grant, Queued
+from ...ports import Backend
+from ...recipes import limiter, multi
+from .. import driver, workload
+from .registry import Patch, bug
+
+
+@bug("nothing is left behind")
+def no_drain(patch: Patch) -> None:
+    """A cancellation is delivered at once, and the reply in flight is dropped (14)."""
+
+    def cancel(task: driver.Task) -> None:
+        task.calling = False
+        drained(task)
+
+    drained = driver.Task.cancel
+    patch(driver.Task, "cancel", cancel)
+
+
+@bug("nothing is left behind")
+def no_withdrawal(patch: Patch) -> None:
+    """Whoever stops waiting leaves its claim in the line (14, 35)."""
+    patch(acquire, "leave_behind_nothing", _nothing)
+    patch(multi, "leave_behind_nothing", _nothing)
+
+
+@bug("nothing is left behind")
+def let_go_all_not_shielded(patch: Patch) -> None:
+    """A cancellation between two releases keeps the rest held, and renewed."""
+    patch(workload, "let_go_all", multi._let_go_each)
+
+
+@bug("hold_at_least is kept")
+def hold_at_least_forgotten_on_retry(patch: Patch) -> None:
+    """A release that has to be repeated opens the name at once."""
+
+    def withdraw(backend: Backend, claim: Claim, until: float = 0.0) -> Flow[bool]:
+        return honest_withdraw(backend, claim)
+
+    def keep_withdrawing(backend: Backend, claim: Claim, until: float = 0.0) -> Flow[None]:
+        return honest_keep(backend, claim)
+
+    honest_withdraw, honest_keep = acquire.withdraw, acquire.keep_withdrawing
+    patch(coordination, "withdraw", withdraw)
+    patch(coordination, "keep_withdrawing", keep_withdrawing)
+
+
+@bug("a timeout is kept")
+def timeout_restarts_on_every_wake(patch: Patch) -> None:
+    """Each look begins the wait anew (5)."""
+
+    def await_turn(
+        backend: Backend, claim: Claim, queued: Queued, began: float, timeout: float | None
+    ) -> Flow[Grant | Queued | None]:
+        now: float = yield NOW
+        return (yield from honest(backend, claim, queued, now, timeout))
+
+    honest = acquire._await_turn
+    patch(acquire, "_await_turn", await_turn)
+
+
+@bug("nobody waits for ever")
+def lost_push_sticks(patch: Patch) -> None:
+    """A waiter relies on its push, and never looks again (18)."""
+    patch(Line, "look_again", lambda *_: 10**12)
+
+
+@bug("nobody waits for ever")
+def circles_are_not_looked_for(patch: Patch) -> None:
+    """Waiters in a circle wait for each other."""
+    patch(acquire, "look_for_circle", _nothing)
+    patch(multi, "look_for_circle", _nothing)
+
+
+@bug("a lease has its place in the line")
+def stale_push_accepted(patch: Patch) -> None:
+    """A push counts, even if a later look has shown that its grant is over."""
+
+    def turn(self: LineBackend, claim: Claim, queued: Queued, timeout: float) -> Flow[Grant | None]:
+        return honest(self, claim, replace(queued, mark=0), timeout)
+
+    honest = LineBackend.turn
+    patch(LineBackend, "turn", turn)
+
+
+@bug("a lease begins alive")
+def stale_grant_accepted(patch: Patch) -> None:
+    """A grant that was under way for longer than it is good for is handed to the caller (1)."""
+    patch(acquire, "fresh", lambda *_: True)
+    patch(multi, "fresh", lambda *_: True)
+
+
+@bug("a limiter keeps its rate")
+def limiter_does_not_wait(patch: Patch) -> None:
+    """A caller that has booked a moment passes before it."""
+    patch(limiter, "Sleep", lambda _: Sleep(0.0))
+
+
+def _nothing(*_: Any) -> Flow[None]:
+    return
+    yield

@@ -1,0 +1,88 @@
+"""Bugs of a client that keeps a lease: validity, renewal, deadlines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..._core import lease
+from ..._core.flow import NOW, Flow
+from ..._core.lease import NEVER, Hold
+from ..._core.renewal import Keeper
+from ...backends.line import LineBackend
+from ...model import Claim, Extension, Grant, Queued, Refusal
+from .registry import Patch, bug
+
+
+@bug("a lease is over before its place")
+def validity_from_the_reply(patch: Patch) -> None:
+    """Validity counts from when the reply came, not from when the request was sent (2)."""
+
+    def take(self: LineBackend, claim: Claim, *args: Any) -> Flow[Grant | Queued | None]:
+        outcome = yield from honest_take(self, claim, *args)
+        now: float = yield NOW
+        return Grant(outcome.token, now, outcome.ttl) if isinstance(outcome, Grant) else outcome
+
+    def renew(self: LineBackend, claims: Any, *args: Any) -> Flow[list[Extension | Refusal]]:
+        replies = yield from honest_renew(self, claims, *args)
+        now: float = yield NOW
+        return [Extension(now, r.ttl) if isinstance(r, Extension) else r for r in replies]
+
+    honest_take, honest_renew = LineBackend.take, LineBackend.renew
+    patch(LineBackend, "take", take)
+    patch(LineBackend, "renew", renew)
+
+
+@bug("a lease is over before its place")
+def validity_from_the_push(patch: Patch) -> None:
+    """A pushed grant counts from when the push came, not from the last look."""
+
+    def turn(self: LineBackend, claim: Claim, queued: Queued, timeout: float) -> Flow[Grant | None]:
+        grant = yield from honest(self, claim, queued, timeout)
+        return grant and Grant(grant.token, (yield NOW), grant.ttl)
+
+    honest = LineBackend.turn
+    patch(LineBackend, "turn", turn)
+
+
+@bug("renewal does not give up")
+def one_failed_renewal_ends_renewal(patch: Patch) -> None:
+    """After an error, nobody tries again (3)."""
+
+    def falter(self: Hold, now: float, chance: float) -> None:
+        honest(self, now, chance)
+        self.renew_at = NEVER
+
+    honest = Hold.falter
+    patch(Hold, "falter", falter)
+
+
+@bug("a holder is told in time")
+def keeper_sleeps_through_a_deadline(patch: Patch) -> None:
+    """What the keeper itself enters does not make it wake: a lease without renewals ends unnoticed."""
+
+    def attend(self: Keeper, hold: Hold, now: float) -> None:
+        waking_at = self._calendar.waking_at
+        honest(self, hold, now)
+        self._calendar.waking_at = waking_at
+
+    honest = Keeper._attend
+    patch(Keeper, "_attend", attend)
+
+
+@bug("a holder is told in time")
+def margin_ignored(patch: Patch) -> None:
+    """A holder is told when its validity ends: a leader has no time left to stop (11)."""
+    patch(lease, "margin_of", lambda _: 0.0)
+
+
+@bug("a holder is told in time")
+def renewal_moves_max_hold(patch: Patch) -> None:
+    """The longest hold counts from the last renewal, so it never ends (8)."""
+
+    def extend(self: Hold, sent: float, ttl: float, now: float) -> None:
+        if self.claim.ask.max_hold is not None:
+            self.final = now + self.claim.ask.max_hold
+        honest(self, sent, ttl, now)
+
+    honest = Hold.extend
+    patch(Hold, "extend", extend)

@@ -37,7 +37,7 @@ class ServerStore:
         self._programs = {}
         for verb in VERBS:
             assert source(verb).count(CLOCK) == 1
-            clocked = source(verb).replace(CLOCK, "{ARGV[#ARGV - 1], ARGV[#ARGV]}")
+            clocked = source(verb).replace(CLOCK, "{table.remove(ARGV, #ARGV - 1), table.remove(ARGV)}")
             self._programs[source(verb).encode()] = self.client.register_script(clocked)
 
     def carry_out(self, request: Any, now: int) -> Any:

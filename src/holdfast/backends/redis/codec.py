@@ -40,9 +40,14 @@ class Written(NamedTuple):
     actor: str
     wake: str
     key: bytes
-    line: bytes
-    """The number of keys, and the key."""
+    taking: bytes
+    """A take up to its owner, for a claim that queues."""
     detail: bytes
+    """What its owner says of it."""
+    ending: bytes
+    """What follows the detail in a take."""
+    releasing: bytes
+    """A release up to its owner."""
     leaving: bytes
     """What follows the owner in a release that does not linger."""
 
@@ -64,36 +69,53 @@ class Codec:
 
     # Calls
 
-    def take(self, claim: Claim, queue: bool, wake: str) -> Order:
-        ask = claim.ask
-        kept = self._written.get(id(ask))
-        if kept is None or kept.ask is not ask or kept.actor != claim.actor or kept.wake != wake:
+    def taking(self, claim: Claim, wake: str) -> bytes:
+        """A take of one claim that queues, whole: the uncontended path has no time for more than this."""
+        kept = self._written.get(id(claim.ask))
+        if kept is None or kept.ask is not claim.ask or kept.actor != claim.actor or kept.wake != wake:
             kept = self._write(claim, wake)
         owner = claim.owner.encode()
-        words = b"%b$1\r\n%d\r\n$%d\r\n%b\r\n%b" % (kept.line, queue, len(owner), owner, kept.detail)
-        return Order(self._take, 6, words, _one_taken, kept.key)
+        size = len(owner) + len(kept.detail)
+        return b"%b$%d\r\n%b%b%b" % (kept.taking, size, owner, kept.detail, kept.ending)
+
+    def releasing(self, claim: Claim) -> bytes:
+        """A release that does not linger, whole."""
+        kept = self._written.get(id(claim.ask))
+        if kept is None or kept.ask is not claim.ask:
+            kept = self._write(claim, NOWHERE)
+        owner = claim.owner.encode()
+        return b"%b$%d\r\n%b\r\n%b" % (kept.releasing, len(owner), owner, kept.leaving)
+
+    def take(self, claim: Claim, queue: bool, wake: str) -> Order:
+        return self.take_all((claim,), queue, wake)._replace(read=one_taken)
 
     def take_all(self, claims: Sequence[Claim], queue: bool, wake: str) -> Order:
         keys = [self.line(claim.ask.name) for claim in claims]
-        words = [bulks(len(claims), *keys, int(queue))]
-        words += [bulks(claim.owner) + self._write(claim, wake).detail for claim in claims]
-        return Order(self._take, 2 + 4 * len(claims), b"".join(words), _taken, keys[0])
+        words: list[bytes | str | int] = [len(claims), *keys]
+        for claim in claims:
+            kept = self._write(claim, wake)
+            words += [claim.owner.encode() + kept.detail, _left(claim.ask)]
+        if not queue:
+            words.append(0)
+        return Order(self._take, len(words), bulks(*words), _taken, keys[0])
 
     def _write(self, claim: Claim, wake: str) -> Written:
         ask = claim.ask
         key = self.line(ask.name)
         detail = (
-            f"{ask.capacity} {ask.weight} {int(ask.fair)} {us(ask.ttl)} {us(patience(ask))} {us(ask.lock_delay)} "
-            f"{wake} {self._pid} {ask.mode} {claim.actor} {self._host}"
+            f" {wake} {_left(ask)} {ask.capacity} {ask.weight} {int(ask.fair)} {us(ask.ttl)} {us(patience(ask))} "
+            f"{us(ask.lock_delay)} {self._pid} {ask.mode} {claim.actor} {self._host}"
         )
         kept = Written(
             ask,
             claim.actor,
             wake,
             key,
-            line=bulks(1, key),
-            detail=bulks(DAY_MS + us(ask.ttl) // 1000, detail),
-            leaving=bulks(us(ask.ttl), 0),
+            taking=self._take.call(4) + bulks(1, key),
+            detail=detail.encode(),
+            ending=b"\r\n" + bulks(_left(ask)),
+            releasing=self._release.call(4) + bulks(1, key),
+            leaving=bulks(us(ask.ttl)),
         )
         if len(self._written) >= KEPT:
             self._written.clear()
@@ -101,13 +123,11 @@ class Codec:
         return kept
 
     def release(self, claim: Claim, linger: float) -> Order:
-        ask = claim.ask
-        kept = self._written.get(id(ask))
-        if kept is None or kept.ask is not ask:
-            kept = self._write(claim, NOWHERE)
-        owner = claim.owner.encode()
-        rest = bulks(us(ask.ttl), us(linger)) if linger else kept.leaving
-        return Order(self._release, 5, b"%b$%d\r\n%b\r\n%b" % (kept.line, len(owner), owner, rest), bool, kept.key)
+        key = self.line(claim.ask.name)
+        words: list[bytes | str | int] = [1, key, claim.owner, us(claim.ask.ttl)]
+        if linger:
+            words.append(us(linger))
+        return Order(self._release, len(words), bulks(*words), bool, key)
 
     def renew(self, claims: Sequence[Claim]) -> Order:
         keys = [self.line(claim.ask.name) for claim in claims]
@@ -138,10 +158,15 @@ class Codec:
         return plain + b"*"
 
 
+def _left(ask: Ask) -> int:
+    """For how long the server keeps what it knows, in ms: a day longer than the hold."""
+    return DAY_MS + us(ask.ttl) // 1000
+
+
 # Replies
 
 
-def _one_taken(reply: Any) -> list[Taken]:
+def one_taken(reply: Any) -> list[Taken]:
     if reply.__class__ is bytes:
         return [Taken(int(reply))]
     if isinstance(reply, list):
@@ -150,7 +175,7 @@ def _one_taken(reply: Any) -> list[Taken]:
 
 
 def _taken(reply: list[Any]) -> list[Taken]:
-    return [_one_taken(one)[0] for one in reply]
+    return [one_taken(one)[0] for one in reply]
 
 
 def _said(reply: list[int]) -> list[str]:

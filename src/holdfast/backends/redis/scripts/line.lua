@@ -3,17 +3,23 @@
 -- One key holds everything about a name, so it is always in one slot, and it ends by itself: a day after its last
 -- claim, for that is how long the mark (the last token) is kept. Its value is one of
 --
---   mark                                       16 digits: nobody stands there
---   token renewed since owner ' ' detail       one holder, whose token is the mark: three times 16 digits, then text
---   a msgpack array                            anything else; see `load`
+--   mark              16 digits: nobody stands there
+--   text              a mutex with a holder, and those who wait for it in their order; see below
+--   a msgpack array   anything else; see `load`
 --
--- The first two are all that an uncontended take and release read and write, without unpacking. `detail` is what the
--- client says of a claim: "capacity weight fair ttl patience delay wake info". `wake` is the channel that reaches its
--- owner, or '-'; `info` is told to whoever surveys, and means nothing here. A hold ends at renewed + ttl.
+-- Text is what nearly every take, release and hand-off reads and writes, by cutting strings, without unpacking:
 --
--- A long line is not unpacked either. Until `quiet` no place in it ends, so nobody is to be swept or promoted before
--- somebody leaves; then the waiters stay one string of packed places (`packed`), of which only the first is looked
--- at. Whatever is less simple calls `spread`, which makes them a table (`waiters`).
+--   token renewed since quiet count owner ' ' detail            the holder; its token is the mark
+--   '\n' owner ' ' until renewed since ' ' detail               for each waiter
+--
+-- where the first four are 16 digits each and the count of waiters 6, without a space between them. A hold ends at
+-- renewed + ttl, a place in the line at `until`; a waiter's `renewed` is what it has as soon as it is promoted. No
+-- place ends before `quiet`. `detail` is what a client says of a claim: "wake left capacity weight fair ttl patience
+-- delay info". `wake` is the channel that reaches its owner, or '-'; `left` is a day and the ttl in ms; `info` is told
+-- to whoever surveys, and means nothing here.
+--
+-- In msgpack, too, waiters stay one string of packed places (`packed`) as long as nothing ends by itself; then only
+-- the first is looked at. Whatever is less simple calls `spread`, which makes them a table (`waiters`).
 --
 -- Times and tokens are whole µs on the server's own clock: exact in a Lua number until the year 2255, but never to
 -- be turned into text without '%.0f'.
@@ -21,11 +27,12 @@
 local OWNER, TOKEN, EXPIRES, SINCE, EVICTED, WEIGHT, FAIR = 1, 2, 3, 4, 5, 6, 7
 local TTL, PATIENCE, DELAY, WAKE, INFO, RANK = 8, 9, 10, 11, 12, 13
 local DAY = 86400000
+local CLAIM = '^(%S+) (%S+) (%d+) (%d+) (%d+) (%d) (%d+) (%d+) (%d+) ([^\n]*)'
+local NEVER = '9999999999999999'
 
--- A claim as it enters the line, and the capacity that it asks for.
-local function enter(owner, detail, now)
-  local capacity, weight, fair, ttl, patience, delay, wake, info =
-    string.match(detail, '^(%d+) (%d+) (%d) (%d+) (%d+) (%d+) (%S+) (.*)$')
+-- A claim as it enters the line, from "owner detail" (which begins at `at`), and the capacity that it asks for.
+local function enter(said, now, at)
+  local owner, wake, _, capacity, weight, fair, ttl, patience, delay, info = string.match(said, CLAIM, at)
   return {owner, 0, now, now, 0, weight + 0, fair + 0, ttl + 0, patience + 0, delay + 0, wake, info, 0}, capacity + 0
 end
 
@@ -48,6 +55,23 @@ local function notice(line, place)
   line.last = math.max(line.last, over)
 end
 
+local function load_text(line, text)
+  local holder, capacity = enter(text, 0, 71)
+  holder[TOKEN] = string.sub(text, 1, 16) + 0
+  holder[EXPIRES] = string.sub(text, 17, 32) + holder[TTL]
+  holder[SINCE] = string.sub(text, 33, 48) + 0
+  line.mark, line.capacity, line.holders[1], line.waiters = holder[TOKEN], capacity, holder, {}
+  notice(line, holder)
+  for owner, times, detail in string.gmatch(text, '\n(%S+) (%d+) ([^\n]+)') do
+    local place = enter(owner .. ' ' .. detail, 0)
+    place[EXPIRES], place[SINCE] = string.sub(times, 1, 16) + 0, string.sub(times, 33) + 0
+    line.ranks = line.ranks + 1
+    place[RANK] = line.ranks
+    table.insert(line.waiters, place)
+    notice(line, place)
+  end
+end
+
 local function load(key)
   local text = redis.call('GET', key)
   local line = {mark = 0, capacity = 0, holders = {}, packed = '', count = 0, unfair = 0, ranks = 0,
@@ -60,14 +84,8 @@ local function load(key)
     return line
   end
   local first = string.byte(text)
-  if first >= 48 and first <= 57 then -- a digit: a lone holder
-    local owner, detail = string.match(text, '^(%S+) (.*)$', 49)
-    local place, capacity = enter(owner, detail, 0)
-    place[TOKEN] = string.sub(text, 1, 16) + 0
-    place[EXPIRES] = string.sub(text, 17, 32) + place[TTL]
-    place[SINCE] = string.sub(text, 33, 48) + 0
-    line.mark, line.capacity, line.holders[1] = place[TOKEN], capacity, place
-    notice(line, place)
+  if first >= 48 and first <= 57 then -- a digit
+    load_text(line, text)
     return line
   end
   line.mark, line.capacity, line.quiet, line.last, line.unfair, line.ranks, line.count, line.packed, line.holders =
@@ -102,26 +120,48 @@ local function fold(line)
   line.waiters = nil
 end
 
-local function save(key, line, now)
-  if line.waiters then
-    fold(line)
+-- "detail" of a place.
+local function told(place, capacity)
+  return string.format('%s %.0f %.0f %.0f %.0f %.0f %.0f %.0f %s', place[WAKE], place[TTL] / 1000 + DAY, capacity,
+    place[WEIGHT], place[FAIR], place[TTL], place[PATIENCE], place[DELAY], place[INFO])
+end
+
+-- The line as text, if it can be that.
+local function as_text(line)
+  local holder = line.holders[1]
+  if line.capacity ~= 1 or line.unfair > 0 or #line.holders ~= 1 or holder[TOKEN] ~= line.mark
+    or holder[EVICTED] == 1 then
+    return
   end
-  local only = line.holders[1]
-  if not only and line.count == 0 then
+  local records, quiet = {}, NEVER
+  for i, place in ipairs(spread(line)) do
+    if place[RANK] < holder[RANK] then
+      return
+    end
+    local ends = string.format('%016.0f', place[EXPIRES])
+    if ends < quiet then
+      quiet = ends
+    end
+    records[i] = string.format('\n%s %s%016.0f%016.0f %s', place[OWNER], ends, place[EXPIRES] - place[TTL],
+      place[SINCE], told(place, 1))
+  end
+  return string.format('%016.0f%016.0f%016.0f%s%06.0f%s %s', holder[TOKEN], holder[EXPIRES] - holder[TTL],
+    holder[SINCE], quiet, #records, holder[OWNER], told(holder, 1)) .. table.concat(records)
+end
+
+local function save(key, line, now)
+  local waiting = line.waiters and #line.waiters or line.count
+  if #line.holders == 0 and waiting == 0 then
     if line.mark > 0 then
       redis.call('SET', key, string.format('%016.0f', line.mark), 'PX', DAY)
     end
     return
   end
-  local value
-  if line.count == 0 and #line.holders == 1 and only[TOKEN] == line.mark and only[EVICTED] == 0 then
-    value = string.format('%016.0f%016.0f%016.0f%s %.0f %.0f %.0f %.0f %.0f %.0f %s %s', only[TOKEN],
-      only[EXPIRES] - only[TTL], only[SINCE], only[OWNER], line.capacity, only[WEIGHT], only[FAIR], only[TTL],
-      only[PATIENCE], only[DELAY], only[WAKE], only[INFO])
-  else
-    value = cmsgpack.pack({line.mark, line.capacity, line.quiet, line.last, line.unfair, line.ranks, line.count,
-      line.packed, line.holders})
+  if line.waiters then
+    fold(line)
   end
+  local value = as_text(line) or cmsgpack.pack({line.mark, line.capacity, line.quiet, line.last, line.unfair,
+    line.ranks, line.count, line.packed, line.holders})
   redis.call('SET', key, value, 'PX', string.format('%.0f', math.max(line.last - now, 0) / 1000 + DAY))
 end
 

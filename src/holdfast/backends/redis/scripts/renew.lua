@@ -3,7 +3,7 @@
 --   KEYS   one line for each claim
 --   ARGV   for each claim: owner, ttl in µs, the token of the grant in 16 digits
 --
--- Answers for each: 0 held, 1 refused, 2 evicted, 3 expired. A lone holder is renewed without unpacking its line.
+-- Answers for each: 0 held, 1 refused, 2 evicted, 3 expired. The holder of a mutex is renewed without reading its line.
 
 -- include line
 
@@ -34,7 +34,7 @@ for i, key in ipairs(KEYS) do
   local owner, ttl, token = ARGV[3 * i - 2], ARGV[3 * i - 1] + 0, ARGV[3 * i]
   local text = redis.call('GET', key)
   local first = text and string.byte(text)
-  if text and first >= 48 and first <= 57 and string.sub(text, 49, 49 + #owner) == owner .. ' ' then
+  if text and first >= 48 and first <= 57 and string.sub(text, 71, 71 + #owner) == owner .. ' ' then
     if string.sub(text, 1, 16) ~= token then
       replies[i] = 1
     elseif now < string.sub(text, 17, 32) + ttl then

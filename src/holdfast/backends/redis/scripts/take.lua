@@ -1,7 +1,7 @@
--- Take: enter the lines of all claims in one step, or only find out (queue '0').
+-- Take: enter the lines of all claims in one step, or only find out.
 --
 --   KEYS   one line for each claim
---   ARGV   queue ('1' or '0'), then for each claim: owner, a day and its ttl in ms, detail (see line.lua)
+--   ARGV   for each claim: "owner detail" (see line.lua), a day and its ttl in ms; '0' at the end: do not queue
 --
 -- Answers for each claim (for a single one, without the list around it):
 --   token                  granted (a number, or its digits)
@@ -9,7 +9,8 @@
 --   -capacity              the live line has another capacity; nothing was done at all
 --   {after, ahead, mark}   queued: look again after so many µs; how many stand before it; the last token so far
 --
--- The first half is the uncontended take: three commands, and no arithmetic.
+-- The first part is the uncontended take: three commands, and no arithmetic. The second is the end of the line for a
+-- mutex that somebody holds. Both cut and join strings; everything else is done as the reference does it.
 
 local time = redis.call('TIME')
 
@@ -17,8 +18,32 @@ if #KEYS == 1 then
   local clock = time[1] .. string.sub('00000' .. time[2], -6)
   local text = redis.call('GET', KEYS[1])
   if not text or (#text == 16 and text < clock) then -- nobody stands there, and the mark (if any) is in the past
-    redis.call('SET', KEYS[1], clock .. clock .. clock .. ARGV[2] .. ' ' .. ARGV[4], 'PX', ARGV[3])
+    redis.call('SET', KEYS[1], clock .. clock .. clock .. '9999999999999999000000' .. ARGV[1], 'PX', ARGV[2])
     return clock
+  end
+
+  -- Whose claim is a fair one for a mutex, like all in this line; the line is quiet, and the holder not over.
+  local owner, ttl, patience = string.match(ARGV[1], '^(%S+) %S+ %d+ 1 1 1 (%d+) (%d+) ')
+  local held, left, holder_ttl, delay = string.match(text, '^(%d+)%S+ %S+ (%d+) 1 1 %d (%d+) %d+ (%d+) ')
+  if owner and held and not ARGV[3] then
+    local now = time[1] * 1000000 + time[2]
+    local over = string.sub(text, 17, 32) + holder_ttl + delay
+    local quiet = string.sub(text, 49, 64)
+    if now < over and clock < quiet and string.sub(text, 71, 71 + #owner) ~= owner .. ' '
+      and not string.find(text, '\n' .. owner .. ' ', 71, true) then
+      local before = string.sub(text, 65, 70) + 0
+      local ends = string.format('%016.0f', now + patience)
+      redis.call('SET', KEYS[1],
+        string.sub(text, 1, 48) .. (ends < quiet and ends or quiet) .. string.format('%06d', before + 1)
+          .. string.sub(text, 71) .. '\n' .. owner .. ' ' .. ends .. string.format('%016.0f', now + patience - ttl)
+          .. clock .. string.sub(ARGV[1], #owner + 1),
+        'PX', left + 0 < ARGV[2] + 0 and ARGV[2] or left)
+      local after = math.floor(patience / 3)
+      if before == 0 then
+        after = math.min(after, math.max(1000, over - now + 500))
+      end
+      return {after, before + 1, string.sub(text, 1, 16) + 0}
+    end
   end
 end
 
@@ -50,13 +75,13 @@ local function queued(line, mine, now)
 end
 
 local now = time[1] * 1000000 + time[2]
-local queue = ARGV[1] == '1'
+local queue = not ARGV[2 * #KEYS + 1]
 local lines, places, known, replies = {}, {}, {}, {}
 local mismatch, all = false, true
 
 for i, key in ipairs(KEYS) do
   local line = load(key)
-  local place, capacity = enter(ARGV[3 * i - 1], ARGV[3 * i + 1], now)
+  local place, capacity = enter(ARGV[2 * i - 1], now)
   lines[i], places[i], replies[i] = line, place, 0
   sweep(line, now)
   if not standing(line, now) then

@@ -7,8 +7,8 @@ import socket
 from typing import Any
 
 from ....errors import BackendUnavailable
-from ...line import Push, Release, Renew, Survey, Take
-from ..codec import NOWHERE, Codec, Order, waits, write
+from ...line import Push, Release, Renew, Survey, Take, Taken
+from ..codec import NOWHERE, Codec, Order, one_taken, waits, write
 from ..resp import Error, command
 from ..trouble import ELSEWHERE, translated
 from .address import Address
@@ -42,6 +42,21 @@ class AsyncRedisWire:
 
     async def call(self, request: Any, timeout: float) -> Any:
         kind = request.__class__
+        line = self._line
+        if line is not None and self._durability is None and (stream := line.stream) is not None and stream.open:
+            # The uncontended take and release, with nothing in the way.
+            if kind is Take and request.queue and len(request.claims) == 1:
+                wake = self._listener.channel if self._listener.ready else NOWHERE
+                reply = await stream.ask(self._codec.taking(request.claims[0], wake), timeout)
+                if reply.__class__ is bytes:
+                    return [Taken(int(reply))]
+                if reply.__class__ is not Error:
+                    return await self._reachable(request, timeout, wake, one_taken(reply))
+            elif kind is Release and not request.linger:
+                reply = await stream.ask(self._codec.releasing(request.claim), timeout)
+                if reply.__class__ is not Error:
+                    self._listener.forget(request.claim.owner)
+                    return reply == 1
         if kind is Take:
             return await self._take(request, timeout)
         if kind is Survey:
@@ -50,10 +65,13 @@ class AsyncRedisWire:
             self._listener.forget(request.claim.owner)
         return await self._ask(write(self._codec, request, NOWHERE), timeout, kind is Renew)
 
-    async def _take(self, request: Take, timeout: float) -> Any:
+    async def _take(self, request: Take, timeout: float) -> list[Taken]:
+        wake = self._listener.channel if self._listener.ready else NOWHERE
+        taken: list[Taken] = await self._ask(write(self._codec, request, wake), timeout, True)
+        return await self._reachable(request, timeout, wake, taken)
+
+    async def _reachable(self, request: Take, timeout: float, wake: str, taken: list[Taken]) -> list[Taken]:
         listener = self._listener
-        wake = listener.channel if listener.ready else NOWHERE
-        taken = await self._ask(write(self._codec, request, wake), timeout, True)
         if wake is NOWHERE and request.queue and any(map(waits, taken)) and await listener.open(timeout):
             taken = await self._ask(write(self._codec, request, listener.channel), timeout, True)
         return taken

@@ -95,6 +95,8 @@ class Listener:
 
     def _hand_over(self, owner: str) -> None:
         """Whoever has waited longest reads from now on."""
+        if len(self._waiting) < 2:
+            return  # nobody else; one who comes now finds that nobody reads
         with self._mutex:
             for other, queue in self._waiting.items():
                 if other != owner:

@@ -16,14 +16,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ....errors import BackendUnavailable, Misconfigured, OutcomeUnknown
-from ...line import Push, Release, Renew, Survey, Take
-from ..codec import NOWHERE, Codec, Order, waits, write
+from ...line import Push, Release, Renew, Survey, Take, Taken
+from ..codec import NOWHERE, Codec, Order, one_taken, waits, write
 from ..durability import Durability
 from ..resp import Error, command
 from ..trouble import ELSEWHERE, translated
 from .links import Links
 from .listener import POLL, Listener
-from .servers import Servers
+from .servers import Primary, Servers
 
 TRIES = 5
 """How often a request follows a redirection, or tries another link when its own was found broken."""
@@ -48,9 +48,13 @@ class RedisWire:
         self.servers = self._make_servers()
         self._listener = self._make_listener()
         self._codec = Codec(self._namespace, socket.gethostname(), os.getpid())
+        simple = isinstance(self.servers, Primary) and self._durability is None
+        self._only = self.servers.having(b"") if simple else None
 
     def call(self, request: Any, timeout: float) -> Any:
         kind = request.__class__
+        if self._only is not None and (reply := self._quickly(kind, request, timeout, self._only)) is not None:
+            return reply
         if kind is Take:
             return self._take(request, timeout)
         if kind is Survey:
@@ -60,10 +64,50 @@ class RedisWire:
             return self._ask(write(self._codec, request, NOWHERE), timeout, repeatable=False)
         return self._ask(write(self._codec, request, NOWHERE), timeout, confirmed=kind is Renew)
 
-    def _take(self, request: Take, timeout: float) -> Any:
-        listener = self._listener
-        wake = listener.channel if listener.ready else NOWHERE
+    def _quickly(self, kind: type, request: Any, timeout: float, links: Links) -> Any:
+        """The uncontended take and release, with nothing in the way. None: it is to be done with all due care."""
+        wake = NOWHERE
+        if kind is Take:
+            if len(request.claims) != 1 or not request.queue:
+                return None
+            listener = self._listener
+            wake = listener.channel if listener.ready else NOWHERE
+            frame = self._codec.taking(request.claims[0], wake)
+        elif kind is Release and not request.linger:
+            frame = self._codec.releasing(request.claim)
+        else:
+            return None
+        link = links.get(timeout)
+        try:
+            reply = link.exchange(frame, timeout)
+        except BaseException as error:
+            links.drop(link)
+            if kind is Take and isinstance(error, ConnectionError):
+                links.drop_idle()
+                return None  # most likely the server has restarted; to take again does no harm
+            if isinstance(error, OSError):
+                raise OutcomeUnknown(f"Redis did not answer within {timeout:g} s: {error}") from error
+            raise
+        links.put(link)
+        if kind is Release:
+            if reply == 1:
+                return True
+            self._listener.forget(request.claim.owner)
+            return False if reply == 0 else None
+        if reply.__class__ is bytes:
+            return [Taken(int(reply))]
+        if isinstance(reply, Error):
+            return None
+        return self._reachable(request, timeout, wake, one_taken(reply))
+
+    def _take(self, request: Take, timeout: float) -> list[Taken]:
+        wake = self._listener.channel if self._listener.ready else NOWHERE
         taken = self._ask(write(self._codec, request, wake), timeout, confirmed=True)
+        return self._reachable(request, timeout, wake, taken)
+
+    def _reachable(self, request: Take, timeout: float, wake: str, taken: list[Taken]) -> list[Taken]:
+        """Whoever waits, and has said that it can not be reached, subscribes and says it again."""
+        listener = self._listener
         if wake is NOWHERE and request.queue and any(map(waits, taken)) and listener.open(timeout):
             taken = self._ask(write(self._codec, request, listener.channel), timeout, confirmed=True)
         return taken

@@ -1,0 +1,100 @@
+"""redis-py's own `Lock`, blocking and asyncio, with hiredis as its parser where that is installed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+from bench.model import TAKE_TIMEOUT, Contender, Hands, Target
+
+
+@contextmanager
+def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
+    import redis
+
+    with redis.Redis.from_url(target.url) as client:
+
+        def hands() -> Hands:
+            lock = client.lock(f"redis-py/{name}", timeout=30, blocking_timeout=TAKE_TIMEOUT)
+
+            def take() -> None:
+                if not lock.acquire():
+                    raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT} s")
+
+            return Hands(take=take, release=lock.release)
+
+        yield hands
+
+
+@asynccontextmanager
+async def async_pair(target: Target) -> AsyncIterator[Callable[[], Awaitable[object]]]:
+    from redis.asyncio import Redis
+
+    async with Redis.from_url(target.url) as client:
+        lock = client.lock("redis-py/async-pair", timeout=30)
+
+        async def body() -> None:
+            await lock.acquire()
+            await lock.release()
+
+        yield body
+
+
+class Locks:
+    """Locks under names of their own, extended one after the other: the library has no renewal of its own."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._locks: list[Any] = []
+        self._lost = 0
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def take(self, count: int, ttl: float) -> None:
+        for number in range(count):
+            lock = self._client.lock(f"redis-py/leases/{number}", timeout=ttl, thread_local=False)
+            lock.acquire()
+            self._locks.append(lock)
+        self._thread = threading.Thread(target=self._renew, args=(ttl,), daemon=True)
+        self._thread.start()
+
+    def _renew(self, ttl: float) -> None:
+        while not self._ended.wait(0.001):
+            began = time.monotonic()
+            for lock in self._locks:
+                if self._ended.is_set():
+                    return
+                try:
+                    lock.reacquire()
+                except Exception:  # noqa: BLE001 - whatever it is, the lock is not kept
+                    self._lost += 1
+            self._ended.wait(max(0.0, began + ttl / 3 - time.monotonic()))
+
+    def lost(self) -> int:
+        return self._lost
+
+    def end(self) -> None:
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+
+
+@contextmanager
+def fleet(target: Target) -> Iterator[Locks]:
+    import redis
+
+    with redis.Redis.from_url(target.url) as client:
+        locks = Locks(client)
+        try:
+            yield locks
+        finally:
+            locks.end()
+
+
+CONTENDERS = (
+    Contender("redis-py", "peer", crew=crew, fleet=fleet, imports="import redis", counted=True),
+    Contender("redis-py asyncio", "peer", async_pair=async_pair, imports="import redis.asyncio"),
+)

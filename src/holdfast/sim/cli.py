@@ -5,56 +5,38 @@ Exit codes: 0 if all is as it should be, 1 if an invariant was broken (or a plan
 
 from __future__ import annotations
 
-import argparse
 import json
+import os
 import sys
 import time
+from argparse import Namespace
 from collections.abc import Sequence
 
 from .fleet import Tally, find, run_all
+from .options import parse
 from .planted import BUGS, planted
-from .report import Progress, bug_line, summary, summary_data
+from .report import Progress, bug_data, bug_line, bug_table_head, outcome_data, replay_command, summary, summary_data
 from .seed import run
-
-PLANTED_SEEDS = 2000
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    args = _parse(argv)
-    if args.seed is not None:
-        return _replay(args.seed, args.planted, args.json)
-    if args.planted is not None:
-        return _look_for_bugs(args)
-    return _run(args)
+    args = parse(argv)
+    try:
+        if args.seed is not None:
+            return _replay(args.seed, args.planted, args.json)
+        if args.planted is not None:
+            return _look_for_bugs(args)
+        return _run(args)
+    except KeyboardInterrupt:
+        print("\nstopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader has seen enough: `--seed 7 | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
 
 
-def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m holdfast.sim", description="Simulate locks under faults, and check what holdfast promises."
-    )
-    parser.add_argument("--seeds", type=_count, help="how many seeds to run (2000)", metavar="N")
-    parser.add_argument("--first", type=int, default=0, help="the first of them (0)", metavar="SEED")
-    parser.add_argument("--seed", type=int, help="replay one seed, and tell all that happens in it", metavar="SEED")
-    parser.add_argument(
-        "--planted", choices=(*BUGS, "all"), help="plant a bug, and look for the first seed that finds it"
-    )
-    parser.add_argument("--jobs", type=_count, default=2, help="how many cores to use (2)", metavar="N")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    args = parser.parse_args(argv)
-    if args.seed is not None and args.planted == "all":
-        parser.error("--seed replays one seed: name one bug to plant in it")
-    return args
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 1")
-    return number
-
-
-def _run(args: argparse.Namespace) -> int:
-    seeds = range(args.first, args.first + (args.seeds or PLANTED_SEEDS))
+def _run(args: Namespace) -> int:
+    seeds = range(args.first, args.first + args.seeds)
     tally = Tally()
     began = time.monotonic()
     with Progress(len(seeds)) as progress:
@@ -68,35 +50,37 @@ def _run(args: argparse.Namespace) -> int:
 
 def _replay(seed: int, bug: str | None, as_json: bool) -> int:
     def tell(when: float, who: str, what: str) -> None:
-        print(json.dumps([when, who, what]) if as_json else f"{when:12.6f}  {who:<9}  {what}")
+        print(json.dumps([round(when, 6), who, what]) if as_json else f"{when:12.6f}  {who:<9}  {what}")
 
     with planted(bug):
         outcome = run(seed, tell)
-    if not as_json:
+    if as_json:
+        print(json.dumps(outcome_data(outcome, bug)))
+    else:
         print(f"\nseed {seed}: {outcome.operations} operations in {outcome.seconds:.1f} s of virtual time")
         print(f"broken: {outcome.invariant}: {outcome.story}" if outcome.invariant else "no invariant was broken")
+        if outcome.invariant:
+            print(f"replay it: {replay_command(seed, bug)}")
     return 1 if outcome.invariant else 0
 
 
-def _look_for_bugs(args: argparse.Namespace) -> int:
+def _look_for_bugs(args: Namespace) -> int:
     bugs = list(BUGS) if args.planted == "all" else [args.planted]
-    seeds = range(args.first, args.first + (args.seeds or PLANTED_SEEDS))
-    missed = 0
+    seeds = range(args.first, args.first + args.seeds)
     results = []
+    if not args.json:
+        print(bug_table_head())
     for bug in bugs:
         began = time.monotonic()
         tally = find(bug, seeds, args.jobs)
-        missed += tally.found(bug) is None
-        if args.json:
-            results.append({"bug": bug, **summary_data(tally, time.monotonic() - began)})
-        else:
-            print(bug_line(bug, tally, time.monotonic() - began), flush=True)
+        results.append(bug_data(bug, tally, time.monotonic() - began))
+        if not args.json:
+            print(bug_line(bug, tally), flush=True)
+    found = [result for result in results if result["found"]]
     if args.json:
         print(json.dumps(results, indent=2))
-    elif len(bugs) > 1:
-        print(f"\n{len(bugs) - missed} of {len(bugs)} planted bugs were found within {len(seeds)} seeds each")
-    return 1 if missed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    else:
+        print(f"\n{len(found)} of {len(bugs)} planted bugs were found within {len(seeds):,} seeds each")
+        if found:
+            print(f"replay one: {found[-1]['replay']}")
+    return 0 if len(found) == len(bugs) else 1

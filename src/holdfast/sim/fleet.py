@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from collections.abc import Generator
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -71,13 +72,17 @@ def run_portion(portion: Portion) -> Tally:
     return tally
 
 
+def _leave_interrupts_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def run_all(seeds: range, jobs: int, bug: str | None = None) -> Generator[Tally, None, None]:
     """Tallies of portions, in order. Close the iterator to stop early."""
     portions = [Portion(seeds[at : at + CHUNK], bug) for at in range(0, len(seeds), CHUNK)]
     if jobs == 1 or len(portions) == 1:
         yield from map(run_portion, portions)
         return
-    with multiprocessing.Pool(jobs) as pool:
+    with multiprocessing.Pool(jobs, _leave_interrupts_to_the_parent) as pool:
         yield from pool.imap(run_portion, portions)
 
 

@@ -53,6 +53,7 @@ class Network:
         world.timeline.at(now + delay, server.receive, flight, False)
         if server is world.engine and weather.duplication and self._random() < weather.duplication and self._rough():
             world.fault("request doubled")
+            flight.doubled = True
             world.watch.disturbed(flight.request)
             later = delay + self._delay(weather.tail) + self._random() ** 3 * weather.double_within
             world.timeline.at(now + later, server.receive, flight, True)

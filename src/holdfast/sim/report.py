@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
+from textwrap import fill
 from types import TracebackType
 from typing import Any
 
 from .fleet import Tally
+from .planted import BUGS
+from .seed import Outcome
 
 SHOWN = 10
 """Broken seeds that are told of one by one."""
@@ -45,7 +48,16 @@ class Progress:
 
 
 def replay_command(seed: int, bug: str | None = None) -> str:
-    return f"python -m holdfast.sim --seed {seed}" + (f" --planted {bug}" if bug else "")
+    return "python -m holdfast.sim" + (f" --planted {bug}" if bug else "") + f" --seed {seed}"
+
+
+def outcome_data(outcome: Outcome, bug: str | None = None) -> dict[str, Any]:
+    return {
+        "seed": outcome.seed,
+        "invariant": outcome.invariant or None,
+        "story": outcome.story or None,
+        "replay": replay_command(outcome.seed, bug),
+    }
 
 
 def summary_data(tally: Tally, took: float) -> dict[str, Any]:
@@ -58,10 +70,7 @@ def summary_data(tally: Tally, took: float) -> dict[str, Any]:
         "events": tally.events,
         "counts": dict(sorted(tally.counts.items())),
         "faults": dict(sorted(tally.faults.items())),
-        "broken": [
-            {"seed": o.seed, "invariant": o.invariant, "story": o.story, "replay": replay_command(o.seed)}
-            for o in tally.broken
-        ],
+        "broken": [outcome_data(outcome) for outcome in tally.broken],
     }
 
 
@@ -69,17 +78,20 @@ def summary(tally: Tally, took: float) -> str:
     def many(kind: str) -> str:
         return f"{tally.counts.get(kind, 0):,}"
 
+    undone = sum(outcome.invariant == "the fence loses nothing" for outcome in tally.broken)
     lines = [
         f"{tally.seeds:,} seeds in {took:.1f} s: {tally.seeds / took * 60:,.0f} a minute",
-        (
-            f"{tally.operations:,} operations of the engine, {many('grants')} grants, {many('lost')} leases lost, "
-            f"in {tally.seconds / 3600:,.1f} hours of virtual time"
+        "",
+        _row("time", f"{tally.seconds / 3600:,.1f} hours of virtual time, {tally.events:,} events"),
+        _row("engine", f"{tally.operations:,} operations, {many('grants')} grants, {many('passes')} limiter passes"),
+        _row(
+            "clients",
+            f"{many('acquired')} leases, of which {many('lost')} were lost; {many('not acquired')} timeouts, "
+            f"{many('cancelled')} cancellations, {many('given up')} given up",
         ),
-        (
-            f"behind the fence: {many('fenced updates')} updates, 0 lost, {many('fence refuses')} refused; "
-            f"bare: {many('bare updates')} updates, {many('bare updates lost')} lost"
-        ),
-        f"faults: {', '.join(f'{kind} {count:,}' for kind, count in sorted(tally.faults.items()))}",
+        _row("fenced", f"{many('fenced updates')} updates, {undone:,} lost, {many('fence refuses')} refused"),
+        _row("bare", f"{many('bare updates')} updates, {many('bare updates lost')} lost"),
+        _row("faults", ", ".join(f"{kind} {count:,}" for kind, count in sorted(tally.faults.items())) or "none"),
         "",
     ]
     if not tally.broken:
@@ -94,8 +106,31 @@ def summary(tally: Tally, took: float) -> str:
     return "\n".join(lines)
 
 
-def bug_line(bug: str, tally: Tally, took: float) -> str:
+def _row(head: str, text: str) -> str:
+    return fill(text, 100, initial_indent=f"  {head:<8} ", subsequent_indent=" " * 11, break_on_hyphens=False)
+
+
+# Planted bugs
+
+
+def bug_data(bug: str, tally: Tally, took: float) -> dict[str, Any]:
     outcome = tally.found(bug)
+    return {
+        "bug": bug,
+        "about": BUGS[bug].about,
+        "found": outcome is not None,
+        "seconds": round(took, 1),
+        "seeds": tally.seeds,
+        **(outcome_data(outcome, bug) if outcome is not None else {"invariant": BUGS[bug].invariant}),
+    }
+
+
+def bug_table_head() -> str:
+    return f"{'planted bug':<34} {'found at':>8}  by the invariant"
+
+
+def bug_line(bug: str, tally: Tally) -> str:
+    outcome, invariant = tally.found(bug), BUGS[bug].invariant
     if outcome is None:
-        return f"{bug:<33} NOT FOUND in {tally.seeds} seeds ({took:.1f} s), {len(tally.broken)} broke otherwise"
-    return f"{bug:<33} seed {outcome.seed:<5} {outcome.invariant:<34} {replay_command(outcome.seed, bug)}"
+        return f"{bug:<34} {'never':>8}  {invariant} ({tally.seeds:,} seeds; {len(tally.broken)} broke others)"
+    return f"{bug:<34} {outcome.seed:>8}  {invariant}"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Flight:
     """A request under way."""
 
-    __slots__ = ("done", "epoch", "lapsed", "process", "request", "task")
+    __slots__ = ("done", "doubled", "epoch", "lapsed", "process", "request", "task")
 
     def __init__(self, process: Process, task: Task, request: Any) -> None:
         self.process = process
@@ -27,6 +27,8 @@ class Flight:
         self.epoch = task.epoch
         self.request = request
         self.done = False
+        self.doubled = False
+        """It is carried twice: either copy may come first, and be the one that is answered."""
         self.lapsed = False
         """Its timeout has passed: nobody waits for it any more, as the rules have it."""
 

@@ -7,7 +7,6 @@ from typing import Any
 from ..._core import gcra
 from ..._core.line import Line, Place
 from ...backends import verbs
-from ...backends.line import Take
 from ...backends.memory.store import MemoryStore
 from .registry import Patch, bug
 
@@ -158,23 +157,6 @@ def hold_at_least_ignored(patch: Patch) -> None:
 
     honest = Line.release
     patch(Line, "release", release)
-
-
-@bug("a lease has its place in the line")
-def late_try_undoes_a_hold(patch: Patch) -> None:
-    """All-or-none gives back what its owner held before: a try for many, carried twice, releases on its way."""
-
-    def take(lines: Any, request: Take, at: verbs.Moment) -> Any:
-        taken, promoted = honest(lines, request, at)
-        if not request.queue and len(request.claims) > 1 and not any(one.token for one in taken):
-            for claim in request.claims:
-                line = lines.load(claim.ask.name)
-                promoted += [(claim.ask.name, place) for place in line.release(claim.owner, at.now, at.clock)[1]]
-                lines.save(claim.ask.name, line)
-        return taken, promoted
-
-    honest = verbs._take
-    patch(verbs, "_take", take)
 
 
 @bug("a limiter keeps its rate")

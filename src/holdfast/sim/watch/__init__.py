@@ -70,8 +70,9 @@ class Watch:
     def carried_out(self, request: Any, reply: Any, now: int, flight: Flight | None, again: bool) -> None:
         match request:
             case Take(claims=claims):
+                awaited = flight is not None and not (flight.doubled or flight.lapsed)
                 for claim in claims:
-                    if claim.owner in self._ended and not again and flight is not None and not flight.lapsed:
+                    if claim.owner in self._ended and awaited:
                         raise Violation(
                             "nothing is left behind", f"{claim.owner} had ended when its take was carried out"
                         )

@@ -46,18 +46,18 @@ class LineWatch:
                 self._arrivals += 1
                 one = self._seen[place] = Seen(place, self._claims[place.owner], self._arrivals, now)
             one.visit = self._visit
-            if one.owner in step.heeded and not one.lingers:
+            if one.owner in step.heeded and not (one.lingers or one.evicted_at):
                 one.word = now
                 if step.deed == "release" and place.owner.startswith(GHOST) and not place.evicted:
                     one.lingers, one.bound = True, step.linger
+            if one.evicted_at and place.expires > one.expires:
+                raise Violation("what is over stays over", f"{self.name!r}: {one.owner} was evicted, and holds again")
             if place.expires > one.word + one.bound:
                 raise Violation(
                     "a place is bounded by its ttl",
                     f"{self.name!r}: {place.owner} was last heard at {one.word}, and is kept until {place.expires}, "
                     f"{(place.expires - one.word - one.bound) / 1e6:.3f} s too long",
                 )
-            if one.evicted_at and place.expires > one.expires:
-                raise Violation("what is over stays over", f"{self.name!r}: {one.owner} was evicted, and holds again")
             one.expires = place.expires
             if place.evicted and not one.evicted_at:
                 one.evicted_at = now

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from holdfast.backends.line import Evict, Release, Survey, Take
 from holdfast.backends.memory.store import MemoryStore
+from holdfast.backends.sqlite import file as sqlite_file
 from holdfast.backends.sqlite import store as sqlite_store
 from holdfast.backends.sqlite.office import Office
 from holdfast.backends.sqlite.store import SQLiteStore
@@ -138,10 +139,11 @@ class Both:
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sqlite_store, "TIDY_EVERY", 3)
+        patch.setattr(sqlite_file, "TIDY_EVERY", 3)
         engines = Both(tmp_path_factory.mktemp("lines") / "locks.db")
-        patch.setattr(sqlite_store, "now", lambda: engines.now / 1e6)
-        patch.setattr(sqlite_store, "calendar_us", lambda: engines.clock)
+        for module in (sqlite_file, sqlite_store):
+            patch.setattr(module, "now", lambda: engines.now / 1e6)
+            patch.setattr(module, "calendar_us", lambda: engines.clock)
         yield engines
         engines.close()
 

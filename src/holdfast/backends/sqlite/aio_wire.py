@@ -14,9 +14,10 @@ from typing import Any
 
 from ...errors import BackendUnavailable, Misconfigured
 from ..line import Push, Release, Take
+from .file import Busy, checkpoint
 from .mailbox import AVAILABLE, Mailbox
 from .office import Office
-from .store import Busy, SQLiteStore, checkpoint
+from .store import SQLiteStore
 
 POLL = 0.05
 CHECKPOINT_EVERY = 1000

@@ -1,5 +1,5 @@
 -- The embedded engine's statements, by name. A statement that stands alone is its own transaction; the others run
--- between `begin` and `commit`.
+-- inside one.
 
 -- name: take_free
 -- The uncontended take: sit down if the line is empty, with calendar time (?2) as the token, if that is above the
@@ -19,52 +19,44 @@ UPDATE claim SET owner = NULL, token = 0
 WHERE name = ?1 AND place = 0 AND owner = ?2 AND expires > ?3 AND evicted = 0
   AND NOT EXISTS (SELECT 1 FROM claim WHERE name = ?1 AND place > 0);
 
+-- name: look_at_line
+-- The contended take of a mutex is this look and `join`, in one transaction: to stand at the end of a line whose head
+-- holds. Answers with the last place, the mark, whether somebody holds, whether there is anything odd about it (own
+-- claim, another capacity), how many wait, how many take up the capacity, and when the hold ends.
+SELECT max(place), max(mark), max(token > 0 AND expires > ?2 AND evicted = 0),
+       max(owner = ?3 OR (owner IS NOT NULL AND capacity <> 1)), sum(owner IS NOT NULL AND token = 0 AND expires > ?2),
+       sum(token > 0 AND expires + delay > ?2), min(iif(token > 0 AND expires > ?2, expires + delay, NULL))
+FROM claim WHERE name = ?1;
+
 -- name: join
--- The contended take of a mutex: stand at the end of a line whose head holds. No row: not so simple. Answers with how
--- many stand before, how many of them wait, when the hold ends, and the mark.
 INSERT INTO claim (name, place, capacity, owner, weight, fair, ttl, patience, delay, since, expires, wake, actor, mode,
                    host, pid)
-SELECT ?1, last + 1, 1, ?2, 1, ?3, ?4, ?5, ?6, ?7, ?7 + ?5, ?8, ?9, ?10, ?11, ?12
-FROM (SELECT max(place) AS last, sum(token > 0 AND expires > ?7 AND evicted = 0) AS held,
-             sum(owner = ?2 OR (owner IS NOT NULL AND capacity <> 1)) AS odd
-      FROM claim WHERE name = ?1)
-WHERE held > 0 AND odd = 0
-RETURNING (SELECT count(*) FROM claim AS c WHERE c.name = ?1 AND c.place < claim.place AND c.owner IS NOT NULL
-                                             AND iif(c.token > 0, c.expires + c.delay, c.expires) > ?7),
-          (SELECT count(*) FROM claim AS c WHERE c.name = ?1 AND c.place < claim.place AND c.owner IS NOT NULL
-                                             AND c.token = 0 AND c.expires > ?7),
-          (SELECT min(c.expires + c.delay) FROM claim AS c WHERE c.name = ?1 AND c.token > 0 AND c.expires > ?7),
-          (SELECT c.mark FROM claim AS c WHERE c.name = ?1 AND c.place = 0);
+VALUES (?1, ?2, 1, ?3, 1, ?4, ?5, ?6, ?7, ?8, ?8 + ?6, ?9, ?10, ?11, ?12, ?13);
 
 -- name: go_from_line
--- The contended release of a mutex is these three, in one transaction: leave (from the line or from the seat),
--- let the first live waiter hold, and note its token as the mark. What `_core.line` does, for a capacity of 1.
+-- The contended release of a mutex is leaving (the line or the seat), looking for the heir, and `grant` and
+-- `save_mark`, in one transaction: what `_core.line` does, for a capacity of 1.
 DELETE FROM claim WHERE name = ?1 AND place > 0 AND owner = ?2 AND token > 0 AND expires > ?3 AND evicted = 0;
 
 -- name: go_from_seat
 UPDATE claim SET owner = NULL, token = 0
 WHERE name = ?1 AND place = 0 AND owner = ?2 AND token > 0 AND expires > ?3 AND evicted = 0;
 
--- name: promote
-UPDATE claim SET since = ?2, token = (SELECT max(mark + 1, ?3) FROM claim WHERE name = ?1 AND place = 0)
-WHERE name = ?1
-  AND place = (SELECT min(place) FROM claim WHERE name = ?1 AND owner IS NOT NULL AND token = 0 AND expires > ?2)
+-- name: heir
+-- The first live waiter, if nothing takes up the capacity; with the mark.
+SELECT place, owner, wake, (SELECT mark FROM claim WHERE name = ?1 AND place = 0)
+FROM claim
+WHERE name = ?1 AND owner IS NOT NULL AND token = 0 AND expires > ?2
   AND NOT EXISTS (SELECT 1 FROM claim WHERE name = ?1 AND token > 0 AND expires + delay > ?2)
-RETURNING owner, wake, token;
+ORDER BY place LIMIT 1;
+
+-- name: grant
+UPDATE claim SET token = ?3, since = ?4 WHERE name = ?1 AND place = ?2;
 
 -- name: renew
 -- Extend a live hold. No row: it is not one.
 UPDATE claim SET expires = ?3 + ttl
-WHERE name = ?1 AND owner = ?2 AND token = ?4 AND expires > ?3 AND evicted = 0;
-
--- name: begin
-BEGIN IMMEDIATE;
-
--- name: commit
-COMMIT;
-
--- name: rollback
-ROLLBACK;
+WHERE name = ?1 AND owner = ?2 AND token = ?4 AND token > 0 AND expires > ?3 AND evicted = 0;
 
 -- name: load
 SELECT mark, capacity, owner, weight, fair, ttl, patience, delay, since, expires, token, evicted, wake, actor, mode,

@@ -16,9 +16,10 @@ from typing import Any
 
 from ...errors import BackendUnavailable, Misconfigured
 from ..line import Push, Release, Take
+from .file import Busy
 from .mailbox import AVAILABLE, Mailbox
 from .office import Office
-from .store import Busy, SQLiteStore
+from .store import SQLiteStore
 
 SPINS = 8
 """Tries before the first pause: a writer needs some 30 µs, and the shortest pause of the system takes longer."""

@@ -1,0 +1,1 @@
+"""PostgreSQL: the lock table (`postgresql://`), one function at the server per verb."""

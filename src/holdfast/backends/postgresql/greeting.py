@@ -1,0 +1,126 @@
+"""The first words on a new connection: what the server is, whether it can be used, and what it can promise.
+
+It is a generator that yields statements (as bytes; several at once form one transaction) and is sent their rows, so
+that the blocking and the asyncio wire say the same.
+
+1. A standby, a read-only session, another encoding than UTF8: refused, with what to do.
+2. Behind a pooler (the server's own process id is not the one that the connection was told) sessions are mixed: no
+   session setting is made, nothing is prepared, and nothing is listened for.
+3. Elsewhere the session is set to READ COMMITTED, which the functions stand on, and to a bounded statement.
+4. The tables are made where they are missing and the role may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import NamedTuple, TypeAlias
+
+from ...errors import Misconfigured
+from ...model import Promises
+from .codec import Rows
+from .programs import SQL, VERSION, schema
+
+OLDEST = 120000
+KEPT = frozenset({"fencing", "shared", "counting"})
+
+
+class Facts(NamedTuple):
+    """What the server said of itself."""
+
+    pid: str
+    in_recovery: str
+    read_only: str
+    version: str
+    encoding: str
+    isolation: str
+    synchronous_commit: str
+    fsync: str
+    synchronous_standby_names: str
+    standbys: str
+    has_tables: str
+
+
+class Greeting(NamedTuple):
+    """What is known after it."""
+
+    facts: Facts
+    pooled: bool
+    cluster: str
+
+
+class Refused(Exception):
+    """The server answered with an error. `state` is its SQLSTATE."""
+
+    def __init__(self, state: str, message: str) -> None:
+        self.state = state
+        super().__init__(message)
+
+
+Talk: TypeAlias = Generator[bytes, Rows, Greeting]
+
+
+def greet(told_pid: int, request_timeout: float) -> Talk:
+    """The talk; ends with a `Greeting`, or raises `Misconfigured`."""
+    [row] = yield SQL["facts"].text
+    facts = Facts(*((value or b"").decode() for value in row))
+    pooled = int(facts.pid) != told_pid
+    _check(facts, pooled)
+    if not pooled:
+        wanted = f"SET statement_timeout = {max(1, int(request_timeout * 1000))}"
+        if facts.isolation != "read committed":
+            wanted += "; SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED"
+        yield wanted.encode()
+    if facts.has_tables != "t":
+        try:
+            yield SQL["creating"].text + b";\n" + schema().encode()
+        except Refused as error:
+            raise Misconfigured(
+                f"the lock table is not there, and can not be made by this role: {error}; let somebody who may run "
+                "the output of `holdfast schema postgresql`"
+            ) from error
+    try:
+        [[version, cluster]] = yield SQL["meta"].text
+    except Refused as error:
+        raise Misconfigured(
+            f"the lock table can not be read by this role: {error}; grant it what the head of "
+            "`holdfast schema postgresql` names"
+        ) from error
+    if version != b"%d" % VERSION:
+        raise Misconfigured(
+            f"the lock table has version {(version or b'none').decode()}, and this holdfast works with {VERSION}; "
+            "use the same holdfast everywhere, and run the output of its `holdfast schema postgresql`"
+        )
+    return Greeting(facts, pooled, (cluster or b"").decode())
+
+
+def _check(facts: Facts, pooled: bool) -> None:
+    if facts.in_recovery == "t":
+        raise Misconfigured("this server is a standby, which can only be read; connect to the primary")
+    if facts.read_only == "on":
+        raise Misconfigured("transactions are read-only here; SET default_transaction_read_only = off for this role")
+    if int(facts.version) < OLDEST:
+        raise Misconfigured(f"this server is PostgreSQL {int(facts.version) // 10000}; 12 or later is needed")
+    if facts.encoding != "UTF8":
+        raise Misconfigured(f"this database is in {facts.encoding}; names are UTF-8: use a database in UTF8")
+    if pooled and facts.isolation != "read committed":
+        raise Misconfigured(
+            f"transactions are {facts.isolation.upper()} here, and a pooler keeps that from being set per session; "
+            "ALTER ROLE … SET default_transaction_isolation = 'read committed'"
+        )
+
+
+def promises_of(greeting: Greeting) -> Promises:
+    """What this server can keep, by its settings of the moment."""
+    facts = greeting.facts
+    notes = {}
+    if facts.fsync != "on":
+        notes["durable"] = "fsync is off; a crash of the machine loses commits, or the whole database"
+    elif facts.synchronous_commit == "off":
+        notes["durable"] = "synchronous_commit is off; a crash of the server loses the last grants"
+    waits = facts.synchronous_standby_names and facts.synchronous_commit not in ("off", "local")
+    if int(facts.standbys) and not waits:
+        notes["linearizable"] = (
+            "a standby follows asynchronously; promoted, it may grant again what the primary had granted. "
+            "Set synchronous_standby_names (tokens do not go back either way)"
+        )
+    return Promises(KEPT | ({"durable", "linearizable"} - notes.keys()), notes)

@@ -1,0 +1,45 @@
+"""The statements of `programs.sql`, by name, and the DDL of `schema.sql`.
+
+A prepared statement's name is made from its text. So behind a pooler that mixes sessions, a name that is already
+there means the very same statement.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from importlib.resources import files
+from typing import NamedTuple
+
+VERSION = 1
+
+
+class Statement(NamedTuple):
+    """One statement: its text, and the name it is prepared under."""
+
+    text: bytes
+    name: bytes
+
+
+def load_programs(text: str) -> dict[str, Statement]:
+    """Cut a file of `-- name: x` sections into its statements; comments stay in the file."""
+    parts = re.split(r"^-- name: (\w+)$", text, flags=re.MULTILINE)
+    bodies = (re.sub(r"^--.*$", "", body, flags=re.MULTILINE) for body in parts[2::2])
+    statements = (" ".join(body.split()).rstrip(";").encode() for body in bodies)
+    return {name: _named(name, text) for name, text in zip(parts[1::2], statements, strict=True)}
+
+
+def _named(name: str, text: bytes) -> Statement:
+    return Statement(text, f"holdfast_{name}_{hashlib.sha256(text).hexdigest()[:12]}".encode())
+
+
+def _read(name: str) -> str:
+    return (files(__package__) / name).read_text("utf-8")
+
+
+SQL = load_programs(_read("programs.sql"))
+
+
+def schema() -> str:
+    """The DDL of the lock table, for those who create their tables themselves."""
+    return _read("schema.sql")

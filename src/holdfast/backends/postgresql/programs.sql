@@ -1,0 +1,48 @@
+-- The statements that are sent, by name: one per verb, each a transaction of its own. What they do is in schema.sql.
+
+-- name: take
+SELECT holdfast_take($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14);
+
+-- name: enter
+SELECT holdfast_enter($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, false);
+
+-- name: renew
+SELECT holdfast_renew($1, $2, $3);
+
+-- name: release
+SELECT holdfast_release($1, $2, $3);
+
+-- name: evict
+SELECT holdfast_evict($1, $2);
+
+-- name: allow
+SELECT holdfast_allow($1, $2, $3, $4, $5);
+
+-- name: tidy
+SELECT holdfast_tidy($1, $2);
+
+-- name: survey
+-- Everybody who stands in a line of the names from $1 on and before $2. One snapshot, no lock.
+SELECT c.name, s.capacity, c.owner, c.token, c.weight, c.host, c.pid, c.since, c.expires, c.actor, c.mode,
+       c.expires > m.now AND NOT c.evicted, m.now
+FROM (SELECT holdfast_now() AS now OFFSET 0) m
+JOIN holdfast_claim c ON c.name >= $1 AND c.name < $2
+JOIN holdfast_claim s ON s.name = c.name AND s.place = 0
+WHERE c.owner IS NOT NULL AND m.now < c.expires + CASE WHEN c.token > 0 THEN c.delay ELSE 0 END
+ORDER BY c.name, c.place;
+
+-- name: facts
+-- What the server is, in the order of the fields of `greeting.Facts`. Poolers pass it on.
+SELECT pg_backend_pid(), pg_is_in_recovery(), current_setting('transaction_read_only'),
+       current_setting('server_version_num'), current_setting('server_encoding'),
+       current_setting('transaction_isolation'), current_setting('synchronous_commit'), current_setting('fsync'),
+       current_setting('synchronous_standby_names'),
+       (SELECT count(*) FROM pg_stat_replication WHERE application_name NOT LIKE 'pg_basebackup%'),
+       to_regprocedure('holdfast_tidy(text,integer)') IS NOT NULL;
+
+-- name: meta
+SELECT (SELECT value FROM holdfast_meta WHERE key = 'version'), (SELECT value FROM holdfast_meta WHERE key = 'cluster');
+
+-- name: creating
+-- Before the DDL, in its transaction: one creator at a time.
+SELECT pg_advisory_xact_lock(7161100441930145106);

@@ -1,0 +1,1 @@
+"""What touches psycopg: connections, the blocking wire and the asyncio wire."""

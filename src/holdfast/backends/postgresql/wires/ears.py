@@ -1,0 +1,124 @@
+"""Pushes for the threads of one coordinator: one connection listens for all of them.
+
+Whoever waits and finds nobody listening listens for everybody, until its own push is there; then another waiter takes
+over. So there is no thread of its own, and the usual single waiter is woken by the system itself.
+
+NOTIFY can not tell whether a waiter is alive; a waiter that died costs its patience at most.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+
+from ...line import Push
+from .link import Link, Silence
+
+
+class Ears:
+    """One listening link, opened with the first waiter."""
+
+    def __init__(self, channel: str, dial: Callable[[], Link]) -> None:
+        self._name = channel
+        self._dial = dial
+        self._link: Link | None = None
+        self._opening = threading.Lock()
+        self._listening = threading.Lock()
+        self._inboxes: dict[str, SimpleQueue[Push | None]] = {}
+        self._sleepers: dict[str, SimpleQueue[Push | None]] = {}
+
+    @property
+    def channel(self) -> bytes:
+        """Where pushes are heard now; empty while nobody listens."""
+        return b"" if self._link is None else self._name.encode()
+
+    def open(self, timeout: float) -> bool:
+        """Listen. False where that can not be done."""
+        with self._opening:
+            if self._link is None:
+                link = self._dial()
+                try:
+                    link.say(f'LISTEN "{self._name}"'.encode(), timeout)
+                except BaseException:
+                    link.close()
+                    raise
+                self._link = link
+        return True
+
+    def expect(self, owner: str) -> None:
+        if owner not in self._inboxes:
+            self._inboxes[owner] = SimpleQueue()
+
+    def forget(self, owner: str) -> None:
+        self._inboxes.pop(owner, None)
+
+    def expects(self, owner: str) -> bool:
+        return owner in self._inboxes
+
+    def wait(self, owner: str, timeout: float) -> Push | None:
+        """The push to this owner; None once the time is over, or if nothing can be heard any more."""
+        inbox = self._inboxes[owner]
+        end = time.monotonic() + timeout
+        self._sleepers[owner] = inbox
+        try:
+            while True:
+                if self._listening.acquire(blocking=False):
+                    try:
+                        return self._listen(inbox, end)
+                    finally:
+                        self._listening.release()
+                left = end - time.monotonic()
+                try:
+                    push = inbox.get(timeout=max(0.0, left))
+                except Empty:
+                    return None
+                if push is not None:
+                    return push
+        finally:
+            self._sleepers.pop(owner, None)
+            self._hand_over()
+
+    def _listen(self, inbox: SimpleQueue[Push | None], end: float) -> Push | None:
+        """Hear for everybody until something is there for me."""
+        link = self._link
+        while True:
+            while not inbox.empty():
+                if (push := inbox.get()) is not None:
+                    return push
+            left = end - time.monotonic()
+            if left <= 0 or link is None:
+                return None
+            try:
+                heard = link.hear(left)
+            except Silence:
+                self._break(link)
+                return None
+            for _, payload in heard:
+                owner, _, token = payload.decode().partition(" ")
+                if (box := self._inboxes.get(owner)) is not None:
+                    box.put(Push(int(token)))
+
+    def _hand_over(self) -> None:
+        """Somebody else listens now, if nobody does. One call too many is harmless: it looks, and sleeps again."""
+        if not self._listening.locked():
+            for sleeper in list(self._sleepers.values())[:1]:
+                sleeper.put(None)
+
+    def _break(self, link: Link) -> None:
+        with self._opening:
+            if self._link is link:
+                self._link = None
+                link.close()
+
+    def forked(self) -> None:
+        if self._link is not None:
+            self._link.disown()
+
+    def close(self) -> None:
+        link = self._link
+        if link is not None:
+            link.hang_up()
+            with self._listening:
+                self._break(link)

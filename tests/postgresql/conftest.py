@@ -1,0 +1,31 @@
+"""One server for all tests of this folder; each test has a database of its own where it wants one."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+
+from tests.postgresql.server import Server, running
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def database(server: Server) -> str:
+    """The name of a new, empty database."""
+    name = f"db{next(_numbers)}"
+    server.execute(f"CREATE DATABASE {name}")
+    return name
+
+
+@pytest.fixture
+def url(server: Server, database: str) -> str:
+    return server.url(database)

@@ -1,0 +1,119 @@
+"""The functions at the server answer every sequence of requests as the reference does (`_core.line`).
+
+Both are driven with the same requests at the same moments: the server's clock is one function, `holdfast_now`, and it
+is replaced here. Replies, tokens, pushes and the survey after each step must be equal.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from holdfast.backends.line import Evict, Renew, Survey, Take
+from holdfast.backends.memory.store import MemoryStore
+from holdfast.backends.postgresql.codec import Codec
+from holdfast.backends.postgresql.wires.dialling import Dialling
+from holdfast.backends.verbs import Moment
+from tests.postgresql.server import Server
+from tests.unit.effort import examples
+from tests.unit.requests import TICK, Step, scripts
+
+DAY = 24 * 3600 * 1_000_000
+START = 1_700_000_000 * 64 * TICK
+OUR_CLOCK = """CREATE OR REPLACE FUNCTION holdfast_now() RETURNS bigint LANGUAGE sql VOLATILE AS
+               $$ SELECT current_setting('holdfast.now')::bigint $$"""
+
+
+class Both:
+    """The server and the reference, side by side."""
+
+    def __init__(self, url: str) -> None:
+        self._link = Dialling(url, 5.0).dial()
+        self._link.say(OUR_CLOCK.encode(), 5.0)
+        self._link.say(b"LISTEN box", 5.0)
+        self._examples = itertools.count(1)
+
+    def begin(self) -> None:
+        """A new example, in a namespace of its own."""
+        self.now = START
+        self._codec = Codec(f"ns{next(self._examples)}", "host", 7)
+        self._reference = MemoryStore()
+        self._tokens: list[int] = []
+        self._granted: dict[str, int] = {}
+
+    def _ask_server(self, request: Any) -> Any:
+        self._link.say(b"SET holdfast.now = %d" % self.now, 5.0)
+        reply = self._link.ask(self._codec.write(request, b"box"), 5.0)
+        self._link.say(b"SELECT 1", 5.0)  # notifications come before its answer
+        pushes = [payload.decode().split() for _, payload in self._link.hear(0.0)]
+        return reply, [(owner, int(token)) for owner, token in pushes]
+
+    def _ask_reference(self, request: Any) -> Any:
+        reply, promoted = self._reference.carry_out(request, Moment(self.now, self.now, "box", "host", 7))
+        return reply, [(place.owner, place.token) for _, place in promoted if place.wake]
+
+    def _made_out(self, request: Any) -> Any:
+        """An eviction names one of the last tokens; a renewal names the last grant of its claim."""
+        match request:
+            case Evict(token=back):
+                return replace(request, token=self._tokens[back] if len(self._tokens) >= -back else 7)
+            case Renew(claims=claims):
+                return Renew([replace(claim, token=self._granted.get(claim.owner, 7)) for claim in claims])
+        return request
+
+    def compare(self, step: Step) -> None:
+        self.now += step.ticks * TICK - (DAY if step.back else 0)
+        request = self._made_out(step.request)
+        said, pushed = self._ask_server(request)
+        expected, promoted = self._ask_reference(request)
+        assert said == expected, request
+        assert sorted(pushed) == sorted(promoted), request
+        if isinstance(request, Take):
+            granted = [(claim.owner, taken.token) for claim, taken in zip(request.claims, said, strict=True)]
+            pushed += [(owner, token) for owner, token in granted if token]
+        self._granted.update(pushed)
+        self._tokens += [token for _, token in pushed]
+        views, _ = self._ask_server(Survey(""))
+        assert views == self._ask_reference(Survey(""))[0], f"the survey after {request}"
+
+    def tidy(self) -> None:
+        """Housekeeping changes nothing that anybody sees."""
+        after = ""
+        while after := self._link.ask(self._codec.tidy(after, 2), 5.0):
+            pass
+        self._link.say(b"SELECT 1", 5.0)
+        self._link.hear(0.0)
+
+    def close(self) -> None:
+        self._link.close()
+
+
+@pytest.fixture(scope="module")
+def both(server: Server) -> Iterator[Both]:
+    server.execute("CREATE DATABASE reference")
+    engines = Both(server.url("reference"))
+    yield engines
+    engines.close()
+
+
+def play(both: Both, script: list[Step]) -> None:
+    both.begin()
+    for step in script:
+        both.compare(step)
+
+
+@settings(examples(150), suppress_health_check=[HealthCheck.too_slow])
+@given(script=scripts(mixed=False))
+def test_mutexes(both: Both, script: list[Step]) -> None:
+    play(both, script)
+
+
+@settings(examples(250), suppress_health_check=[HealthCheck.too_slow])
+@given(script=scripts(mixed=True))
+def test_every_kind(both: Both, script: list[Step]) -> None:
+    play(both, script)

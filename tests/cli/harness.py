@@ -17,10 +17,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
+import pytest
+
 import holdfast
 
 HOLDFAST = str(Path(sys.executable).parent / "holdfast")
-LONG = 20.0
+LONG = float(os.environ.get("HOLDFAST_TEST_PATIENCE", "20"))
 """No step takes as long as this, even on a busy machine; a test that waits so long has failed."""
 
 
@@ -49,7 +51,8 @@ class Running:
         while b"\n" not in self._rest:
             ready = select.select([self.process.stdout], [], [], max(0.0, end - time.monotonic()))[0]
             data = os.read(self.process.stdout.fileno(), 65536) if ready else b""
-            assert data, f"no line came; stderr: {self.process.stderr.read() if self.process.stderr else b''!r}"
+            if not data:
+                pytest.fail(f"no line came; it wrote {self._rest!r}, and to stderr {self._complaints()!r}")
             self._rest += data
         line, _, self._rest = self._rest.partition(b"\n")
         return line.decode()
@@ -62,10 +65,20 @@ class Running:
         out, err = self.process.communicate(timeout=LONG)
         return Done(self.process.returncode, (self._rest + out).decode(), err.decode())
 
+    def _complaints(self) -> bytes:
+        """What there is on stderr, without waiting for more."""
+        assert self.process.stderr is not None
+        os.set_blocking(self.process.stderr.fileno(), False)
+        return self.process.stderr.read() or b""
+
     def clean_up(self) -> None:
+        """Whoever is left may hold the pipes open, so nothing is read."""
         if self.process.poll() is None:
             self.process.kill()
-        self.process.communicate()
+        self.process.wait()
+        for pipe in (self.process.stdout, self.process.stderr):
+            if pipe is not None:
+                pipe.close()
 
 
 class Done:

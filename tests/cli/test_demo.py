@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-
 from tests.cli.harness import HOLDFAST, Cli
 from tests.cli.screen import Screen
 

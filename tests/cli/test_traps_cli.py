@@ -145,6 +145,16 @@ def test_the_command_is_in_a_process_group_of_its_own(cli: Cli) -> None:
     assert run.end().code == 143
 
 
+def test_nohup_stays_in_force_while_waiting(cli: Cli) -> None:
+    with cli.locks.lock("job"):
+        run = cli.start(
+            "run", "job", "--", "echo", "done", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        )
+        eventually(lambda: cli.waiting_for("job") == 1)
+        run.signal(signal.SIGHUP)
+    assert run.line() == "done"
+
+
 def test_nohup_stays_in_force(cli: Cli) -> None:
     done = subprocess.run(
         ["sh", "-c", "trap '' HUP; exec \"$0\" run job -- sh -c 'kill -HUP $PPID; kill -HUP $$; echo alive'", HOLDFAST],

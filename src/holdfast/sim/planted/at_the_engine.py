@@ -135,6 +135,19 @@ def evicted_claim_comes_back(patch: Patch) -> None:
     patch(Line, "take", take)
 
 
+@bug("a waiter keeps its place")
+def waiters_are_dropped_early(patch: Patch) -> None:
+    """A place is kept for half of what its owner was told (19)."""
+
+    def place_of(*args: Any) -> Place:
+        place = honest(*args)
+        place.patience //= 2
+        return place
+
+    honest = verbs.place_of
+    patch(verbs, "place_of", place_of)
+
+
 @bug("lock_delay is kept")
 def lock_delay_ignored(patch: Patch) -> None:
     """A hold that ended uncleanly leaves its name open at once."""

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..._core import acquire, coordination
-from ..._core.flow import NOW, Flow, Sleep
+from ..._core.flow import NOW, Flow, Shield, Sleep
+from ..._core.lease import Hold
 from ..._core.line import Line
 from ...backends.line import LineBackend
 from ...model import Claim, Grant, Queued
@@ -39,6 +40,19 @@ def no_withdrawal(patch: Patch) -> None:
 def let_go_all_not_shielded(patch: Patch) -> None:
     """A cancellation between two releases keeps the rest held, and renewed."""
     patch(workload, "let_go_all", multi._let_go_each)
+
+
+@bug("leases stay within capacity")
+def released_before_it_is_over(patch: Patch) -> None:
+    """The name is opened first, and the lease ends with the reply."""
+
+    def let_go(self: coordination.Coordination, hold: Hold) -> Flow[bool]:
+        if hold.depth == 1:
+            yield Shield(acquire.withdraw(self.backend, hold.claim))
+        return (yield from honest(self, hold))
+
+    honest = coordination.Coordination.let_go
+    patch(coordination.Coordination, "let_go", let_go)
 
 
 @bug("hold_at_least is kept")

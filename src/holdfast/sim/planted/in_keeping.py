@@ -56,6 +56,16 @@ def one_failed_renewal_ends_renewal(patch: Patch) -> None:
     patch(Hold, "falter", falter)
 
 
+@bug("no flow breaks")
+def error_ends_the_errand(patch: Patch) -> None:
+    """An error while an error is handled ends the errand that renews (3)."""
+
+    def falter(self: Hold, now: float, chance: float) -> None:
+        raise ZeroDivisionError
+
+    patch(Hold, "falter", falter)
+
+
 @bug("a holder is told in time")
 def keeper_sleeps_through_a_deadline(patch: Patch) -> None:
     """What the keeper itself enters does not make it wake: a lease without renewals ends unnoticed."""

@@ -1,0 +1,82 @@
+"""Each planted bug is found within 2,000 seeds, searched from seed 0, by the invariant that is there to catch it.
+
+And each invariant has a bug that it catches: one that nothing can break says nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import holdfast.sim
+from holdfast._core.line import Line
+from holdfast.errors import Misconfigured
+from holdfast.sim.fleet import find
+from holdfast.sim.planted import BUGS, planted
+from holdfast.sim.seed import run
+
+WITHIN = 2000
+ASKED_FOR = {
+    "no-drain",
+    "release-without-owner-check",
+    "token-from-a-deleted-counter",
+    "check-on-write-fence",
+    "overtaking-in-the-line",
+}
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_planted_bug_is_found(bug: str) -> None:
+    outcome = find(bug, range(WITHIN), jobs=1).found(bug)
+    assert outcome is not None, f"not found in {WITHIN} seeds"
+    assert outcome.story
+    without = run(outcome.seed)
+    assert not without.invariant, f"seed {outcome.seed} breaks {without.invariant!r} without the bug, too"
+
+
+def test_the_bugs_that_were_asked_for_are_there() -> None:
+    assert set(BUGS) >= ASKED_FOR
+    assert all(bug.about for bug in BUGS.values())
+
+
+def test_each_invariant_has_a_bug_that_it_catches() -> None:
+    caught = {bug.invariant for bug in BUGS.values()}
+    assert caught == invariants()
+
+
+def test_a_bug_is_taken_out_again() -> None:
+    before = Line.release, Line.promote
+    for bug in BUGS:
+        with pytest.raises(ZeroDivisionError):
+            with planted(bug):
+                raise ZeroDivisionError
+    assert (Line.release, Line.promote) == before
+    assert not run(0).invariant
+
+
+def test_a_bug_that_nobody_knows_is_named() -> None:
+    with pytest.raises(Misconfigured, match="no bug is called 'gremlin'; there are: "):
+        with planted("gremlin"):
+            pass
+
+
+def invariants() -> set[str]:
+    """All that the simulator's source can complain of."""
+    [folder] = holdfast.sim.__path__
+    trees = (ast.parse(file.read_text()) for file in Path(folder).rglob("*.py") if "quorum" not in file.name)
+    calls = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return {name for call in calls if _is_violation(call) for name in _names(call.args[0])}
+
+
+def _is_violation(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id == "Violation"
+
+
+def _names(node: ast.expr) -> list[Any]:
+    if isinstance(node, ast.IfExp):
+        return [*_names(node.body), *_names(node.orelse)]
+    assert isinstance(node, ast.Constant), f"an invariant is named in the source, line {node.lineno}"
+    return [node.value]

@@ -1,7 +1,7 @@
 -- Take: enter the lines of all claims in one step, or only find out.
 --
 --   KEYS   one line for each claim
---   ARGV   for each claim: "owner detail" (see line.lua), a day and its ttl in ms; '0' at the end: do not queue
+--   ARGV   for each claim: "owner detail" (see forms.lua), a day and its ttl in ms; '0' at the end: do not queue
 --
 -- Answers for each claim (for a single one, without the list around it):
 --   token                  granted (a number, or its digits)

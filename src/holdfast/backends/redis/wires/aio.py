@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 from typing import Any
 
 from ....errors import BackendUnavailable
 from ...line import Push, Release, Renew, Survey, Take, Taken
+from ..backend import UNKNOWN
 from ..codec import NOWHERE, Codec, Order, one_taken, waits, write
 from ..resp import Error, command
 from ..trouble import ELSEWHERE, translated
@@ -61,6 +63,8 @@ class AsyncRedisWire:
             return await self._take(request, timeout)
         if kind is Survey:
             return await self._survey(request.prefix, timeout)
+        if kind is Renew and self._line is None:
+            return await self._renew_each(request, timeout)
         if kind is Release:
             self._listener.forget(request.claim.owner)
         return await self._ask(write(self._codec, request, NOWHERE), timeout, kind is Renew)
@@ -117,6 +121,12 @@ class AsyncRedisWire:
             error = reply
         raise BackendUnavailable("Redis kept sending the request elsewhere; its topology is changing")
 
+    async def _renew_each(self, request: Renew, timeout: float) -> list[str]:
+        """On a cluster every name is a call of its own; those for one node leave in one write."""
+        orders = [self._codec.renew([claim]) for claim in request.claims]
+        said = await asyncio.gather(*(self._ask(each, timeout, True) for each in orders), return_exceptions=True)
+        return [UNKNOWN.reason if isinstance(one, BaseException) else one[0] for one in said]
+
     async def _survey(self, prefix: str, timeout: float) -> Any:
         """All lines, in steps that let others in between."""
         views = []
@@ -128,8 +138,10 @@ class AsyncRedisWire:
                 if isinstance(reply, Error):
                     raise translated(reply)
                 cursor, keys = reply
-                if keys:
+                if keys and self._line is not None:
                     views += await self._ask(self._codec.survey(keys), timeout)
+                for key in () if self._line is not None else keys:  # each in a slot of its own
+                    views += await self._ask(self._codec.survey([key]), timeout)
                 if cursor == b"0":
                     break
         return sorted({view.name: view for view in views}.values(), key=lambda view: view.name)

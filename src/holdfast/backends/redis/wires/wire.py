@@ -17,10 +17,12 @@ from typing import Any
 
 from ....errors import BackendUnavailable, Misconfigured, OutcomeUnknown
 from ...line import Push, Release, Renew, Survey, Take, Taken
+from ..backend import UNKNOWN
 from ..codec import NOWHERE, Codec, Order, one_taken, waits, write
 from ..durability import Durability
 from ..resp import Error, command
 from ..trouble import ELSEWHERE, translated
+from .batch import call_each
 from .links import Links
 from .listener import POLL, Listener
 from .servers import Primary, Servers
@@ -59,6 +61,8 @@ class RedisWire:
             return self._take(request, timeout)
         if kind is Survey:
             return self._survey(request.prefix, timeout)
+        if kind is Renew and not isinstance(self.servers, Primary):
+            return self._renew_each(request, timeout)
         if kind is Release:
             self._listener.forget(request.claim.owner)
             return self._ask(write(self._codec, request, NOWHERE), timeout, repeatable=False)
@@ -148,6 +152,20 @@ class RedisWire:
                 raise translated(reply)
         raise BackendUnavailable("Redis kept sending the request elsewhere; its topology is changing")
 
+    def _renew_each(self, request: Renew, timeout: float) -> list[str]:
+        """On a cluster every name is a call of its own."""
+
+        def alone(order: Order) -> list[str] | None:
+            try:
+                said: list[str] = self._ask(order, timeout, confirmed=True)
+            except BackendUnavailable:
+                return None
+            return said
+
+        orders = [self._codec.renew([claim]) for claim in request.claims]
+        told = call_each(orders, self.servers, timeout, self._durability, alone)
+        return [UNKNOWN.reason if said is None else said[0] for said in told]
+
     def _survey(self, prefix: str, timeout: float) -> Any:
         """All lines, in steps that let others in between."""
         views = []
@@ -156,8 +174,10 @@ class RedisWire:
             while True:
                 words = ("SCAN", cursor, "MATCH", self._codec.pattern(prefix), "COUNT", SCAN_COUNT)
                 cursor, keys = self.plainly(links, command(*words), timeout)
-                if keys:
+                if keys and isinstance(self.servers, Primary):
                     views += self._ask(self._codec.survey(keys), timeout)
+                for key in () if isinstance(self.servers, Primary) else keys:  # each in a slot of its own
+                    views += self._ask(self._codec.survey([key]), timeout)
                 if cursor == b"0":
                     break
         return sorted({view.name: view for view in views}.values(), key=lambda view: view.name)

@@ -83,7 +83,7 @@ inline check_grant(s) {
 }
 inline finish(s) {
   drop_yes(s); doomed[s] = 0; stop_waiting_for(s);
-  EACH(i, N) WHEN(holds(i, s)) fresh[i] = 0 END; DONE(i);
+  EACH(i, N) WHEN(hold[i] == s + 1) fresh[i] = 0 END; DONE(i);
   TIDY
 }
 
@@ -105,8 +105,9 @@ proctype Client(byte s) {
   :: d_step { state[s] == EXTENDING && won[s] ->
        printf("slot %d counts a majority: extended, token %d\n", s, ballot[s]);
        BREAKS(E, doomed[s]);
+       check_witness(s);
        state[s] = HOLDING; won[s] = 0; doomed[s] = 0;
-       EACH(i, N) WHEN(holds(i, s) && fresh[i] > 0) fresh[i] = fresh[i] - 1 END; DONE(i);
+       EACH(i, N) WHEN(hold[i] == s + 1 && fresh[i] > 0) fresh[i] = fresh[i] - 1 END; DONE(i);
        one_less_wait(s); TIDY }
   :: d_step { believes(s) ->                /* released, or validity over, or told of the loss */
        state[s] = OVER; printf("slot %d ends\n", s); finish(s) }

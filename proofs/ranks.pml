@@ -3,6 +3,7 @@
  *  - Nodes only compare ballots, so a ballot is kept as its RANK among the numbers that still occur (marks, ballots of
  *    rounds that matter, the largest token granted). A new ballot goes into any gap, or equals any of them: that is every
  *    choice any clock could make. A number that occurs nowhere any more is squeezed out.
+ *  - A hold that ran out, and whose round is over or has another's mark above it, is as good as none.
  *  - A round that is over, holds nowhere, and is outrun by every mark can never change anything again: its slot is reused.
  *  - Nodes are alike and rounds are alike, so both are kept sorted: a state and its mirror images are one state.
  *
@@ -26,6 +27,7 @@ c_decl {
 c_code {
 #define LOOP(v, limit) for (int v = 0; v < (limit); v++)
 #define SWAP(a, b) do { int swap_ = (a); (a) = (b); (b) = swap_; } while (0)
+#define RENAME(v, a, b) (v) = (v) == (a) ? (b) : (v) == (b) ? (a) : (v)
 #define TELL if (readtrail) printf
 
 #ifdef FORGET
@@ -59,6 +61,17 @@ c_code {
     }
   }
 
+  static int active_(int s) { return now.state[s] >= ASKING && now.state[s] <= EXTENDING; }
+  static void drop_dead_holds(void) {
+    LOOP(n, N) {
+      int s = now.hold[n] - 1;
+      if (s >= 0 && now.out[n] && (!active_(s) || now.mark[n] != now.ballot[s])) now.hold[n] = now.out[n] = 0;
+#ifdef FORGET
+      if (now.heir[n] > 0 && now.heir[n] < NOBODY && !active_(now.heir[n] - 1)) now.heir[n] = DOUBT;
+#endif
+    }
+  }
+
   /* can no node say yes to this round any more, now or after a re-seeding? */
   static int outrun(int s) {
     LOOP(n, N) {
@@ -76,8 +89,9 @@ c_code {
     SWAP(now.won[a], now.won[b]); SWAP(now.doomed[a], now.doomed[b]);
     LOOP(n, N) {
       SWAP(now.yes[a * N + n], now.yes[b * N + n]);
-      if (now.hold[n] == a + 1) now.hold[n] = b + 1; else if (now.hold[n] == b + 1) now.hold[n] = a + 1;
+      RENAME(now.hold[n], a + 1, b + 1);
 #ifdef FORGET
+      RENAME(now.heir[n], a + 1, b + 1);
       SWAP(now.awaits[n * SLOTS + a], now.awaits[n * SLOTS + b]);
 #endif
 #ifdef VOUCH
@@ -87,10 +101,10 @@ c_code {
     TELL("# slots %d %d\n", a, b);
   }
   static void swap_nodes(int a, int b) {
-    SWAP(now.hold[a], now.hold[b]); SWAP(now.mark[a], now.mark[b]); SWAP(now.fresh[a], now.fresh[b]);
+    SWAP(now.hold[a], now.hold[b]); SWAP(now.out[a], now.out[b]); SWAP(now.mark[a], now.mark[b]); SWAP(now.fresh[a], now.fresh[b]);
     LOOP(s, SLOTS) SWAP(now.yes[s * N + a], now.yes[s * N + b]);
 #ifdef FORGET
-    SWAP(now.lost[a], now.lost[b]); SWAP(now.best[a], now.best[b]);
+    SWAP(now.lost[a], now.lost[b]); SWAP(now.best[a], now.best[b]); SWAP(now.heir[a], now.heir[b]);
     LOOP(m, N) SWAP(now.seen[a * N + m], now.seen[b * N + m]);
     LOOP(m, N) SWAP(now.seen[m * N + a], now.seen[m * N + b]);
     LOOP(s, SLOTS) SWAP(now.awaits[a * SLOTS + s], now.awaits[b * SLOTS + s]);
@@ -102,10 +116,10 @@ c_code {
   }
   static int slot_key(int s) { return now.ballot[s] * 8 + now.state[s]; }
   static long long node_key(int n) {
-    long long key = (now.mark[n] * 8 + now.hold[n]) * 4 + now.fresh[n];
+    long long key = ((now.mark[n] * 8 + now.hold[n]) * 2 + now.out[n]) * 4 + now.fresh[n];
     LOOP(s, SLOTS) key = key * 2 + now.yes[s * N + n];
 #ifdef FORGET
-    key = ((key * 2 + now.lost[n]) * 16 + best_(n)) * 8 + reads_(n);
+    key = (((key * 2 + now.lost[n]) * 16 + best_(n)) * 8 + now.heir[n]) * 8 + reads_(n);
     LOOP(m, N) key = key * 2 + (now.seen[m * N + n]);
     LOOP(s, SLOTS) key = key * 3 + now.awaits[n * SLOTS + s];
 #endif
@@ -120,6 +134,7 @@ c_code {
     LOOP(s, SLOTS) now.owner[s] = now.state[s] ? first[s] : 0;
   }
   void tidy(void) {
+    drop_dead_holds();
 #if !defined(COUNTERS) && !defined(PLAIN)
     free_slots();
     squeeze_ranks();

@@ -5,11 +5,12 @@
  *     round has a larger ballot. Nothing else is asked of a ballot: clocks may stand still, jump, or agree by chance.
  *  2  A node says yes to a take iff its lock is free or mine AND its mark < ballot; it then stores hold and mark = ballot
  *     in one step. A take that finds its very own (owner, ballot) in the hold gets the same yes again. Else it says no.
- *  3  The mark outlives the hold: expiry and release clear the hold only.
+ *  3  The mark outlives the hold: expiry and release never lower it.
  *  4  A majority of yes to ONE ballot is the grant; the ballot is the token. Yeses to different ballots never add up.
- *  5  An extension keeps the token. A node says yes iff it still holds this very (owner, ballot). Where the hold is gone
- *     it may be placed again by rule 2 only, that is, never past a mark.
- *  6  A release names (owner, ballot) and clears a hold of that owner up to that ballot, never a later one.
+ *  5  An extension keeps the token. A node says yes iff it holds for this very (owner, ballot), or did until the hold ran
+ *     out and its mark is still that ballot (nobody came after), or by rule 2. Never past a mark.
+ *  6  A release names (owner, ballot). It clears a hold of that owner up to that ballot, never a later one, and raises the
+ *     mark to the ballot, so that a take that arrives after its own release is refused.
  *  7  A node that lost its memory says nothing until it is re-seeded: reseed.pml has that rule.
  *
  * THE PROMISES
@@ -57,7 +58,8 @@
 
 /* a node */
 byte hold[N];                   /* slot + 1 of the round that holds here, 0 = free */
-byte mark[N];                   /* highest ballot accepted */
+bit  out[N];                    /* it ran out: free for others; the holder is still known, and may extend (rule 5) */
+byte mark[N];                   /* highest ballot accepted, or released */
 byte fresh[N];                  /* TIMELY: 2 = answers the extension on its way, 1 = its holder counts on it, 0 = nobody does */
 
 /* a round */
@@ -68,13 +70,18 @@ bit  yes[SLOTS * N];            /* which nodes said yes to the take, or to the e
 bit  won[SLOTS];                /* they are a majority; the client may count it now, later, or never */
 byte doomed[SLOTS];             /* ghost: 1, 2 = granting this would break R (E when extending), U */
 
+/* who may come back to a node that is being re-seeded (reseed.pml): slot + 1, or */
+#define NOBODY (SLOTS + 1)      /* one of those who were read does not hold the name */
+#define DOUBT  (SLOTS + 2)      /* those with the largest mark so far do not agree, or that mark is not their holder's */
+
 byte top;                       /* ghost: the largest token granted so far */
 byte i;                         /* scratch inside one step, zero between steps */
 
 #define active(s)    (state[s] >= ASKING && state[s] <= EXTENDING)
 #define believes(s)  (state[s] == HOLDING || state[s] == EXTENDING)
-#define holds(n, s)  (hold[n] == (s) + 1)
-#define mine(n, s)   (hold[n] != 0 && owner[hold[n] - 1] == owner[s])
+#define held(n)      (hold[n] != 0 && !out[n])
+#define holds(n, s)  (hold[n] == (s) + 1 && !out[n])
+#define mine(n, s)   (held(n) && owner[hold[n] - 1] == owner[s])
 #if N == 3
 #define SUM(f, x)    (f(0, x) + f(1, x) + f(2, x))
 #else
@@ -102,6 +109,7 @@ byte i;                         /* scratch inside one step, zero between steps *
 #define E 8
 #define X 16
 #define O 32
+#define W 64                    /* no promise, but a witness: something good that must be possible (reseed.pml) */
 
 inline check_rightful_holder() {
   EACH(i, SLOTS) BREAKS(F, active(i) && has_token(i) && SUM(holds, i) >= MAJORITY && ballot[i] < top); DONE(i)

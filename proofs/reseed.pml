@@ -6,7 +6,9 @@
  *  S2  WAIT: it stays out for at least the longest TTL that any client may use (plus drift), counted from when somebody
  *      first sees it empty. Whoever counts on one of its forgotten yeses has then ended, given up, or extended without it.
  *  S3  THEN READ, not before: the marks of a majority (of all N) of OTHER nodes that themselves remember, one by one,
- *      while takes go on. The new mark is the largest of them. No hold is adopted: S2 has outlived them.
+ *      while takes go on. The new mark is the largest of them. No hold is needed: S2 has outlived those that were lost. But
+ *      if all whom it read hold the name, and those with the largest mark hold it for one and the same round with that very
+ *      ballot, the node may remember this round as one that ran out here, so that its holder can come back (rule 5).
  *  S4  The seed is written only if the node has not restarted again since S2 began (compare a boot id in the same script).
  * Reading before waiting is unsound (`reseed-early`): a take whose yes was forgotten may still be on its way to others.
  * Reading too few (`reseed-one`), or one that does not remember (`reseed-blind`), misses the grant. Two empty nodes of
@@ -26,14 +28,17 @@
 #define remembers(n)         true
 #define stop_waiting_for(s)  skip
 #define one_less_wait(s)     skip
+#define check_witness(s)     skip
 #else
 bit  lost[N];                   /* restarted without memory, not yet seeded */
 bit  seen[N * N];               /* whose marks the re-seeder of this node has read */
 byte best[N];                   /* the largest of them */
+byte heir[N];                   /* slot + 1 of the round that may come back; 0 = nothing read yet, or NOBODY, or DOUBT */
 byte awaits[N * SLOTS];         /* S2: how many more extensions until that round no longer counts on what was lost here */
 #define remembers(n)   (!lost[n])
 #define has_seen(m, n) seen[(n) * N + (m)]
 #define reads(n)       SUM(has_seen, n)
+#define is_lost(n, x)  lost[n]
 #define wait(n, s)     awaits[(n) * SLOTS + (s)]
 #if SLOTS == 2
 #define waited(n)      (wait(n, 0) + wait(n, 1) == 0)
@@ -51,6 +56,11 @@ byte awaits[N * SLOTS];         /* S2: how many more extensions until that round
 #define may_read(n) waited(n)
 #define may_seed(n) true
 #endif
+#ifdef NO_WAIT
+#define may_found(n) true
+#else
+#define may_found(n) waited(n)
+#endif
 #ifdef READ_ONE
 #define ENOUGH (MAJORITY - 1)
 #else
@@ -65,9 +75,19 @@ byte awaits[N * SLOTS];         /* S2: how many more extensions until that round
 inline stop_waiting_for(s) { EACH(i, N) wait(i, s) = 0; DONE(i) }
 inline one_less_wait(s) { EACH(i, N) WHEN(wait(i, s) > 0) wait(i, s) = wait(i, s) - 1 END; DONE(i) }
 
+#ifdef WITNESS                  /* can a lease be extended by the yes of a node that forgot everything and came back? */
+bit  back[N];                   /* (with -DPLAIN, as nodes are not sorted there) */
+#define back_holds(n, s)  (back[n] && holds(n, s))
+#define check_witness(s)  BREAKS(W, SUM(back_holds, s) > 0 && SUM(holds, s) == MAJORITY)
+#define came_back(n)      back[n] = 1
+#else
+#define check_witness(s)  skip
+#define came_back(n)      skip
+#endif
+
 inline forget(n) {
   printf("node %d restarts, empty\n", n);
-  hold[n] = 0; mark[n] = 0; fresh[n] = 0; best[n] = 0;
+  hold[n] = 0; out[n] = 0; mark[n] = 0; fresh[n] = 0; best[n] = 0; heir[n] = 0;
   EACH(i, N) seen[n * N + i] = 0; DONE(i);
 #ifndef AMNESIA
   lost[n] = 1;
@@ -83,6 +103,14 @@ inline forget(n) {
 inline read_mark(n, m) {
   printf("node %d, to be seeded, is shown mark %d by node %d\n", n, mark[m], m);
   seen[n * N + m] = 1;
+  WHEN(!held(m)) heir[n] = NOBODY END;
+  if
+  :: heir[n] != NOBODY && (heir[n] == 0 || mark[m] > best[n]) ->
+     heir[n] = (ballot[hold[m] - 1] == mark[m] -> hold[m] : DOUBT)
+  :: heir[n] != NOBODY && heir[n] != 0 && mark[m] == best[n] && hold[m] != heir[n] ->
+     heir[n] = DOUBT
+  :: else
+  fi;
   WHEN(mark[m] > best[n]) best[n] = mark[m] END;
   vouch_read(n, m);
   TIDY
@@ -90,9 +118,20 @@ inline read_mark(n, m) {
 inline seed(n) {
   printf("node %d is seeded: mark %d\n", n, best[n]);
   lost[n] = 0; mark[n] = best[n]; best[n] = 0;
+  WHEN(heir[n] > 0 && heir[n] < NOBODY) hold[n] = heir[n]; out[n] = 1 END;
+  heir[n] = 0;
   EACH(i, N) seen[n * N + i] = 0; DONE(i);
   EACH(i, SLOTS) wait(n, i) = 0; DONE(i);
   vouch_seed(n);
+  came_back(n);
+  TIDY
+}
+/* where no node remembers there is nothing to read, and nothing to go by but the clocks: all begin anew, together */
+inline found() {
+  printf("all nodes are empty: they are founded anew\n");
+  EACH(i, N) lost[i] = 0; best[i] = 0; heir[i] = 0; DONE(i);
+  EACH(i, N * N) seen[i] = 0; DONE(i);
+  EACH(i, N * SLOTS) awaits[i] = 0; DONE(i);
   TIDY
 }
 #endif

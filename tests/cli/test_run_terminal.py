@@ -53,7 +53,8 @@ def test_ctrl_c_is_the_commands_to_handle(screen: Screen) -> None:
 def test_ctrl_c_while_waiting_leaves_the_line(cli: Cli, screen: Screen) -> None:
     with cli.locks.lock("job"):
         screen.type("$H job -- echo never\n")
-        eventually(lambda: cli.waiting_for("job") == 1)
+        screen.until("waiting for 'job'")
+        assert cli.waiting_for("job") == 1
         screen.type(CTRL_C)
         screen.type("echo code-$?\n")
         screen.until("code-130")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -72,6 +73,11 @@ def json_option(command: F) -> F:
 def _set_debug(context: click.Context, _: click.Parameter, value: bool) -> None:
     if value and (session := context.find_object(Session)) is not None:
         session.debug = True
+
+
+def discreet(url: str) -> str:
+    """A URL that can be shown: without its passwords."""
+    return re.sub(r"(://|,)([^/@,]*):[^/@,]*@", r"\1\2:…@", url)
 
 
 def coordinator(url: str | None, namespace: str) -> Coordinator:

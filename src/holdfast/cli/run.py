@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import click
@@ -86,6 +87,9 @@ def run(
       75 not acquired   76 lease lost   69 engine unavailable
       64 bad usage     126 not executable   127 not found
     """
+    if not hasattr(os, "fork"):
+        raise click.UsageError("run needs a POSIX system: process groups, signals, fork", context)
+
     from .runner.order import Order, default_grace
     from .runner.supervisor import Supervisor
 

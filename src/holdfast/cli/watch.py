@@ -19,7 +19,7 @@ from .. import Coordinator
 from ..errors import BackendUnavailable
 from ..model import LockView
 from . import views
-from .common import SECONDS, coordinator, engine_options, json_option
+from .common import SECONDS, coordinator, discreet, engine_options, json_option
 
 Look = tuple[list[LockView], str]
 """What a survey showed, or why there was none."""
@@ -76,7 +76,7 @@ def _draw(looks: Iterable[Look], url: str, prefix: str) -> None:
             parts: list[object] = [
                 Text.assemble(
                     ("holdfast ", "bold"),
-                    (f"{url}  {prefix}", "dim"),
+                    (f"{discreet(url)}  {prefix}", "dim"),
                     f"\n{datetime.now():%H:%M:%S}   {len(found)} names, {holding} held, {len(rows) - holding} waiting",
                 )
             ]

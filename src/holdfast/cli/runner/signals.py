@@ -47,9 +47,9 @@ class Signals:
         return self._reader
 
     def receive(self) -> list[int]:
-        """Those that have come, in order."""
+        """Those that have come, in order; one that has come twice is one, as it would be without us."""
         try:
-            return list(os.read(self._reader, 4096))
+            return list(dict.fromkeys(os.read(self._reader, 4096)))
         except BlockingIOError:
             return []
 

@@ -22,10 +22,12 @@ from ...errors import LeaseLost
 from .. import exits
 from .channel import Deadline, Message
 from .command import Command
-from .holder import fork_holder
+from .holder import NEVER, fork_holder
 from .order import Order
 from .signals import ENDING, Signals
 
+NOTICE = 1.0
+"""After how long somebody at a terminal is told that we wait."""
 POLL = 0.05
 """How often to look whether what was told to stop has ended: not all of it is our child."""
 
@@ -51,7 +53,7 @@ class Supervisor:
         self._token = 0
         self._lost = False
         self._told = False
-        self._next_at = 0.0  # STOPPING: when to kill; LEAVING: when to wait no longer
+        self._next_at = now() + NOTICE  # WAITING: to say so; STOPPING: to kill; LEAVING: to wait no longer
 
     def run(self) -> int:
         """Until the end; answers with the exit code."""
@@ -77,7 +79,7 @@ class Supervisor:
 
     def _patience(self) -> float:
         """How long to sleep: the system's sleep stops in suspend, our clock does not, so never for long."""
-        moment = {State.WAITING: now() + 30.0, State.RUNNING: self._deadline.get()}.get(self._state, self._next_at)
+        moment = self._deadline.get() if self._state is State.RUNNING else self._next_at
         return min(POLL if self._state is State.STOPPING else 30.0, max(0.0, moment - now()))
 
     # What happens
@@ -142,6 +144,10 @@ class Supervisor:
     def _on_time(self) -> None:
         moment = now()
         match self._state:
+            case State.WAITING if moment >= self._next_at:
+                self._next_at = NEVER
+                if os.isatty(2):
+                    self._report(f"waiting for {self._order.name!r}; 'holdfast ls' shows who holds it")
             case State.RUNNING if self._command.gone(False):
                 self._leave(self._command.code)
             case State.RUNNING if self._command.ended:

@@ -22,8 +22,9 @@ from ...errors import BackendUnavailable, Misconfigured, OutcomeUnknown
 from ...model import Claim, Extension, Grant, LockView, Promises, Queued, Refusal
 from .ballots import Ballots, Round, opens_in
 from .fanout import DECIDED, EVERYBODY, KEPT, SENT, Fanout, Tally, Until
+from .keys import Keys
 from .mending import Mender
-from .records import ballot_text, detail, us
+from .records import TRACE_KEPT, ballot_text, ms, words
 from .views import survey
 
 ROUNDS = 4
@@ -63,10 +64,9 @@ class RedlockBackend:
         self.promises = promises
         self._quorum = quorum
         self._need = quorum.majority
-        self._prefix = f"{quorum.namespace}/ballot/"
-        self._memory = f"{quorum.namespace}/memory"
+        self._keys = Keys(quorum.namespace)
         self._ballots = Ballots(calendar_us)
-        self._mender = Mender(len(quorum.nodes), quorum.namespace, quorum.longest_ttl)
+        self._mender = Mender(len(quorum.nodes), self._keys, quorum.longest_ttl)
         self._mend_at = 0.0
 
     # Asking
@@ -75,13 +75,15 @@ class RedlockBackend:
         ask = claim.ask
         sent: float = yield NOW
         round_ = self._ballots.begin(claim, sent)
-        if not round_.words:
+        if not round_.words[0]:
             self._describe(claim, round_)
         timeout = self._timeout(ask.ttl, within)
-        keys = (self._prefix + ask.name, self._memory)
+        keys = (self._keys.hold + ask.name, self._keys.marks)
+        span, begins, ends = round_.words
         for attempt in range(ROUNDS):
             ballot = self._ballots.next(ask.name, round_, sent, ask.ttl)
-            tally: Tally = yield Call(Fanout("take", keys, (ballot_text(ballot), *round_.words), DECIDED), timeout)
+            args = (span, f"{ballot:020d}{begins}{ends}")
+            tally: Tally = yield Call(Fanout("take", keys, args, DECIDED), timeout)
             if tally.yes >= self._need:
                 if tally.ailing:
                     yield from self._look_after(sent)
@@ -116,9 +118,7 @@ class RedlockBackend:
                 f"ttl of {ask.name!r} is {ask.ttl:g} s, and this quorum was told of {quorum.longest_ttl:g} s at most: "
                 f"a node that lost its memory stays out for that long; set ?longest_ttl={ask.ttl:g} in the URL"
             )
-        ttl = us(ask.ttl)
-        closed = ttl + us(ask.lock_delay)
-        round_.words = (claim.owner, str(ttl), str(closed), detail(claim, quorum.host, quorum.pid()))
+        round_.words = words(claim, quorum.host, quorum.pid())
 
     def _undo(self, claim: Claim, round_: Round, tally: Tally) -> Flow[None]:
         """Leave nothing of a failed round at any node; a node that said no has nothing."""
@@ -134,19 +134,25 @@ class RedlockBackend:
 
     def renew(self, claims: Sequence[Claim], within: float | None = None) -> Flow[list[Extension | Refusal | None]]:
         sent: float = yield NOW
-        args: list[str] = []
+        keys, args, asked = [self._keys.marks], [TRACE_KEPT], dict[str, int]()
         for claim in claims:
-            round_ = self._ballots.begin(claim, sent)
-            if not round_.words:
-                self._describe(claim, round_)
-            self._ballots.keep(round_, claim.token, sent + claim.ask.ttl)
-            args += (ballot_text(round_.ballot), *round_.words)
-        keys = (self._memory, *(self._prefix + claim.ask.name for claim in claims))
+            round_ = self._ballots.find(claim)
+            if round_ is None or not self._ballots.extend(round_, claim.token, sent + claim.ask.ttl):
+                continue  # it is being released
+            asked[claim.owner] = len(asked)
+            span, begins, ends = round_.words
+            keys += (self._keys.hold + claim.ask.name, self._keys.trace + claim.ask.name)
+            args += (span, f"{round_.ballot:020d}{begins}{ends}")
+        if not asked:
+            return [Refusal("refused")] * len(claims)
         timeout = self._timeout(min(claim.ask.ttl for claim in claims), within)
-        tally: Tally = yield Call(Fanout("extend", keys, tuple(args), KEPT), timeout)
+        tally: Tally = yield Call(Fanout("extend", tuple(keys), tuple(args), KEPT), timeout)
         if tally.ailing:
             yield from self._look_after(sent)
-        replies = [self._extended(claim, sent, tally, place) for place, claim in enumerate(claims)]
+        replies = [
+            self._extended(claim, sent, tally, asked[claim.owner]) if claim.owner in asked else Refusal("refused")
+            for claim in claims
+        ]
         if all(reply is None for reply in replies):
             raise self._no_majority(claims[0].ask.name, tally)
         return replies
@@ -172,23 +178,28 @@ class RedlockBackend:
         if round_ is None or round_.clean:
             self._ballots.end(claim)
             return False
-        tally: Tally = yield Call(self._release(claim, round_, us(linger), DECIDED), self._timeout(claim.ask.ttl, None))
+        round_.ending = True
+        tally: Tally = yield Call(self._release(claim, round_, linger, DECIDED), self._timeout(claim.ask.ttl, None))
         if tally.yes < self._need and len(tally.said) - tally.said.count(None) < self._need:
             raise self._no_majority(claim.ask.name, tally)
         self._ballots.end(claim)
         return tally.yes >= self._need or (not tally.left and tally.yes + len(tally.trouble) >= self._need)
 
-    def _release(self, claim: Claim, round_: Round, linger: int, until: Until) -> Fanout:
-        keys = (self._prefix + claim.ask.name, self._memory)
-        return Fanout("release", keys, (ballot_text(round_.ballot), claim.owner, str(linger)), until)
+    def _release(self, claim: Claim, round_: Round, linger: float, until: Until) -> Fanout:
+        keys: tuple[str, ...] = (self._keys.hold + claim.ask.name, self._keys.marks)
+        if round_.renewed:
+            keys = (*keys, self._keys.trace + claim.ask.name)
+        begins = f"{round_.ballot:020d}{round_.words[1]}"
+        return Fanout("release", keys, (begins, str(ms(linger))) if linger else (begins,), until)
 
     # Looking after them
 
     def survey(self, prefix: str) -> Flow[list[LockView]]:
-        return survey(self._quorum, self._memory, self._prefix, prefix)
+        return survey(self._quorum, self._keys, prefix)
 
     def evict(self, name: str, token: int) -> Flow[bool]:
-        request = Fanout("evict", (self._prefix + name, self._memory), (ballot_text(token),), EVERYBODY)
+        keys = (self._keys.hold + name, self._keys.marks, self._keys.trace + name)
+        request = Fanout("evict", keys, (ballot_text(token), TRACE_KEPT), EVERYBODY)
         tally: Tally = yield Call(request, self._quorum.request_timeout)
         if tally.voted < self._need:
             raise self._no_majority(name, tally)

@@ -17,18 +17,24 @@ KNOWN = 1024
 """Names whose mark is ahead of our calendar, and rounds that were left without a word: so many are kept."""
 
 
+NO_WORDS = ("", "", "")
+
+
 class Round:
     """What one owner has under way. `words`: what its claim looks like at a node, but for the ballot."""
 
-    __slots__ = ("ballot", "clean", "expires", "tries", "words")
+    __slots__ = ("ballot", "clean", "ending", "expires", "renewed", "tries", "words")
 
     def __init__(self) -> None:
         self.ballot = 0
-        self.words: tuple[str, ...] = ()
+        self.words = NO_WORDS
         self.tries = 0
         self.clean = True
         """Nothing of it can be at any node."""
         self.expires = 0.0
+        self.renewed = False
+        self.ending = False
+        """An extension may be on its way; a release is. Each is set before the other is read: one of them knows."""
 
 
 class Ballots:
@@ -59,11 +65,14 @@ class Ballots:
         round_.expires = now + ttl
         return ballot
 
-    def keep(self, round_: Round, token: int, until: float) -> None:
-        """A round that was granted lives on."""
+    def extend(self, round_: Round, token: int, until: float) -> bool:
+        """A round that was granted is about to be extended. False if it is about to be released."""
+        round_.renewed = True
+        if round_.ending:
+            return False
         round_.ballot = token or round_.ballot
-        round_.clean = False
         round_.expires = until
+        return True
 
     def note(self, name: str, mark: int) -> None:
         """A mark was seen: the next ballot goes above it."""
@@ -109,6 +118,6 @@ class Ballots:
 
 def opens_in(tally: Tally) -> float:
     """In how many seconds a majority may be free, as far as the nodes told."""
-    waits = sorted(int(said[21:]) for said in tally.said if isinstance(said, bytes) and said[:1] == b"H")
+    waits = sorted(int(said[21:] or 0) for said in tally.said if isinstance(said, bytes) and said[:1] == b"H")
     spare = len(tally.said) - tally.need
-    return waits[-1 - spare] / 1e6 if len(waits) > spare else 0.0
+    return waits[-1 - spare] / 1000 if len(waits) > spare else 0.0

@@ -19,7 +19,7 @@ from ...ports import AsyncWire, Wire
 from ..redis.wires.address import of_url
 from ..redis.wires.dialling import Dialler
 from .backend import Quorum, RedlockBackend
-from .records import us
+from .keys import Keys
 from .wires.greeting import Manners
 
 NODE_TIMEOUT = 0.25
@@ -60,7 +60,7 @@ class RedlockEngine:
             socket.gethostname(),
             os.getpid,
         )
-        self._manners = Manners(f"{namespace}/memory", us(longest_ttl))
+        self._manners = Manners(Keys(namespace).marks, int(longest_ttl * 1_000_000))
         self.backend = RedlockBackend(self._quorum, PROMISES, calendar_us)
 
     def wire(self) -> Wire:

@@ -5,8 +5,8 @@ The rule of re-seeding is the one that `proofs/reseed.pml` checks:
 2. Wait: it stays out for the longest ttl that any client uses, and some more, from when it was first seen empty, by its
    own clock. Whoever counted on one of its forgotten yeses has then finished, given up, or extended without it.
 3. Then read, not before: the marks of a majority of all nodes, others that remember themselves, while takes go on. The
-   new floor is the highest of all marks; names that are held everywhere keep their own, so that their holders can
-   come back.
+   new floor is the highest of all marks; names that all of them hold keep their own, so that their holders can come
+   back.
 4. It is written only if the node is still in the very state in which it was seen (`become.lua`).
 
 Founding: where all nodes answer and none remembers, nothing is left to be read. All are marked with one founding first,
@@ -16,17 +16,19 @@ may begin at once. Fewer than a majority that remember, and not none: a person m
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..._core.flow import RANDOM, Call, Flow
 from .fanout import EVERYBODY, Fanout, Tally
-from .records import NOBODY, Memory, Record, seed_record, us
+from .keys import Keys
+from .reading import read_holds
+from .records import NOBODY, TRACE_KEPT, HeldRecord, Memory, seed
 
 CHUNK = 1000
 """Names read, or seeded, in one step."""
 DIAL_TIMEOUT = 1.0
+NO_SEEDS: Mapping[str, tuple[str, str]] = {}
 
 
 @dataclass(slots=True)
@@ -42,18 +44,17 @@ class Health:
 class Mender:
     """Looks after nodes without memory."""
 
-    def __init__(self, nodes: int, namespace: str, longest_ttl: float) -> None:
+    def __init__(self, nodes: int, keys: Keys, longest_ttl: float) -> None:
         self._nodes = nodes
         self._quorum = nodes // 2 + 1
-        self._memory = f"{namespace}/memory"
-        self._pattern = glob(f"{namespace}/ballot/") + "*"
-        self._longest = us(longest_ttl)
+        self._keys = keys
+        self._longest = int(longest_ttl * 1_000_000)
         self.health = Health()
 
     def mend(self) -> Flow[Health]:
         """Look at all nodes, connecting to those that are missing, and do what can be done."""
         nonce = yield from _nonce()
-        hello = Fanout("hello", (self._memory,), (nonce, f"{self._longest:016d}", "0"), EVERYBODY, dial=True)
+        hello = Fanout("hello", (self._keys.marks,), (nonce, f"{self._longest:016d}", "0"), EVERYBODY, dial=True)
         tally: Tally = yield Call(hello, DIAL_TIMEOUT)
         known = {i: Memory.parse(said.decode()) for i, said in enumerate(tally.said) if isinstance(said, bytes)}
         voting = {i: memory for i, memory in known.items() if memory.kind == "+"}
@@ -95,65 +96,33 @@ class Mender:
         if left > 0:
             self.health.wait = min(self.health.wait or 1e9, left / 1e6)
             return
-        read: list[dict[str, Record]] = []
+        read: list[dict[str, HeldRecord]] = []
         floor = max(each.floor for each in voting.values())
         for i in voting:
-            found = yield from self._read(i)
+            found = yield from read_holds(i, self._keys, "", DIAL_TIMEOUT)
             if found is not None:
                 floor = max(floor, found[0])
-                read.append(found[1])
+                read.append({key: hold for key, hold in found[1].items() if hold.mark})
             if len(read) == self._quorum:
                 break
         else:
             return
         held = [key for key in read[0] if all(key in names for names in read[1:])]
         for start in range(0, len(held), CHUNK):
-            keys = held[start : start + CHUNK]
-            records = [seed_record([names[key] for names in read]) for key in keys]
-            if not (yield from self._become(node, memory, memory.text, keys, records)):
+            seeds = {key: seed([names[key] for names in read]) for key in held[start : start + CHUNK]}
+            if not (yield from self._become(node, memory, memory.text, seeds)):
                 return
         founding = next(iter(voting.values())).founding
         if (yield from self._become(node, memory, memory.remembering(floor, longest, founding))):
             self.health.remember += 1
 
-    def _read(self, node: int) -> Flow[tuple[str, dict[str, Record]] | None]:
-        """The highest mark of a node, and its names that are held; None if it does not answer, or remember."""
-        cursor, highest, held = "0", NOBODY, dict[str, Record]()
-        while True:
-            chunk = yield from survey_chunk(self._memory, node, cursor, self._pattern)
-            if chunk is None:
-                return None
-            cursor, _, mark, found = chunk
-            highest = max(highest, mark)
-            held.update(found)
-            if cursor == "0":
-                return highest, held
-
-    def _become(
-        self, node: int, seen: Memory, new: str, keys: Sequence[str] = (), records: Sequence[str] = ()
-    ) -> Flow[bool]:
-        request = Fanout("become", (self._memory, *keys), (seen.text, new, *records), EVERYBODY, only=node)
-        tally: Tally = yield Call(request, DIAL_TIMEOUT)
+    def _become(self, node: int, seen: Memory, new: str, seeds: Mapping[str, tuple[str, str]] = NO_SEEDS) -> Flow[bool]:
+        keys, args = [self._keys.marks], [seen.text, new, TRACE_KEPT]
+        for key, (mark, owner) in seeds.items():
+            keys += (key, self._keys.trace_of(key))
+            args += (mark, owner)
+        tally: Tally = yield Call(Fanout("become", tuple(keys), tuple(args), EVERYBODY, only=node), DIAL_TIMEOUT)
         return tally.said[node] == 1
-
-
-def survey_chunk(
-    memory: str, node: int, cursor: str, pattern: str
-) -> Flow[tuple[str, int, str, dict[str, Record]] | None]:
-    """Next cursor, clock, highest mark and held names of a chunk of what a node keeps."""
-    request = Fanout("survey", (memory,), (cursor, pattern, str(CHUNK)), EVERYBODY, only=node)
-    tally: Tally = yield Call(request, DIAL_TIMEOUT)
-    said = tally.said[node]
-    if not isinstance(said, bytes) or said == b"A":
-        return None
-    cursor, clock, highest, held = json.loads(said)
-    pairs = iter(held or ())
-    return cursor, int(clock), highest, {key: Record.parse(record) for key, record in zip(pairs, pairs, strict=True)}
-
-
-def glob(text: str) -> str:
-    """Text as a pattern that matches only itself."""
-    return "".join(f"\\{c}" if c in "*?[]^\\" else c for c in text)
 
 
 def _nonce() -> Flow[str]:

@@ -27,6 +27,11 @@ def program(verb: str) -> Program:
     return Program(source(verb))
 
 
+@cache
+def _head(verb: str, count: int) -> bytes:
+    return program(verb).call(count)
+
+
 def words_of(request: Fanout) -> tuple[int, bytes]:
     """The words after the program, and how many there are."""
     words = (str(len(request.keys)), *request.keys, *request.args)
@@ -37,7 +42,7 @@ def words_of(request: Fanout) -> tuple[int, bytes]:
 def frame(request: Fanout) -> bytes:
     """The call, by the hash of its program."""
     count, words = words_of(request)
-    return program(request.verb).call(count) + words
+    return _head(request.verb, count) + words
 
 
 def frame_with_source(request: Fanout) -> bytes:

@@ -1,61 +1,63 @@
-"""What a node keeps, read and written as text of fixed widths (see `scripts/record.lua` and `scripts/hello.lua`)."""
+"""What a node keeps, read and written as text of fixed widths (see `scripts/marks.lua` and `scripts/hello.lua`)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 
 from ...model import Claim
 
 NOBODY = "0" * 20
-NEVER = "0" * 16
-HIGHEST = 2**63 - 1
-"""Tokens fit into the integers of every database that may have to check them."""
+HIGHEST = 2**53 - 1
+"""The highest ballot that a node can keep: the year 2255."""
+TRACE_KEPT = "86400000"
+"""For how long a node knows whose hold ran out there, in ms."""
 
 
 def ballot_text(ballot: int) -> str:
     return f"{ballot:020d}"
 
 
-def us(seconds: float) -> int:
-    return int(seconds * 1_000_000)
+def ms(seconds: float) -> int:
+    return ceil(seconds * 1000)
 
 
-def detail(claim: Claim, host: str, pid: int) -> str:
-    """What others may want to know of a claim."""
-    return f"{pid} {host} {claim.ask.mode} {claim.actor}"
+def words(claim: Claim, host: str, pid: int) -> tuple[str, str, str]:
+    """What a claim looks like at a node, but for its ballot: its span in ms, how it begins, and how it goes on."""
+    ask = claim.ask
+    delay = ms(ask.lock_delay)
+    return str(ms(ask.ttl) + delay), f"{delay:010d}{claim.owner} ", f"{pid} {host} {ask.mode} {claim.actor}"
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """What a node keeps of a name."""
+class HeldRecord:
+    """A hold, as one node keeps it. `left`: ms until its name is free again."""
 
-    mark: str
     ballot: str
-    until: int
-    closed: int
-    since: int
+    delay: int
     owner: str
     detail: str
-    text: str
+    left: int
+    mark: str
 
     @classmethod
-    def parse(cls, text: str) -> Record:
-        owner, _, rest = text[88:].partition(" ")
-        return cls(text[:20], text[20:40], int(text[40:56]), int(text[56:72]), int(text[72:88]), owner, rest, text)
+    def parse(cls, text: str, left: int, mark: str) -> HeldRecord:
+        owner, _, detail = text[30:].partition(" ")
+        return cls(text[:20], int(text[20:30]), owner, detail, left, mark)
+
+    @property
+    def live(self) -> bool:
+        return self.ballot != NOBODY and self.left > self.delay
 
 
-def seed_record(records: list[Record]) -> str:
-    """The record with which a node begins that forgot this name, from those of a majority.
+def seed(holds: list[HeldRecord]) -> tuple[str, str]:
+    """The mark with which a node begins that forgot this name, from the holds of a majority, and whose it is.
 
-    The highest mark counts. If it is that of one hold, and all agree on it, its owner may come back.
+    The highest counts. If it is that of the hold, and all that have it agree on that, its owner may come back.
     """
-    mark = max(record.mark for record in records)
-    highest = [record for record in records if record.mark == mark]
-    holds = {(record.ballot, record.owner) for record in highest}
-    if len(holds) == 1 and highest[0].ballot == mark:
-        first = highest[0]
-        return f"{mark}{mark}{NEVER}{NEVER}{first.since:016d}{first.owner} {first.detail}"
-    return f"{mark}{NOBODY}{NEVER}{NEVER}{NEVER}"
+    highest = max(hold.mark for hold in holds)
+    owners = {hold.owner if hold.ballot == highest else "" for hold in holds if hold.mark == highest}
+    return highest, owners.pop() if len(owners) == 1 else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,33 +1,29 @@
 -- Evict: end the hold with this token, by hand, and refuse it from now on.
 --
---   KEYS   the name, this node's memory
---   ARGV   token (20 digits)
+--   KEYS   hold, marks, trace
+--   ARGV   token (20 digits), for how long a trace is kept in ms
 --
--- Answers 1 if it was held here, 0 if not, 'A' if this node has lost its memory. The mark rises to the token, so that
--- the holder is not taken in again here.
+-- Answers 1 if it was held here, 0 if not, 'A' if this node has lost its memory. The mark rises to the token, and the trace
+-- says who was evicted, so that the holder is not taken in again here.
 
-local kept = redis.call('MGET', KEYS[1], KEYS[2])
-local record, memory = kept[1], kept[2]
-if not memory or string.sub(memory, 1, 1) ~= '+' then
+local memory = redis.call('GET', KEYS[2] .. '/memory')
+if not memory or string.byte(memory) ~= 43 then
   return 'A'
 end
 
--- include record
+-- include marks
 
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-local mark = record and sub(record, 1, 20) or mark_of_old(memory, now)
-local risen = mark < ARGV[1] and ARGV[1] or mark
-
-if record and sub(record, 21, 40) == ARGV[1] then
-  local held = sub(record, 41, 56) > digits(now)
-  keep(KEYS[1], risen, NOBODY, NEVER, NEVER, sub(record, 73, 88), '!' .. sub(record, 89), now)
+if mark_of(KEYS[2], KEYS[1], memory) < tonumber(ARGV[1]) then
+  raise(KEYS[2], KEYS[1], ARGV[1])
+end
+local hold, trace = redis.call('GET', KEYS[1]), redis.call('GET', KEYS[3])
+if hold and sub(hold, 1, 20) == ARGV[1] then
+  local held = is_live(KEYS[1], hold)
+  redis.call('DEL', KEYS[1])
+  redis.call('SET', KEYS[3], ARGV[1] .. '!' .. owner_of(hold), 'PX', ARGV[2])
   return held and 1 or 0
 end
-if risen ~= mark and record then
-  keep(KEYS[1], risen, sub(record, 21, 40), sub(record, 41, 56), sub(record, 57, 72), sub(record, 73, 88),
-    sub(record, 89), now)
-elseif risen ~= mark then
-  keep(KEYS[1], risen, NOBODY, NEVER, NEVER, NEVER, '', now)
+if trace and sub(trace, 1, 20) == ARGV[1] and sub(trace, 21, 21) ~= '!' then
+  redis.call('DEL', KEYS[3])
 end
 return 0

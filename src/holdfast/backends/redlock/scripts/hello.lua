@@ -1,6 +1,6 @@
 -- Hello: does this node remember? Asked on every connection before it is used.
 --
---   KEYS   this node's memory
+--   KEYS   marks (the memory stands beside them)
 --   ARGV   nonce (16 hex digits), longest ttl in µs (16 digits), '1' if whatever was answered survives a restart
 --
 -- Answers with this node's clock (16 digits) and its memory, which is one of
@@ -9,12 +9,13 @@
 --   'F' run (40) since (16) nonce (16) founding (16)         the same, while all nodes are being founded together
 --
 -- A memory of another run of the server came from its disk: it may be older than what was promised since, unless every
--- write was on disk before it was answered. The longest ttl that anybody uses only grows.
+-- write was on disk before it was answered. It is dropped then, with all marks: a name that is known stands for a memory.
+-- The longest ttl that anybody uses only grows.
 
 local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
 local time = redis.call('TIME')
 local clock = string.format('%.0f', time[1] * 1000000 + time[2])
-local memory = redis.call('GET', KEYS[1])
+local memory = redis.call('GET', KEYS[1] .. '/memory')
 local sub = string.sub
 local next = memory
 
@@ -28,8 +29,11 @@ if memory and sub(memory, 1, 1) == '+' then
 elseif memory and sub(memory, 2, 41) ~= run then
   next = nil
 end
-next = next or 'S' .. run .. clock .. ARGV[1]
+if not next then
+  redis.call('UNLINK', KEYS[1])
+  next = 'S' .. run .. clock .. ARGV[1]
+end
 if next ~= memory then
-  redis.call('SET', KEYS[1], next)
+  redis.call('SET', KEYS[1] .. '/memory', next)
 end
 return clock .. next

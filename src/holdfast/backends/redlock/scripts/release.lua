@@ -1,39 +1,42 @@
 -- Release: clear what this owner holds here, up to this ballot, never a later one.
 --
---   KEYS   the name, this node's memory
---   ARGV   ballot, owner, µs for which the name stays closed
+--   KEYS   hold, marks, and the trace if there may be one
+--   ARGV   the beginning of the hold: ballot, delay, owner and a space; and ms for which the name stays closed, if it shall
 --
 -- Answers 1 if it was held until now, 0 if not, 'A' if this node has lost its memory.
 --
--- The mark rises to the ballot whether or not anything was held: a take of this owner that is still on its way, and
--- arrives after its own release, is then refused.
+-- A take of this owner that arrives after its own release is refused, because the mark rises to the ballot here, whether
+-- or not it had come before; and so is an extension, because the trace is gone.
+--
+-- The first lines are the usual release of a mutex without options: two commands.
 
-local kept = redis.call('MGET', KEYS[1], KEYS[2])
-local record, memory = kept[1], kept[2]
-if not memory or string.sub(memory, 1, 1) ~= '+' then
+local hold = redis.call('GET', KEYS[1])
+if hold and #KEYS == 2 and #ARGV == 1 and string.sub(hold, 1, #ARGV[1]) == ARGV[1]
+    and string.sub(hold, 21, 30) == '0000000000' then
+  redis.call('DEL', KEYS[1])
+  return 1
+end
+
+-- include marks
+
+local memory = redis.call('GET', KEYS[2] .. '/memory')
+if not memory or string.byte(memory) ~= 43 then
   return 'A'
 end
-
--- include record
-
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-local clock = string.format('%.0f', now)
-local mark = record and sub(record, 1, 20) or mark_of_old(memory, now)
-local risen = mark < ARGV[1] and ARGV[1] or mark
-
-if record and is_owner(record, ARGV[2]) and sub(record, 21, 40) <= ARGV[1] then
-  local held = sub(record, 41, 56) > clock
-  local closed = held and ARGV[3] ~= '0' and digits(now + ARGV[3]) or NEVER
-  keep(KEYS[1], risen, NOBODY, NEVER, closed, sub(record, 73, 88), sub(record, 89), now)
-  return held and 1 or 0
+local ballot, owner = sub(ARGV[1], 1, 20), owner_of(ARGV[1])
+if KEYS[3] and redis.call('GET', KEYS[3]) == ballot .. owner then
+  redis.call('DEL', KEYS[3])
 end
-if risen ~= mark then
-  if record then
-    keep(KEYS[1], risen, sub(record, 21, 40), sub(record, 41, 56), sub(record, 57, 72), sub(record, 73, 88),
-      sub(record, 89), now)
-  else
-    keep(KEYS[1], risen, NOBODY, NEVER, NEVER, NEVER, '', now)
-  end
+if mark_of(KEYS[2], KEYS[1], memory) < tonumber(ballot) then
+  raise(KEYS[2], KEYS[1], ballot)
 end
-return 0
+if not is_held_by(hold, owner) or sub(hold, 1, 20) > ballot then
+  return 0
+end
+local held = is_live(KEYS[1], hold)
+if held and ARGV[2] then
+  redis.call('SET', KEYS[1], NOBODY .. sub(hold, 21), 'PX', ARGV[2])
+else
+  redis.call('DEL', KEYS[1])
+end
+return held and 1 or 0

@@ -1,30 +1,26 @@
--- Survey: a chunk of what this node keeps.
+-- Survey: a chunk of the holds of this node.
 --
---   KEYS   this node's memory
---   ARGV   cursor, pattern of keys, how many at once
+--   KEYS   marks
+--   ARGV   cursor, pattern of holds, how many at once
 --
--- Answers with JSON: {next cursor, this node's clock, the highest mark of the chunk, [key, record, …]} with the names that
--- are held, or closed; or 'A' if this node has lost its memory: then its marks say nothing.
+-- Answers with JSON: [next cursor, the highest of all marks, key, hold, ms left, mark, key, …]; or 'A' if this node has lost
+-- its memory: then its marks say nothing.
 
-local memory = redis.call('GET', KEYS[1])
-if not memory or string.sub(memory, 1, 1) ~= '+' then
+local memory = redis.call('GET', KEYS[1] .. '/memory')
+if not memory or string.byte(memory) ~= 43 then
   return 'A'
 end
-local time = redis.call('TIME')
-local clock = string.format('%.0f', time[1] * 1000000 + time[2])
+local top = redis.call('ZREVRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2]
+local highest = math.max(tonumber(string.sub(memory, 2, 21)), top and tonumber(top) or 0)
 local found = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])
-local highest = string.sub(memory, 2, 21)
-local closed = {}
-if #found[2] > 0 then
-  for i, record in ipairs(redis.call('MGET', unpack(found[2]))) do
-    if record then
-      local mark = string.sub(record, 1, 20)
-      highest = mark > highest and mark or highest
-      if string.sub(record, 57, 72) > clock then
-        closed[#closed + 1] = found[2][i]
-        closed[#closed + 1] = record
-      end
-    end
+local said = {found[1], string.format('%020.0f', highest)}
+for _, key in ipairs(found[2]) do
+  local hold, mark = redis.call('GET', key), redis.call('ZSCORE', KEYS[1], key)
+  if hold then
+    said[#said + 1] = key
+    said[#said + 1] = hold
+    said[#said + 1] = redis.call('PTTL', key)
+    said[#said + 1] = mark and string.format('%020.0f', mark) or ''
   end
 end
-return cjson.encode({found[1], clock, highest, #closed > 0 and closed or 0})
+return cjson.encode(said)

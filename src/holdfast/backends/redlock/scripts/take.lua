@@ -1,47 +1,45 @@
 -- Take: vote for a ballot, and hold for its owner.
 --
---   KEYS   the name, this node's memory
---   ARGV   ballot (20 digits), owner, ttl in µs, ttl and delay in µs, detail
+--   KEYS   hold, marks (the memory stands beside them)
+--   ARGV   ttl and delay in ms, the hold as it is to stand here
 --
 -- Answers:
 --   1                  yes
---   'H' mark µs        no: somebody holds it, for so long
+--   'H' mark ms        no: somebody holds it, for so long
 --   'M' mark           no: free, but a ballot must go above this mark
 --   'A'                no vote: this node has lost its memory
 --
 -- Yes iff the name is free or the owner's own, and its mark is below the ballot. The very same take again, the same yes
--- again. What is written stands in one step: owner, time and mark.
+-- again. Hold and mark change in one step.
 --
--- The first half is the uncontended take: three commands and little arithmetic.
+-- The first lines are the uncontended take of a name that is known: two commands. A node without memory knows no names.
 
-local sub = string.sub
-local kept = redis.call('MGET', KEYS[1], KEYS[2])
-local record, memory = kept[1], kept[2]
-if not memory or sub(memory, 1, 1) ~= '+' then
+if redis.call('SET', KEYS[1], ARGV[2], 'NX', 'PX', ARGV[1]) then
+  if redis.call('ZADD', KEYS[2], 'XX', 'GT', 'CH', string.sub(ARGV[2], 1, 20), KEYS[1]) == 1 then
+    return 1
+  end
+  redis.call('DEL', KEYS[1])
+end
+
+-- include marks
+
+local memory = redis.call('GET', KEYS[2] .. '/memory')
+if not memory or string.byte(memory) ~= 43 then
   return 'A'
 end
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-local clock = string.format('%.0f', now)
-if record and sub(record, 57, 72) <= clock and sub(record, 1, 20) < ARGV[1] and ARGV[1] <= '0000' .. clock then
-  redis.call('SET', KEYS[1], ARGV[1] .. ARGV[1] .. string.format('%.0f%.0f', now + ARGV[3], now + ARGV[4])
-    .. clock .. ARGV[2] .. ' ' .. ARGV[5], 'PX', '86400000')
-  return 1
-end
-
--- include record
-
-local mark = record and sub(record, 1, 20) or mark_of_old(memory, now)
-if record and sub(record, 57, 72) > clock then
-  if not is_owner(record, ARGV[2]) then
-    return 'H' .. mark .. string.format('%.0f', tonumber(sub(record, 57, 72)) - now)
+local ballot, hold = sub(ARGV[2], 1, 20), redis.call('GET', KEYS[1])
+local mark = mark_of(KEYS[2], KEYS[1], memory)
+if hold then
+  if not is_held_by(hold, owner_of(ARGV[2])) then
+    return 'H' .. string.format('%020.0f', mark) .. redis.call('PTTL', KEYS[1])
   end
-  if sub(record, 21, 40) == ARGV[1] and sub(record, 41, 56) > clock then
+  if sub(hold, 1, 20) == ballot and is_live(KEYS[1], hold) then
     return 1
   end
 end
-if mark >= ARGV[1] then
-  return 'M' .. mark
+if mark >= tonumber(ballot) then
+  return 'M' .. string.format('%020.0f', mark)
 end
-keep(KEYS[1], ARGV[1], ARGV[1], digits(now + ARGV[3]), digits(now + ARGV[4]), clock, ARGV[2] .. ' ' .. ARGV[5], now)
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[1])
+raise(KEYS[2], KEYS[1], ballot)
 return 1

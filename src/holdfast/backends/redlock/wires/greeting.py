@@ -22,7 +22,7 @@ Greeting: TypeAlias = Generator[Sequence[bytes], Sequence[Any], None]
 class Manners:
     """What every node is told. `nonce` is new for each."""
 
-    memory: str
+    marks: str
     longest_us: int
 
 
@@ -36,7 +36,7 @@ def greet(manners: Manners, nonce: str) -> Greeting:
     if policy != "noeviction" and memory.get("maxmemory", "0") != "0":
         raise Misconfigured(f"it evicts keys (maxmemory-policy {policy}), and locks with them; set noeviction")
     durable = appending.get("appendonly") == "yes" and appending.get("appendfsync") == "always"
-    hello = Fanout("hello", (manners.memory,), (nonce, f"{manners.longest_us:016d}", str(int(durable))), EVERYBODY)
+    hello = Fanout("hello", (manners.marks,), (nonce, f"{manners.longest_us:016d}", str(int(durable))), EVERYBODY)
     _check((yield [frame_with_source(hello)]))
 
 

@@ -30,24 +30,25 @@ class NotYet(Exception):
 class NodeLink:
     """A connected, authenticated socket."""
 
-    __slots__ = ("_feed", "_gets", "_plain", "_recv", "_sock", "_timeout", "forgetful", "owed", "slow")
+    __slots__ = ("_gets", "_sock", "feed", "forgetful", "owed", "plain", "recv", "send_some", "slow")
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
-        self._plain = type(sock) is socket.socket
+        self.plain = type(sock) is socket.socket
+        """Not TLS: the kernel keeps the time of reads, and sends say how much has left."""
         reader = make_reader()
         self._gets = reader.gets
-        self._feed = reader.feed
-        self._recv = sock.recv
+        self.feed = reader.feed
+        self.recv = sock.recv
+        self.send_some = sock.send
         self.owed = 0
         self.slow = False
         """It did not answer soon, last time."""
         self.forgetful = False
         """It said that it has lost its memory, in a reply that nobody waited for."""
-        if self._plain:
+        if self.plain:
             sock.settimeout(None)
-            self._timeout = struct.pack("@ll", 0, int(SOON * 1e6))
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, self._timeout)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", 0, int(SOON * 1e6)))
         else:
             sock.setblocking(False)
 
@@ -56,7 +57,7 @@ class NodeLink:
 
     def send(self, frame: bytes) -> None:
         """Raises OSError if it can not leave at once."""
-        sent = self._sock.send(frame, socket.MSG_DONTWAIT) if self._plain else self._sock.send(frame)
+        sent = self._sock.send(frame, socket.MSG_DONTWAIT) if self.plain else self._sock.send(frame)
         if sent < len(frame):
             self._send_rest(frame[sent:])
 
@@ -66,7 +67,7 @@ class NodeLink:
         try:
             self._sock.sendall(rest)
         finally:
-            self._sock.settimeout(None if self._plain else 0.0)
+            self._sock.settimeout(None if self.plain else 0.0)
 
     def read(self) -> Any:
         """The reply to the last request, if it comes soon; else `NotYet`."""
@@ -87,10 +88,10 @@ class NodeLink:
         while True:
             reply = gets()
             if reply is NOT_YET:
-                data = self._recv(READ_SIZE, flags) if self._plain else self._recv(READ_SIZE)
+                data = self.recv(READ_SIZE, flags) if self.plain else self.recv(READ_SIZE)
                 if not data:
                     raise ConnectionError("the node closed the connection")
-                self._feed(data)
+                self.feed(data)
             elif self.owed:
                 self.owed -= 1
                 if reply == b"A":

@@ -1,23 +1,26 @@
 """One connection to each node, used by one caller at a time: send to all, then read until it is decided.
 
-Nodes that answered soon are read first, one after the other, each with a plain blocking read. As soon as one does not
-answer, all that are left are polled together until the timeout. A node that is hung so costs a moment once, and
-nothing after that while the others are a majority.
+1. Nodes that answered soon are read first, one after the other, each with a plain blocking read, and no more of them
+   than a majority: the others are sent the request too, and what they answer is read later, many replies at once.
+2. As soon as one says anything but yes, or nothing, all that are left are polled together until the timeout. A node
+   that is hung so costs a moment once, and nothing after that while the others are a majority.
 """
 
 from __future__ import annotations
 
 import select
+import socket
 from collections.abc import Callable
 
 from .... import clock
 from ...redis.resp import Error
-from ..fanout import SENT, Fanout, Said, Tally
+from ..fanout import DECIDED, KEPT, SENT, Fanout, Said, Tally
 from ..programs import frame, frame_with_source
-from .link import NodeLink, NotYet
+from .link import READ_SIZE, NodeLink, NotYet
 
 CATCH_UP = 32
 """Replies that are owed before somebody looks for them."""
+YES = b":1\r\n"
 
 
 class Node:
@@ -46,46 +49,140 @@ class Panel:
         self._order = list(self._nodes)
         self._need = need
         self._dial = dial
+        self._lag = 0
+        """Replies that nobody waited for, from all but the first of `_order`, and that are not put down to them yet."""
+        self._arrange()
 
     def dial(self) -> None:
         """Connect to those that are missing."""
+        self._settle_lag()
         for node in self._nodes:
             if node.link is None:
                 try:
                     node.link = self._dial(node.index)
                 except (OSError, ValueError) as error:
                     node.lose(error)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """Prepare for the usual case: the first of the nodes all say yes, soon."""
+        self._order.sort(key=_how_late)
+        links = [node.link for node in self._order if node.link is not None]
+        first = links[: self._need]
+        self._sends = [link.send_some for link in links]
+        self._recvs = [link.recv for link in first]
+        self._usual = len(first) == self._need and not any(link.owed or link.slow or not link.plain for link in first)
+        self._all_well = Tally(DECIDED, len(self._nodes), len(self._nodes), self._need)
+        for node in self._order:
+            if node.link is None:
+                self._all_well.miss(node.place, node.why)
+            elif len(first) == self._need and node.link in first:
+                self._all_well.add(node.index, 1)
+        self._all_well.ailing = len(links) < len(self._nodes) or any(link.forgetful for link in links)
+
+    def _settle_lag(self) -> None:
+        """Put down what is owed to those who owe it."""
+        linked = [node.link for node in self._order if node.link is not None]
+        for link in linked[self._need :]:
+            link.owed += self._lag
+        self._lag = 0
 
     def ask(self, request: Fanout, timeout: float) -> Tally:
+        data = frame(request)
+        if not self._usual or request.only is not None or not (request.until is DECIDED or request.until is KEPT):
+            self._settle_lag()
+            return self._ask(request, data, timeout)
+        at, answer = -1, YES
+        try:
+            size = len(data)
+            for at, send in enumerate(self._sends):  # noqa: B007  it is looked at when a send fails
+                if send(data, socket.MSG_DONTWAIT) != size:
+                    raise BlockingIOError("it takes nothing more")
+        except OSError as error:
+            return self._unusual(request, data, timeout, sent=at, failed=error)
+        try:
+            for at, recv in enumerate(self._recvs):
+                answer = recv(READ_SIZE)
+                if answer != YES:
+                    return self._unusual(request, data, timeout, read=at, answer=answer)
+        except OSError:  # not yet, or never: the next read will tell
+            return self._unusual(request, data, timeout, read=at)
+        self._lag += 1
+        if self._lag >= CATCH_UP:
+            self._catch_up()
+        return self._all_well
+
+    def _unusual(
+        self,
+        request: Fanout,
+        data: bytes,
+        timeout: float,
+        sent: int | None = None,
+        failed: OSError | None = None,
+        read: int = 0,
+        answer: bytes | None = None,
+    ) -> Tally:
+        """Go on with what has begun as usual: sent to some, or to all and read from some."""
+        self._settle_lag()
+        nodes = [node for node in self._order if node.link is not None]
+        tally = Tally(request.until, len(self._nodes), len(self._nodes), self._need)
+        for node in nodes[:read]:
+            tally.add(node.index, 1)
+        if answer is not None and (link := nodes[read].link) is not None:
+            link.feed(answer)
+        return self._ask(request, data, timeout, tally, nodes if sent is None else nodes[:sent], nodes[:read], failed)
+
+    def _ask(
+        self,
+        request: Fanout,
+        data: bytes,
+        timeout: float,
+        tally: Tally | None = None,
+        asked: list[Node] | None = None,
+        answered: list[Node] | None = None,
+        failed: OSError | None = None,
+    ) -> Tally:
         nodes = self._order if request.only is None else [self._nodes[request.only]]
-        tally = Tally(request.until, len(self._nodes), len(nodes), self._need)
-        wire = frame(request)
-        asked = []
+        tally = tally or Tally(request.until, len(self._nodes), len(nodes), self._need)
+        sent = list(asked or ())
         for node in nodes:
-            link = node.link
-            if link is None:
+            if node in sent:
+                continue
+            if (link := node.link) is None:
                 tally.ailing = True
                 tally.miss(node.place, node.why)
                 continue
             try:
+                if failed is not None:  # the first after those that were asked
+                    error, failed = failed, None
+                    raise error
                 if link.owed >= CATCH_UP:
                     link.catch_up()
-                link.send(wire)
+                link.send(data)
             except OSError as error:
                 self._lose(node, error, tally)
                 continue
-            if link.forgetful:
-                tally.ailing = True
-            asked.append(node)
-        if request.until is SENT:
-            for node in asked:
-                node.link.owed += 1  # type: ignore[union-attr]
-            return tally
-        unread = self._read(request, asked, tally, timeout)
+            tally.ailing |= link.forgetful
+            sent.append(node)
+        unread = [node for node in sent if node not in (answered or ())]
+        if request.until is not SENT:
+            unread = self._read(request, unread, tally, timeout)
         for node in unread:
             if node.link is not None:
                 node.link.owed += 1
+        self._arrange()
         return tally
+
+    def _catch_up(self) -> None:
+        """Read what the others have answered meanwhile."""
+        self._settle_lag()
+        for node in self._order[self._need :]:
+            if node.link is not None:
+                try:
+                    node.link.catch_up()
+                except OSError as error:
+                    node.lose(error)
+        self._arrange()
 
     def _read(self, request: Fanout, asked: list[Node], tally: Tally, timeout: float) -> list[Node]:
         """Read until the request is answered. Answers with those whose reply is still to come."""
@@ -99,8 +196,6 @@ class Panel:
             try:
                 reply = link.read()
             except NotYet:
-                self._order.remove(node)
-                self._order.append(node)
                 link.slow = True
                 return self._poll(request, asked[at:], tally, timeout)
             except OSError as error:
@@ -170,3 +265,9 @@ class Panel:
     def close(self) -> None:
         for node in self._nodes:
             node.lose(ConnectionError("closed"))
+
+
+def _how_late(node: Node) -> tuple[bool, bool, bool]:
+    """Who is read first: whoever answered soon, and owes nothing."""
+    link = node.link
+    return (True, True, True) if link is None else (False, link.slow, link.owed > 0)

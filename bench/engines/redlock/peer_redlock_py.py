@@ -1,0 +1,37 @@
+"""redlock-py: asks one node after the other. Waits by sleeping 0.2 s, three times by default."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from bench.engines.redlock import ports_of
+from bench.engines.redlock.private import load
+from bench.model import TAKE_TIMEOUT, Contender, Hands, Target
+
+
+@contextmanager
+def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
+    redlock = load("redlock-py", "redlock")
+    nodes = [f"redis://127.0.0.1:{port}" for port in ports_of(target)]
+    manager = redlock.Redlock(nodes, retry_count=int(TAKE_TIMEOUT / 0.2))
+
+    def hands() -> Hands:
+        held = []
+
+        def take() -> None:
+            lock = manager.lock(name, 30000)
+            if not lock:
+                raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT} s")
+            held.append(lock)
+
+        return Hands(take=take, release=lambda: manager.unlock(held.pop()))
+
+    try:
+        yield hands
+    finally:
+        for server in manager.servers:
+            server.close()
+
+
+CONTENDERS = (Contender("redlock-py", "peer", crew=crew, cannot={"leases": "it can not extend a lock"}),)

@@ -1,0 +1,5 @@
+"""The fence for keys of a Redis server, through the user's own client of redis-py, blocking or asyncio."""
+
+from .fence import AsyncFencedKey, AsyncRedisFence, FencedKey, RedisFence
+
+__all__ = ["AsyncFencedKey", "AsyncRedisFence", "FencedKey", "RedisFence"]

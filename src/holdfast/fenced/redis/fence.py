@@ -1,0 +1,142 @@
+"""Fenced keys: strings and hashes whose every write is one step with the check that nobody newer has claimed them.
+
+1. The mark is a key of its own in the slot of the fenced key. It stays for as long as the data may be written: it has
+   no expiry, and it must not be evicted (`maxmemory-policy noeviction`). Without it every write is refused.
+2. `claim` raises the mark; what is read through the claimed key after that stays true until a newer holder claims.
+3. Reads through the claimed key are checked too: a stale holder learns of it when it reads, not only when it writes.
+4. Who writes the key around the fence is not stopped by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..holder import Holder, token_of
+from .programs import COMMAND, Word, check_key, claimed, claiming, digits, done, fenced, mark_key
+
+
+class RedisFence:
+    """A fence in front of keys, through a blocking client of redis-py (`redis.Redis` or `redis.RedisCluster`).
+
+    fence = RedisFence(redis.Redis())
+    order = fence.claim("orders/7", lease)      # refused, if a newer holder has claimed it
+    paid = int(order.hget("paid") or 0)
+    order.hset({"paid": paid + 100})            # refused, if one has since
+    """
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def claim(self, key: str, lease: Holder) -> FencedKey:
+        """Raise the mark of `key` to the lease's token, or raise `FenceRejected` if it is beyond."""
+        token = token_of(lease)
+        script = self._client.register_script(claiming())
+        claimed(script(keys=[mark_key(check_key(key))], args=[digits(token)]), key, token)
+        return FencedKey(self._client, key, token)
+
+    def mark(self, key: str) -> int | None:
+        """The highest token that has claimed `key`; None if none has."""
+        mark = self._client.get(mark_key(check_key(key)))
+        return None if mark is None else int(mark)
+
+
+class FencedKey:
+    """A claimed key. Everything done through it is refused as soon as a newer holder has claimed it."""
+
+    def __init__(self, client: Any, key: str, token: int) -> None:
+        self._client = client
+        self.key = key
+        self.token = token
+
+    def get(self) -> Any:
+        return self.execute("GET")
+
+    def set(self, value: Word, *, px: int | None = None) -> None:
+        """Set the string; with `px` it expires after so many ms (the mark does not)."""
+        self.execute("SET", value, *(() if px is None else ("PX", px)))
+
+    def delete(self) -> bool:
+        return bool(self.execute("DEL"))
+
+    def hget(self, field: Word) -> Any:
+        return self.execute("HGET", field)
+
+    def hgetall(self) -> dict[Any, Any]:
+        return _pairs(self.execute("HGETALL"))
+
+    def hset(self, fields: Mapping[Any, Word]) -> int:
+        return int(self.execute("HSET", *(word for pair in fields.items() for word in pair)))
+
+    def hdel(self, *fields: Word) -> int:
+        return int(self.execute("HDEL", *fields))
+
+    def execute(self, command: str, *words: Word) -> Any:
+        """Any command whose first argument is the key: `execute("INCRBY", 5)`. The reply as Redis gives it."""
+        return self.run(COMMAND, args=(command, *words))
+
+    def run(self, lua: str, keys: Sequence[str] = (), args: Sequence[Word] = ()) -> Any:
+        """A program of your own, in one step with the check. KEYS[1] is this key, `keys` (of its slot) follow."""
+        script = self._client.register_script(fenced(lua))
+        reply = script(keys=[mark_key(self.key), self.key, *keys], args=[digits(self.token), *args])
+        return done(reply, self.key, self.token)
+
+
+class AsyncRedisFence:
+    """The same through a client of `redis.asyncio`."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    async def claim(self, key: str, lease: Holder) -> AsyncFencedKey:
+        token = token_of(lease)
+        script = self._client.register_script(claiming())
+        claimed(await script(keys=[mark_key(check_key(key))], args=[digits(token)]), key, token)
+        return AsyncFencedKey(self._client, key, token)
+
+    async def mark(self, key: str) -> int | None:
+        mark = await self._client.get(mark_key(check_key(key)))
+        return None if mark is None else int(mark)
+
+
+class AsyncFencedKey:
+    """A claimed key: see `FencedKey`."""
+
+    def __init__(self, client: Any, key: str, token: int) -> None:
+        self._client = client
+        self.key = key
+        self.token = token
+
+    async def get(self) -> Any:
+        return await self.execute("GET")
+
+    async def set(self, value: Word, *, px: int | None = None) -> None:
+        await self.execute("SET", value, *(() if px is None else ("PX", px)))
+
+    async def delete(self) -> bool:
+        return bool(await self.execute("DEL"))
+
+    async def hget(self, field: Word) -> Any:
+        return await self.execute("HGET", field)
+
+    async def hgetall(self) -> dict[Any, Any]:
+        return _pairs(await self.execute("HGETALL"))
+
+    async def hset(self, fields: Mapping[Any, Word]) -> int:
+        return int(await self.execute("HSET", *(word for pair in fields.items() for word in pair)))
+
+    async def hdel(self, *fields: Word) -> int:
+        return int(await self.execute("HDEL", *fields))
+
+    async def execute(self, command: str, *words: Word) -> Any:
+        return await self.run(COMMAND, args=(command, *words))
+
+    async def run(self, lua: str, keys: Sequence[str] = (), args: Sequence[Word] = ()) -> Any:
+        script = self._client.register_script(fenced(lua))
+        reply = await script(keys=[mark_key(self.key), self.key, *keys], args=[digits(self.token), *args])
+        return done(reply, self.key, self.token)
+
+
+def _pairs(reply: Any) -> dict[Any, Any]:
+    """A hash as a dict, from either protocol."""
+    return dict(reply) if isinstance(reply, Mapping) else dict(zip(reply[::2], reply[1::2], strict=True))

@@ -1,0 +1,83 @@
+"""What is sent to the server, and what its replies mean; the same for both kinds of client."""
+
+from __future__ import annotations
+
+from binascii import crc_hqx
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from itertools import count
+from typing import Any, TypeAlias
+
+from ...errors import FenceRejected, Misconfigured
+from ..refusal import refused
+
+KIND = "redis"
+COMMAND = "return redis.call(ARGV[1], KEYS[1], unpack(ARGV, 2))"
+"""The work of one command on the key: its name, and what follows the key."""
+
+Word: TypeAlias = str | bytes | int | float
+
+
+@cache
+def claiming() -> str:
+    return (files(__package__) / "claim.lua").read_text("utf-8")
+
+
+@cache
+def fenced(work: str) -> str:
+    """A program of the user's under the fence."""
+    return (files(__package__) / "fenced.lua").read_text("utf-8").replace("--WORK--", work)
+
+
+def digits(token: int) -> str:
+    return f"{token:019d}"
+
+
+def check_key(key: str) -> str:
+    if not isinstance(key, str) or not key:
+        raise Misconfigured(f"a fence stands at a key, which is a str that is not empty, not {key!r}")
+    return key
+
+
+def mark_key(key: str) -> str:
+    """Where the mark of a key is kept: a key of its own, in the same slot of a cluster.
+
+    >>> mark_key("orders/7")
+    'holdfast/fence/{orders/7}/orders/7'
+    >>> mark_key("{orders}/7")
+    'holdfast/fence/{orders}/{orders}/7'
+    """
+    tag = _tag(key)
+    if "}" in tag:  # braces around it would end too early: any other text of that slot will do
+        slot = _slot(tag)
+        tag = next(text for text in map(str, count()) if _slot(text) == slot)
+    return f"holdfast/fence/{{{tag}}}/{key}"
+
+
+def _tag(key: str) -> str:
+    """What decides about the slot: the text in the first braces, if there is any."""
+    _, opened, rest = key.partition("{")
+    inside, closed, _ = rest.partition("}")
+    return inside if opened and closed and inside else key
+
+
+def _slot(text: str) -> int:
+    return crc_hqx(text.encode(), 0) % 16384
+
+
+def claimed(reply: Any, key: str, token: int) -> None:
+    """Raise `FenceRejected` unless the claim was accepted."""
+    if (mark := int(reply)) != token:
+        raise refused(KIND, key, token, mark)
+
+
+def done(reply: Sequence[Any], key: str, token: int) -> Any:
+    """What the work answered, or raise `FenceRejected`."""
+    if reply[0] == 1:
+        return reply[1] if len(reply) > 1 else None
+    raise _refused(reply[1], key, token)
+
+
+def _refused(mark: Any, key: str, token: int) -> FenceRejected:
+    return refused(KIND, key, token, int(mark) if mark else None)

@@ -104,6 +104,11 @@ class LeasesFace(Mapping[str, L]):
             lease.check()
 
 
+def still_inside(holds: Iterable[Hold]) -> list[Hold]:
+    """Of the holds of a body, those that its holder has not let go of itself (a closed coordinator has, for it)."""
+    return [hold for hold in holds if not hold.forgotten or hold.reason == "closed"]
+
+
 def first_lost(holds: Iterable[Hold]) -> LeaseLost:
     """What to raise when not all of these were held until the end."""
     lost = [hold for hold in holds if hold.reason is not None] or list(holds)

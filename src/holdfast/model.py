@@ -80,7 +80,7 @@ class Ask:
             )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # made for each acquisition, never changed; freezing would cost more than making it
 class Claim:
     """An ask with an owner: what stands in the line. The owner id is chosen before the first request.
 
@@ -93,7 +93,7 @@ class Claim:
     token: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # as for Claim
 class Grant:
     """The engine's yes: the token, and for how long (`ttl`) from when (`since`, when the request was sent)."""
 

@@ -58,7 +58,9 @@ class TakesMany(Protocol):
 class Surveys(Protocol):
     """Who holds what, who waits."""
 
-    def survey(self, prefix: str) -> Flow[list[LockView]]: ...
+    def survey(self, prefix: str, exact: bool = False, contended: bool = False) -> Flow[list[LockView]]:
+        """Names with this prefix; with `exact` or `contended`, at least that very name, or those with waiters."""
+        ...
 
 
 @runtime_checkable
@@ -123,8 +125,10 @@ class AsyncWire(Protocol):
 class Engine(Protocol):
     """What a scheme gives: its backend, and a wire of either kind. Built from a URL; see `holdfast.backends`."""
 
-    backend: Backend
     url: str
+
+    @property
+    def backend(self) -> Backend: ...
 
     def wire(self) -> Wire: ...
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from ..errors import BackendUnavailable, NotAcquired
+from ..errors import BackendUnavailable, Misconfigured, NotAcquired
 from ..model import Ask, Claim, Grant, Queued
 from ..ports import Backend
 from . import backoff
@@ -31,12 +31,25 @@ STALE_GRANTS = 3
 
 
 def acquire(
-    backend: Backend, claim: Claim, began: float, timeout: float | None, entangled: bool = False
+    backend: Backend,
+    claim: Claim,
+    first: Grant | Queued | BaseException | None,
+    began: float,
+    timeout: float | None,
+    entangled: bool = False,
 ) -> Flow[tuple[Grant, float]]:
-    """The grant and when it came, or `NotAcquired`. `entangled`: this actor holds other names; look for circles."""
+    """Go on from the outcome of the `first` take: to the grant and when it came, or `NotAcquired`.
+
+    `entangled`: this actor holds other names; look for circles.
+    """
     stale = 0
     try:
-        outcome = yield from _take(backend, claim, began, timeout)
+        if isinstance(first, BaseException):
+            if not isinstance(first, BackendUnavailable):
+                raise first
+            outcome = yield from _take(backend, claim, began, timeout, first)
+        else:
+            outcome = first
         while True:
             if outcome is None:
                 raise NotAcquired(claim.ask.name, 0.0)
@@ -57,6 +70,11 @@ def acquire(
     except BaseException as error:
         yield from leave_behind_nothing(backend, [claim], error)
         raise
+
+
+def within(timeout: float | None) -> float | None:
+    """How long one request may take, given how long all may: None for as long as the engine's own timeout."""
+    return None if not timeout else max(SHORTEST_REQUEST, timeout)
 
 
 def leave_behind_nothing(backend: Backend, claims: list[Claim], error: BaseException) -> Flow[None]:
@@ -95,32 +113,42 @@ def _await_turn(
     return (yield from _take(backend, claim, began, timeout))
 
 
-def _take(backend: Backend, claim: Claim, began: float, timeout: float | None) -> Flow[Grant | Queued | None]:
-    return persist(claim.ask, began, timeout, lambda within: backend.take(claim, timeout != 0, within))
+def _take(
+    backend: Backend, claim: Claim, began: float, timeout: float | None, fault: BackendUnavailable | None = None
+) -> Flow[Grant | Queued | None]:
+    return persist(claim.ask, began, timeout, lambda limit: backend.take(claim, timeout != 0, limit), fault)
 
 
-def persist(ask: Ask, began: float, timeout: float | None, attempt: Callable[[float | None], Flow[T]]) -> Flow[T]:
+def persist(
+    ask: Ask,
+    began: float,
+    timeout: float | None,
+    attempt: Callable[[float | None], Flow[T]],
+    fault: BackendUnavailable | None = None,
+) -> Flow[T]:
     """Repeat a request that holds out against passing faults: for a ttl at most, and not beyond the timeout.
 
-    `attempt` is given how long a request may take, None for as long as the engine's own timeout.
+    `attempt` is given how long a request may take. `fault`: one that was met already.
     """
     tries = 0
-    fault: float | None = None
-    within = None if not timeout else max(SHORTEST_REQUEST, timeout)
+    struck: float | None = None
+    limit = within(timeout)
     while True:
-        try:
-            return (yield from attempt(within))
-        except BackendUnavailable:
+        if fault is not None:
             now: float = yield NOW
-            fault = now if fault is None else fault
-            left = fault + ask.ttl - now
+            struck = now if struck is None else struck
+            left = struck + ask.ttl - now
             if timeout is not None:
                 left = min(left, began + timeout - now)
-                within = max(SHORTEST_REQUEST, left)
+                limit = within(left)
             if left <= 0:
-                raise
-        yield from backoff.pause(tries, at_most=left)
-        tries += 1
+                raise fault
+            yield from backoff.pause(tries, at_most=left)
+            tries += 1
+        try:
+            return (yield from attempt(limit))
+        except BackendUnavailable as error:
+            fault = error
 
 
 def withdraw(backend: Backend, claim: Claim, until: float = 0.0) -> Flow[bool]:
@@ -146,6 +174,8 @@ def keep_withdrawing(backend: Backend, claim: Claim, until: float = 0.0) -> Flow
         try:
             yield from backend.release(claim, max(0.0, until - now))
             return
+        except Misconfigured:
+            return  # the coordinator was closed: the claim ends by itself
         except BackendUnavailable:
             yield from backoff.pause(tries, base=0.05, cap=max(0.05, claim.ask.ttl / 4))
             tries += 1

@@ -10,10 +10,10 @@ import itertools
 from collections.abc import Callable
 
 from ..errors import BackendUnavailable, Misconfigured, NotAcquired
-from ..model import Ask, Claim, Grant, Sequencer, State
+from ..model import Ask, Claim, Grant, Queued, Sequencer, State
 from ..observe.event import Event
 from ..ports import Backend, Surveys
-from .acquire import acquire, keep_withdrawing, withdraw
+from .acquire import acquire, keep_withdrawing, withdraw, within
 from .deadlock import LOOSE
 from .flow import NOW, Flow, Shield, Spawn
 from .lease import Hold
@@ -56,35 +56,41 @@ class Coordination:
         return claim.actor.removeprefix(LOOSE) in self.holding
 
     def obtain(self, ask: Ask, timeout: float | None, actor: str) -> Flow[Hold]:
-        """Acquire and have it kept."""
+        """Acquire and have it kept. The first try stands here: mostly it is all there is to do."""
         claim = self.claim(ask, actor)
         began: float = yield NOW
+        first: Grant | Queued | BaseException | None
         try:
-            grant, now = yield from acquire(self.backend, claim, began, timeout, self.entangled(claim))
-        except NotAcquired as error:
-            if self.emit is not None:
-                self.emit(Event("timed_out", ask.name, claim.owner, seconds=error.waited, ttl=ask.ttl))
+            first = yield from self.backend.take(claim, timeout != 0, within(timeout))
+        except GeneratorExit:
             raise
-        return self.keep(claim, grant, began, now)
+        except BaseException as error:  # noqa: BLE001  `acquire` raises it again, after undoing what it may have left
+            first = error
+        else:
+            if first.__class__ is Grant:
+                now: float = yield NOW
+                hold = Hold(claim, first, now)
+                if now < hold.deadline:
+                    return self.keep(hold, now - began)
+        try:
+            grant, now = yield from acquire(self.backend, claim, first, began, timeout, self.entangled(claim))
+        except NotAcquired as failure:
+            if self.emit is not None:
+                self.emit(Event("timed_out", ask.name, claim.owner, seconds=failure.waited, ttl=ask.ttl))
+            raise
+        return self.keep(Hold(claim, grant, now), now - began)
 
-    def keep(self, claim: Claim, grant: Grant, began: float, now: float) -> Hold:
-        """Put a grant into the keeper's hands."""
-        hold = Hold(claim, grant, now)
+    def keep(self, hold: Hold, waited: float) -> Hold:
+        """Put a hold into the keeper's hands."""
         self.holds.add(hold)
-        actor = claim.actor.removeprefix(LOOSE)
+        actor = hold.claim.actor
+        if actor[0] == LOOSE:
+            actor = actor[1:]
         self.holding[actor] = self.holding.get(actor, 0) + 1
-        self.keeper.put(hold, now)
+        self.keeper.put(hold)
         if self.emit is not None:
-            self.emit(
-                Event(
-                    "acquired",
-                    claim.ask.name,
-                    claim.owner,
-                    hold.token,
-                    seconds=now - began,
-                    ttl=claim.ask.ttl,
-                )
-            )
+            ask = hold.claim.ask
+            self.emit(Event("acquired", ask.name, hold.claim.owner, hold.token, seconds=waited, ttl=ask.ttl))
         return hold
 
     def let_go(self, hold: Hold) -> Flow[bool]:
@@ -128,7 +134,9 @@ class Coordination:
         self.keeper.discard(hold)
         if hold.key is not None and self.reentered.get(hold.key) is hold:
             del self.reentered[hold.key]
-        actor = hold.claim.actor.removeprefix(LOOSE)
+        actor = hold.claim.actor
+        if actor[0] == LOOSE:
+            actor = actor[1:]
         if (count := self.holding.get(actor, 0)) > 1:
             self.holding[actor] = count - 1
         else:
@@ -140,7 +148,7 @@ class Coordination:
         yield from renew_now(self.backend, hold)
         now: float = yield NOW
         hold.check(now)
-        self.keeper.put(hold, now)
+        self.keeper.put(hold)
 
     def sequencer(self, hold: Hold) -> Sequencer:
         ask = hold.claim.ask
@@ -155,7 +163,7 @@ class Coordination:
             )
         if not isinstance(self.backend, Surveys):
             raise Misconfigured(f"{self.backend.scheme} can not be surveyed, so a sequencer can not be checked")
-        views = yield from self.backend.survey(sequencer.name)
+        views = yield from self.backend.survey(sequencer.name, exact=True)
         return any(
             claim.token == sequencer.token and claim.live
             for view in views

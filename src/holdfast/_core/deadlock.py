@@ -108,7 +108,7 @@ def look_for_circle(backend: Backend, claim: Claim) -> Flow[None]:
     """Raise `DeadlockDetected` if this claim is the youngest of a circle of waiters."""
     if not isinstance(backend, Surveys):
         return
-    views = yield from backend.survey("")
+    views = yield from backend.survey("", contended=True)
     actors = circle(views)
     actor = claim.actor.removeprefix(LOOSE)
     victim = youngest(views, actors) if actor in actors else None

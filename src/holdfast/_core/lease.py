@@ -41,20 +41,22 @@ def fresh(grant: Grant, ask: Ask, now: float) -> bool:
 class Hold:
     """What is held, and until when. Only the keeper and the lease's own flows change it."""
 
-    __slots__ = ("_ended", "_ending", "_notify", "_untold", "claim", "deadline", "depth", "failures", "final",
-                 "forgotten", "key", "lease", "margin", "reason", "renew_at", "since", "slot", "token",
-                 "valid_until")  # fmt: skip
+    __slots__ = ("_ended", "_ending", "_notify", "claim", "deadline", "depth", "failures", "final", "forgotten",
+                 "key", "lease", "margin", "reason", "renew_at", "since", "slot", "token", "valid_until")  # fmt: skip
 
     def __init__(self, claim: Claim, grant: Grant, now: float) -> None:
         ask = claim.ask
+        ttl = grant.ttl
         self.claim = claim
         self.token = grant.token
         self.since = now
         self.reason: str | None = None
         self.failures = 0
         self.final = NEVER if ask.max_hold is None else now + ask.max_hold
-        self.margin = margin_of(ask)
-        self._notify: Callable[[Hold, State], None] | None = None
+        self.margin = margin = default_margin(ask.ttl) if ask.margin is None else ask.margin
+        self.valid_until = valid_until = grant.since + ttl - (0.01 * ttl + 0.002)
+        self.deadline = deadline = min(valid_until - margin, self.final)
+        self.renew_at = now + (deadline - now) / 3 if ask.renew and deadline < self.final else NEVER
         self.lease: object = None
         """The lease that shows it to its holder."""
         self.depth = 1
@@ -63,11 +65,9 @@ class Hold:
         self.forgotten = False
         """The holder has let go, of a live hold or of a lost one."""
         self.slot: float | None = None
+        self._notify: Callable[[Hold, State], None] | None = None
         self._ended: State | None = None
-        self._ending = [True]  # popped by whoever ends it, and by whoever tells of it: one thread wins
-        self._untold = [True]
-        self.valid_until = 0.0
-        self.extend(grant.since, grant.ttl, now)
+        self._ending = [True]  # popped by whoever ends it: one thread wins
 
     @property
     def state(self) -> State:
@@ -140,16 +140,10 @@ class Hold:
     def listen(self, notify: Callable[[Hold, State], None]) -> None:
         """Have changes told to this listener; a loss that was quicker than this call is told at once."""
         self._notify = notify
-        if self._ended is State.LOST and self._untold:
-            self._tell(State.LOST)
+        if self._ended is State.LOST:
+            notify(self, State.LOST)
 
     def _tell(self, state: State) -> None:
         notify = self._notify
-        if notify is None or (self._ended is not None and state is not State.LOST):
-            return
-        if state is State.LOST:
-            try:
-                self._untold.pop()
-            except IndexError:
-                return
-        notify(self, state)
+        if notify is not None and (self._ended is None or state is State.LOST):
+            notify(self, state)

@@ -48,10 +48,10 @@ class Keeper:
         self.launched = False
         self.closed = False
 
-    def put(self, hold: Hold, now: float) -> None:
-        if not self.launched:
-            self._launch(self)
-        if self._calendar.put(hold, now):
+    def put(self, hold: Hold) -> None:
+        if self._calendar.put(hold):
+            if not self.launched:
+                self._launch(self)
             self._bell.ring()
 
     def discard(self, hold: Hold) -> None:
@@ -64,8 +64,9 @@ class Keeper:
     def keep(self) -> Flow[None]:
         while not self.closed:
             now: float = yield NOW
-            for hold in self._calendar.pop_due(now):
-                self._attend(hold, now)
+            while due := self._calendar.pop_due(now):
+                for hold in due:
+                    self._attend(hold, now)
             if self._backlog and not self._under_way:
                 if self._swift and self._calendar.waking_at > now + AT_ONCE:
                     yield from self._renew_at_once()
@@ -88,7 +89,7 @@ class Keeper:
         if now >= hold.renew_at - (hold.deadline - hold.renew_at) / 8:
             hold.renew_at = NEVER
             self._backlog.append(hold)
-        self._calendar.put(hold, now)
+        self._calendar.put(hold)
 
     def _next_batch(self) -> list[Hold]:
         batch = [self._backlog.popleft() for _ in range(min(BATCH, len(self._backlog)))]
@@ -116,7 +117,7 @@ class Keeper:
                     chance: float = yield RANDOM
                     for hold in holds:
                         hold.falter(now, chance)
-                        self._return(hold, now)
+                        self._return(hold)
                 else:
                     self._swift = (yield NOW) < sent + AT_ONCE
         finally:
@@ -133,10 +134,10 @@ class Keeper:
                     hold.falter(now, (yield RANDOM))
                 else:
                     settle(hold, reply, now)
-                self._return(hold, now)
+                self._return(hold)
 
-    def _return(self, hold: Hold, now: float) -> None:
-        self.put(hold, now)
+    def _return(self, hold: Hold) -> None:
+        self.put(hold)
         if not hold.alive:  # over, or released from another thread meanwhile
             self.discard(hold)
 

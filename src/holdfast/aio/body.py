@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from .._core.lease import Hold
-from ..face import first_lost
+from ..face import first_lost, still_inside
 
 
 class Body:
@@ -40,9 +40,9 @@ class Body:
         self._left = True
         requests = self._task.uncancel() if self._struck else self._task.cancelling()
         cancelled = isinstance(error, asyncio.CancelledError)
-        live = [hold for hold in holds if not hold.forgotten]
+        inside = still_inside(holds)
         held = await release()
-        if held or not live or (cancelled and requests > self._requests):
+        if held or not inside or (cancelled and requests > self._requests):
             return
         if error is None or (cancelled and self._struck):
-            raise first_lost(live) from error
+            raise first_lost(inside) from error

@@ -57,9 +57,15 @@ class Release:
 
 @dataclass(slots=True)
 class Survey:
-    """Reply: a `LockView` for each name with this prefix that has a live claim."""
+    """Reply: a `LockView` for each name with this prefix that has a live claim.
+
+    An engine may answer less where that is all that is asked for: `exact`, only the name that is the prefix;
+    `contended`, only names for which somebody waits.
+    """
 
     prefix: str
+    exact: bool = False
+    contended: bool = False
 
 
 @dataclass(slots=True)
@@ -153,8 +159,8 @@ class LineBackend:
         held: bool = yield Call(Release(claim, linger), self._timeout)
         return held
 
-    def survey(self, prefix: str) -> Flow[list[LockView]]:
-        views: list[LockView] = yield Call(Survey(prefix), self._timeout)
+    def survey(self, prefix: str, exact: bool = False, contended: bool = False) -> Flow[list[LockView]]:
+        views: list[LockView] = yield Call(Survey(prefix, exact, contended), self._timeout)
         return views
 
     def evict(self, name: str, token: int) -> Flow[bool]:
@@ -168,6 +174,11 @@ class LineBackend:
 
 def _queued(claim: Claim, taken: Taken, sent: float) -> Queued:
     return Queued(taken.look_again, taken.ahead, sent, patience(claim.ask), taken.mark)
+
+
+def closed() -> Misconfigured:
+    """What a wire raises that is used after its coordinator was closed."""
+    return Misconfigured("this coordinator was closed meanwhile; connect() again")
 
 
 def _mismatch(claim: Claim, capacity: int) -> Misconfigured:

@@ -66,8 +66,9 @@ def carry_out(lines: Lines, request: Any, at: Moment) -> tuple[Any, list[tuple[s
             held, promoted = line.release(claim.owner, at.now, at.clock, us(linger))
             lines.save(name, line)
             return held, [(name, place) for place in promoted]
-        case Survey(prefix=prefix):
-            views = [survey_line(name, lines.load(name), at.now) for name in lines.names(prefix)]
+        case Survey(prefix=prefix, exact=exact):
+            names = [prefix] if exact else lines.names(prefix)
+            views = [survey_line(name, lines.load(name), at.now) for name in names]
             return [view for view in views if view is not None], []
         case Evict(name=name, token=token):
             line = lines.load(name)

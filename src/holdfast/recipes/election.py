@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from .._core.flow import Flow, Sleep
 from ..errors import Misconfigured
-from ..model import Ask, ClaimView
+from ..model import Ask, ClaimView, check_seconds
 from ..ports import Backend, Surveys
 from .asks import mutex
 from .options import Options
@@ -23,7 +23,9 @@ def candidacy(name: str, options: Options) -> Ask:
     """What a candidate asks for."""
     given: Options = {**options}
     if given.get("margin") is None:
-        given["margin"] = given.get("ttl", 30.0) / 3
+        ttl = given.get("ttl", 30.0)
+        check_seconds("ttl", ttl, name, above=0)
+        given["margin"] = ttl / 3
     return mutex(name, given, "election")
 
 
@@ -31,7 +33,7 @@ def leader(backend: Backend, name: str) -> Flow[ClaimView | None]:
     """Who leads at this moment."""
     if not isinstance(backend, Surveys):
         raise Misconfigured(f"{backend.scheme} can not be surveyed, so the leader of {name!r} can not be seen")
-    views = yield from backend.survey(name)
+    views = yield from backend.survey(name, exact=True)
     for view in views:
         if view.name == name:
             for claim in view.holders:

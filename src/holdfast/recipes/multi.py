@@ -17,7 +17,7 @@ from .._core.deadlock import look_for_circle
 from .._core.flow import NOW, Flow, Shield
 from .._core.lease import Hold, fresh
 from ..errors import Misconfigured, NotAcquired
-from ..model import Ask, Claim, Grant, Queued
+from ..model import Ask, Claim, Grant, Queued, check_name
 from ..ports import TakesMany
 
 
@@ -25,7 +25,10 @@ def canonical(names: Iterable[str]) -> list[str]:
     """The names in the one order that everybody takes them in."""
     if isinstance(names, str):
         raise Misconfigured(f"lock_all takes several names, not the one str {names!r}; use lock() for one")
-    ordered = sorted(names)
+    try:
+        ordered = sorted(check_name(name) for name in names)
+    except TypeError:
+        raise Misconfigured(f"lock_all takes several names, not {names!r}") from None
     if not ordered:
         raise Misconfigured("lock_all was given no names; give at least one")
     for one, other in pairwise(ordered):
@@ -63,7 +66,7 @@ def _together(core: Coordination, many: TakesMany, claims: list[Claim], timeout:
         yield from leave_behind_nothing(core.backend, claims, error)
         raise
     now: float = yield NOW
-    return [core.keep(claim, grant, began, now) for claim, grant in zip(claims, grants, strict=True)]
+    return [core.keep(Hold(claim, grant, now), now - began) for claim, grant in zip(claims, grants, strict=True)]
 
 
 def _await_all(
@@ -119,8 +122,16 @@ def let_go_all(core: Coordination, holds: Sequence[Hold]) -> Flow[bool]:
 
 def _let_go_each(core: Coordination, holds: Sequence[Hold]) -> Flow[bool]:
     held = True
+    failure: BaseException | None = None
     for hold in reversed(holds):
-        held = (yield from core.let_go(hold)) and held
+        try:
+            held = (yield from core.let_go(hold)) and held
+        except GeneratorExit:
+            raise
+        except BaseException as error:  # noqa: BLE001  Ctrl-C, mostly: raised below, when all are let go
+            failure = failure or error
+    if failure is not None:
+        raise failure
     return held
 
 

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from .._core.lease import Hold
-from ..face import LeaseFace, first_lost
+from ..face import LeaseFace, first_lost, still_inside
 from ..model import State
 from ..observe.complaint import complain
 
@@ -61,9 +61,9 @@ class Lease(LeaseFace):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        before = self.hold.forgotten
-        if not self.release() and not before and error is None:
-            raise first_lost([self.hold])
+        inside = still_inside([self.hold])
+        if not self.release() and inside and error is None:
+            raise first_lost(inside)
 
     def _notify(self, hold: Hold, state: State) -> None:
         if state is State.LOST and hold.reason != "forked":

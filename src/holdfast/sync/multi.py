@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar, Unpack
 
 from ..errors import NotAcquired
-from ..face import LeasesFace, first_lost, leave_last
+from ..face import LeasesFace, first_lost, leave_last, still_inside
 from ..model import Ask
 from ..recipes.asks import changed
 from ..recipes.multi import let_go_all, obtain_all
@@ -39,9 +39,9 @@ class Leases(LeasesFace[Lease]):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        live = [hold for hold in self.holds if not hold.forgotten]
-        if not self.release() and live and error is None:
-            raise first_lost(live)
+        inside = still_inside(self.holds)
+        if not self.release() and inside and error is None:
+            raise first_lost(inside)
 
 
 class LockAll:

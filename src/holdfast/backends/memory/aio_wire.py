@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from ..line import Push, Release, Take
+from ..line import Push, Release, Take, closed
 from .engine import MemoryEngine
 
 
@@ -15,10 +15,13 @@ class AsyncMemoryWire:
     def __init__(self, engine: MemoryEngine) -> None:
         self._engine = engine
         self._loop = asyncio.get_running_loop()
-        self._inboxes: dict[str, asyncio.Future[Push]] = {}
+        self._inboxes: dict[str, asyncio.Future[Push | None]] = {}
+        self._closed = False
         self._address = engine.join(self.deliver)
 
     async def call(self, request: Any, timeout: float) -> Any:
+        if self._closed:
+            raise closed()
         if isinstance(request, Take) and request.queue:
             for claim in request.claims:
                 if claim.owner not in self._inboxes:
@@ -65,4 +68,8 @@ class AsyncMemoryWire:
         self._engine.forked()
 
     async def close(self) -> None:
+        self._closed = True
         self._engine.leave(self._address)
+        for inbox in self._inboxes.values():
+            if not inbox.done():
+                inbox.set_result(None)  # who waits looks again, and is told that it is closed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from ..line import Push, Release, Take
+from ..line import Push, Release, Take, closed
 from .engine import MemoryEngine
 
 
@@ -14,10 +14,13 @@ class MemoryWire:
 
     def __init__(self, engine: MemoryEngine) -> None:
         self._engine = engine
-        self._inboxes: dict[str, SimpleQueue[Push]] = {}
+        self._inboxes: dict[str, SimpleQueue[Push | None]] = {}
+        self._closed = False
         self._address = engine.join(self.deliver)
 
     def call(self, request: Any, timeout: float) -> Any:
+        if self._closed:
+            raise closed()
         if isinstance(request, Take) and request.queue:
             for claim in request.claims:
                 if claim.owner not in self._inboxes:
@@ -56,4 +59,7 @@ class MemoryWire:
         self._engine.forked()
 
     def close(self) -> None:
+        self._closed = True
         self._engine.leave(self._address)
+        for inbox in list(self._inboxes.values()):
+            inbox.put(None)  # who waits looks again, and is told that it is closed

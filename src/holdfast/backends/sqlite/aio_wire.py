@@ -12,15 +12,14 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from ...errors import BackendUnavailable, Misconfigured
-from ..line import Push, Release, Take
-from .file import Busy, checkpoint
+from ...errors import BackendUnavailable
+from ..line import Push, Release, Take, closed
+from .file import CHECKPOINT_EVERY, Busy, checkpoint
 from .mailbox import AVAILABLE, Mailbox
 from .office import Office
 from .store import SQLiteStore
 
 POLL = 0.05
-CHECKPOINT_EVERY = 1000
 
 
 class AsyncSQLiteWire:
@@ -119,7 +118,7 @@ class AsyncSQLiteWire:
 
     def _reopen(self) -> Office:
         if self._closed:
-            raise Misconfigured("this coordinator was closed meanwhile; connect() again")
+            raise closed()
         self._office = Office(self._open_store())
         return self._office
 

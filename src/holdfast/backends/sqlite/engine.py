@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from functools import partial
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -28,8 +27,8 @@ class SQLiteEngine:
         self._first: SQLiteStore | None = self._open()
         self.backend = LineBackend("sqlite", self._first.cluster, PROMISES, LEAST_TTL, request_timeout)
 
-    def _open(self, autocheckpoint: int = 1000) -> SQLiteStore:
-        return SQLiteStore(self._path, self._namespace, self._host, autocheckpoint)
+    def _open(self) -> SQLiteStore:
+        return SQLiteStore(self._path, self._namespace, self._host)
 
     def _discard_first(self) -> None:
         if self._first is not None:
@@ -46,7 +45,7 @@ class SQLiteEngine:
     async def async_wire(self) -> AsyncWire:
         from .aio_wire import AsyncSQLiteWire
 
-        wire = AsyncSQLiteWire(partial(self._open, 0))
+        wire = AsyncSQLiteWire(self._open)
         self._discard_first()
         return wire
 

@@ -24,6 +24,8 @@ from .programs import SQL, schema
 VERSION = 1
 DAY = 24 * 3600 * 1_000_000
 TIDY_EVERY = 512
+CHECKPOINT_EVERY = 1000
+"""Requests after which a wire has the log moved into the file; SQLite does not do it by itself here."""
 LAST = chr(0x10FFFF)
 """After every name."""
 
@@ -37,14 +39,14 @@ class Busy(Exception):
 class LockFile:
     """One connection. Not for two threads at once: its wire sees to that."""
 
-    def __init__(self, path: Path, autocheckpoint: int) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, timeout=5.0, isolation_level=None, check_same_thread=False)
             self.execute: Execute = self._db.execute
             self.cluster = self._prepare()
-            self.execute(f"PRAGMA wal_autocheckpoint = {autocheckpoint}")
+            self.execute("PRAGMA wal_autocheckpoint = 0")
             self.execute("PRAGMA busy_timeout = 0")
             self._inode = os.stat(path).st_ino
         except (sqlite3.Error, OSError, Busy) as error:

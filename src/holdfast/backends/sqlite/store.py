@@ -38,8 +38,8 @@ class Promotion(NamedTuple):
 class SQLiteStore:
     """The lines of one namespace in one file."""
 
-    def __init__(self, path: Path, namespace: str, host: str, autocheckpoint: int = 1000) -> None:
-        self._file = LockFile(path, autocheckpoint)
+    def __init__(self, path: Path, namespace: str, host: str) -> None:
+        self._file = LockFile(path)
         self._execute = self._file.execute
         self._prefix = namespace + "/"
         self._host = host

@@ -14,9 +14,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ...errors import BackendUnavailable, Misconfigured
-from ..line import Push, Release, Take
-from .file import Busy
+from ...errors import BackendUnavailable
+from ..line import Push, Release, Take, closed
+from .file import CHECKPOINT_EVERY, Busy, checkpoint
 from .mailbox import AVAILABLE, Mailbox
 from .office import Office
 from .store import SQLiteStore
@@ -44,8 +44,13 @@ class SQLiteWire:
         self._idle: list[Mailbox] = []
         self._early: dict[str, Push] = {}
         self._pushable = AVAILABLE
+        self._written = 0
 
     def call(self, request: Any, timeout: float) -> Any:
+        self._written += 1
+        if self._written >= CHECKPOINT_EVERY:
+            self._written = 0
+            self._checkpoint()
         if self._waiting and isinstance(request, Release):
             self._put_back(request.claim.owner)
         if (reply := self._attempt(Office.quick, request, timeout)) is not None:
@@ -53,6 +58,15 @@ class SQLiteWire:
         if isinstance(request, Take) and request.queue and self._pushable:
             return self._queue(request, timeout)
         return self._attempt(Office.whole, request, timeout)
+
+    def _checkpoint(self) -> None:
+        """On a thread: it syncs the disk, and neither a caller nor the keeper should wait for that."""
+        with self._mutex:
+            path = (self._office or self._reopen()).store.path
+        try:
+            threading.Thread(target=checkpoint, args=(path,), name="holdfast-checkpoint", daemon=True).start()
+        except RuntimeError:
+            pass  # too many threads, or the interpreter is ending: another time
 
     def _attempt(self, verb: Callable[..., Any], request: Any, timeout: float, *wake: str) -> Any:
         """Try until the file is free: short random pauses, for the writers are short too."""
@@ -80,7 +94,7 @@ class SQLiteWire:
 
     def _reopen(self) -> Office:
         if self._closed:
-            raise Misconfigured("this coordinator was closed meanwhile; connect() again")
+            raise closed()
         self._office = Office(self._open_store())
         return self._office
 

@@ -1,0 +1,150 @@
+"""Bad input is refused before anything is sent, with the name of what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...aio.coordinator import Coordinator
+from ...errors import Misconfigured
+from ..promise import promise
+from ..stage import Stage
+from ..trouble import Trouble
+
+NAN, INFINITE = float("nan"), float("inf")
+BAD_NAMES = ["", "n" * 513, "é" * 257, "a\nb", "a\x00b", "a\x7fb", "a\x85b", "\ud800", 7, None, b"a"]
+BAD_OPTIONS: dict[str, list[Any]] = {
+    "ttl": [0, -1, NAN, INFINITE, "10", None, True, 1e9],
+    "timeout": [-1, NAN, INFINITE, "10", True],
+    "max_hold": [0, -1, NAN, "10", True],
+    "lock_delay": [-1, NAN, INFINITE, "10", None],
+    "hold_at_least": [-1, NAN, INFINITE, "10", None],
+    "margin": [-1, NAN, 16, "1"],
+    "colour": ["green"],
+}
+
+
+async def refused(stage: Stage, what: str, make: Callable[..., Any], *bad: Any, **options: Any) -> None:
+    """Made with bad input and used, it is refused; nothing has reached the engine."""
+    trouble = Trouble()
+    locks = await stage.connect(trouble=trouble, ttl=30)
+
+    async def use() -> None:
+        await make(locks, *bad, **options)
+
+    error = await stage.fails(Misconfigured, use())
+    assert isinstance(error, ValueError)
+    assert what in str(error), f"{error} does not name {what}"
+    assert trouble.requests == [], f"{trouble.requests[0]} was sent"
+    await locks.close()
+
+
+def lock(locks: Coordinator, name: Any, **options: Any) -> Any:
+    return locks.lock(name, **options).acquire()
+
+
+def lock_late(locks: Coordinator, name: Any, **options: Any) -> Any:
+    return locks.lock(name).acquire(**options)
+
+
+def reentrant(locks: Coordinator, name: Any, **options: Any) -> Any:
+    return locks.reentrant(name, **options).acquire()
+
+
+def read(locks: Coordinator, name: Any, **options: Any) -> Any:
+    return locks.rwlock(name, **options).read().acquire()
+
+
+def write(locks: Coordinator, name: Any, **options: Any) -> Any:
+    return locks.rwlock(name, **options).write().acquire()
+
+
+def permit(locks: Coordinator, name: Any, permits: Any = 3, **options: Any) -> Any:
+    return locks.semaphore(name, permits=permits, **options).acquire()
+
+
+def several(locks: Coordinator, names: Any, **options: Any) -> Any:
+    return locks.lock_all(names if isinstance(names, list) else [names], **options).acquire()
+
+
+def election(locks: Coordinator, name: Any, **options: Any) -> Any:
+    return locks.election(name, **options).campaign()
+
+
+def limiter(locks: Coordinator, name: Any, rate: Any = "5/s", burst: Any = None, **options: Any) -> Any:
+    return locks.limiter(name, rate, burst=burst).acquire(**options)
+
+
+def limiter_try(locks: Coordinator, name: Any, **options: Any) -> Any:
+    return locks.limiter(name, "5/s").try_acquire(**options)
+
+
+def evict(locks: Coordinator, name: Any) -> Any:
+    return locks.evict(name, 1)
+
+
+LOCKS = (lock, lock_late, reentrant, read, write, permit, several, election)
+
+
+@promise(needs={"shared", "counting"})
+async def names(stage: Stage) -> None:
+    """Of every recipe: empty, too long, with control characters, or no text at all."""
+    for bad in BAD_NAMES:
+        for make in (*LOCKS, limiter, evict):
+            await refused(stage, "name", make, bad)
+
+
+@promise(needs={"shared", "counting"})
+async def options(stage: Stage) -> None:
+    """Of every recipe, given to the recipe or to the call."""
+    for option, values in BAD_OPTIONS.items():
+        for bad in values:
+            for make in LOCKS:
+                await refused(stage, option, make, "door", **{option: bad})
+
+
+@promise()
+async def what_is_not_an_option_of_a_call(stage: Stage) -> None:
+    """What a lock is can not be changed by asking for it."""
+    for inner in ("name", "weight", "capacity", "mode"):
+        await refused(stage, inner, lambda locks, **given: locks.lock("door").acquire(**given), **{inner: 2})
+
+
+@promise()
+async def a_ttl_that_the_engine_can_not_keep(stage: Stage) -> None:
+    """Below its minimum."""
+    least = (await stage.connect()).core.backend.least_ttl
+    for make in (lock, lock_late):
+        await refused(stage, "ttl", make, "door", ttl=least / 2)
+
+
+@promise(needs={"counting"})
+async def counts(stage: Stage) -> None:
+    """Permits and weights that can not be."""
+    for bad in (0, -1, 1.5, "2", None, True, 1 << 40):
+        await refused(stage, "pool", permit, "pool", permits=bad)
+        await refused(stage, "pool", permit, "pool", weight=bad)
+    await refused(stage, "pool", permit, "pool", permits=3, weight=4)
+
+
+@promise()
+async def several_names(stage: Stage) -> None:
+    """None, one twice, or one string."""
+    for bad in ([], ["a", "a"], ["a", ""], ["a", 7], [None]):
+        await refused(stage, "name", several, bad)
+    for alone in ("ab", 7, None):
+        await refused(stage, "name", lambda locks, bad: locks.lock_all(bad).acquire(), alone)
+
+
+@promise()
+async def rates(stage: Stage) -> None:
+    """Rates, bursts, costs and timeouts that can not be."""
+    for rate in ("", "5", "5/x", "0/s", "5/0s", "-1/s", "5 per s", 5, None, "1/0.0000001s", "9999999/s"):
+        await refused(stage, "rate", limiter, "mail", rate=rate)
+    for burst in (0, -1, 1.5, "2", True, 10**9):
+        await refused(stage, "burst", limiter, "mail", rate="1/min", burst=burst)
+    for cost in (0, -1, 1.5, "2", True, 6):
+        await refused(stage, "cost", limiter, "mail", cost=cost)
+        await refused(stage, "cost", limiter_try, "mail", cost=cost)
+    for timeout in (-1, NAN, "2", True):
+        await refused(stage, "timeout", limiter, "mail", timeout=timeout)

@@ -1,0 +1,113 @@
+"""Election: one leader at a time, who has stopped before the next one starts, and whom everybody can see."""
+
+from __future__ import annotations
+
+import asyncio
+
+from ...aio.lease import Lease
+from ..promise import promise
+from ..stage import Stage
+from ..trouble import Trouble
+
+
+@promise()
+async def one_leads_and_the_next_follows(stage: Stage) -> None:
+    """In the order of their campaigns; `resign` hands over."""
+    one, other = await stage.connect(), await stage.connect()
+    first, second = one.election("boss"), other.election("boss")
+    lease = await first.campaign()
+    waiting = stage.start(second.campaign())
+    await stage.queued("boss", 1)
+    for election in (first, second):
+        leader = await election.leader()
+        assert leader is not None
+        assert leader.token == lease.token
+    assert await first.resign() is True
+    successor = await waiting
+    assert successor.token > lease.token
+    leader = await first.leader()
+    assert leader is not None
+    assert leader.token == successor.token
+    assert await first.resign() is False
+    assert await second.resign() is True
+    assert await first.leader() is None
+
+
+@promise()
+async def a_leader_stops_before_the_next_one_starts(stage: Stage) -> None:
+    """Cut off from the engine, it is told well before anybody else can be elected: a third of the ttl."""
+    trouble = Trouble()
+    locks, other = await stage.connect(trouble=trouble), await stage.connect()
+    ttl = 30.0 if stage.virtual else 2.4
+    lease = await locks.election("boss", ttl=ttl).campaign()
+    successor = stage.start(other.election("boss", ttl=ttl).campaign())
+    await stage.queued("boss", 1)
+    trouble.cut()
+    await lease.lost.wait()
+    [leader] = (await stage.view("boss")).holders
+    assert leader.token == lease.token
+    assert leader.remaining > ttl / 6
+    assert not successor.done()
+    assert (await successor).token > lease.token
+    assert await (await successor).release()
+    trouble.mend()
+    await lease.release()
+
+
+@promise()
+async def run_leads_until_the_body_is_done(stage: Stage) -> None:
+    """The body gets the lease, and its result comes back; then nobody leads."""
+    locks = await stage.connect()
+    election = locks.election("boss")
+
+    async def body(lease: Lease) -> int:
+        leader = await election.leader()
+        assert leader is not None
+        assert leader.token == lease.token
+        return lease.token
+
+    token = await election.run(body)
+    assert token > 0
+    assert await election.leader() is None
+
+
+@promise()
+async def run_campaigns_again_after_a_loss(stage: Stage) -> None:
+    """A leader that lost its leadership stops, and stands again."""
+    locks, operator = await stage.connect(), await stage.connect()
+    tokens: list[int] = []
+
+    async def body(lease: Lease) -> str:
+        tokens.append(lease.token)
+        if len(tokens) == 1:
+            assert await operator.evict("boss", lease.token)
+            await lease.lost.wait()
+            await asyncio.sleep(0)
+            lease.check()
+        return "done"
+
+    assert await locks.election("boss", ttl=stage.short * 3).run(body) == "done"
+    assert len(tokens) == 2
+    assert tokens[1] > tokens[0]
+
+
+@promise()
+async def anybody_may_watch(stage: Stage) -> None:
+    """`observe` tells who leads now, and each change."""
+    locks, watcher = await stage.connect(), await stage.connect()
+    election = locks.election("boss")
+    seen: list[int | None] = []
+
+    async def watch() -> None:
+        async for leader in watcher.election("boss").observe():
+            seen.append(None if leader is None else leader.token)
+            if len(seen) == 3:
+                return
+
+    watching = stage.start(watch())
+    await stage.eventually(lambda: seen == [None], "that nobody leads")
+    lease = await election.campaign()
+    await stage.eventually(lambda: len(seen) == 2, "that somebody leads")
+    await election.resign()
+    await watching
+    assert seen == [None, lease.token, None]

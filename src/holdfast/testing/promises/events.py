@@ -1,0 +1,50 @@
+"""Each step of a lease's life is told to `on_event`, as data; and a listener disturbs nothing."""
+
+from __future__ import annotations
+
+from ...errors import NotAcquired
+from ...observe.event import Event
+from ..promise import promise
+from ..stage import Stage
+
+
+@promise()
+async def the_steps_of_a_life(stage: Stage) -> None:
+    """Acquired, timed out, released; with name, owner, token and how long it took."""
+    events: list[Event] = []
+    locks = await stage.connect(on_event=events.append)
+    async with locks.lock("door", ttl=20) as lease:
+        await stage.fails(NotAcquired, locks.lock("door").acquire(timeout=0.05))
+    assert [event.kind for event in events] == ["acquired", "timed_out", "released"]
+    acquired, timed_out, released = events
+    assert (acquired.name, acquired.owner, acquired.token, acquired.ttl) == ("door", lease.owner, lease.token, 20)
+    assert (timed_out.name, timed_out.token) == ("door", 0)
+    assert timed_out.seconds > 0.049
+    assert released.token == lease.token
+    assert released.seconds > 0.049
+
+
+@promise()
+async def a_loss_with_its_reason(stage: Stage) -> None:
+    """Told once."""
+    events: list[Event] = []
+    locks = await stage.connect(on_event=events.append)
+    lease = await locks.lock("door", ttl=stage.short, renew=False).acquire()
+    await lease.lost.wait()
+    await stage.eventually(lambda: len(events) > 1, "the event")
+    assert await lease.release() is False
+    assert [(event.kind, event.reason) for event in events] == [("acquired", ""), ("lost", "expired")]
+
+
+@promise()
+async def a_listener_that_raises_harms_nobody(stage: Stage) -> None:
+    """Neither the acquisition, nor the keeper, nor the release."""
+
+    def broken(event: Event) -> None:
+        raise RuntimeError("a listener of the user's")
+
+    locks = await stage.connect(on_event=broken)
+    async with locks.lock("door", ttl=stage.short):
+        async with locks.lock("other", ttl=stage.short, renew=False) as lease:
+            await stage.eventually(lambda: lease.remaining() < stage.short / 2, "time to pass")
+        assert await locks.lock("door").try_acquire() is None

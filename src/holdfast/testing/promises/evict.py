@@ -1,0 +1,72 @@
+"""A lock can be broken by hand: exactly the hold with that token, and its holder is told."""
+
+from __future__ import annotations
+
+from ..promise import promise
+from ..stage import Stage
+from ..trouble import Fault, Trouble
+
+
+@promise()
+async def the_next_one_gets_in(stage: Stage) -> None:
+    """At once, while the evicted one still has to learn of it."""
+    locks, operator = await stage.connect(), await stage.connect()
+    lease = await locks.lock("door", renew=False).acquire()
+    waiter = stage.start(operator.lock("door").acquire())
+    await stage.queued("door", 1)
+    assert await operator.evict("door", lease.token) is True
+    successor = await waiter
+    assert successor.token > lease.token
+    assert [claim.token for claim in (await stage.view("door")).holders] == [successor.token]
+    assert await lease.release() is False
+    assert await successor.release() is True
+
+
+@promise()
+async def only_that_token(stage: Stage) -> None:
+    """Another name, an older token or one that was released is not evicted; a second time there is nobody."""
+    locks = await stage.connect()
+    async with locks.lock("door") as old:
+        pass
+    assert await locks.evict("door", old.token) is False
+    lease = await locks.lock("door").acquire()
+    assert await locks.evict("door", old.token) is False
+    assert await locks.evict("window", lease.token) is False
+    lease.check()
+    assert await locks.evict("door", lease.token) is True
+    assert await locks.evict("door", lease.token) is False
+    assert await lease.release() is False
+
+
+@promise(needs={"counting"})
+async def the_others_stay(stage: Stage) -> None:
+    """One of several holders is evicted, and only one."""
+    locks = await stage.connect()
+    leases = [await locks.semaphore("pool", permits=3).acquire() for _ in range(3)]
+    assert await locks.evict("pool", leases[1].token)
+    holders = (await stage.view("pool")).holders
+    assert [claim.token for claim in holders] == [leases[0].token, leases[2].token]
+    assert [await lease.release() for lease in leases] == [True, False, True]
+
+
+@promise()
+async def before_the_reply_was_heard(stage: Stage) -> None:
+    """Granted, reply lost, evicted meanwhile: the retry is a claim like any other, and does not hold beside another."""
+    trouble = Trouble()
+    locks, operator = await stage.connect(trouble=trouble), await stage.connect()
+    trouble.at(0, Fault.REPLY_LOST)
+    trouble.at(1, Fault.REFUSED)
+    taker = stage.start(locks.lock("door", ttl=stage.short * 3).acquire())
+
+    async def holder() -> int | None:
+        holders = (await stage.view("door")).holders
+        return holders[0].token if holders else None
+
+    token = await stage.eventually(holder, "the grant at the engine")
+    if await operator.evict("door", token):
+        second = await operator.lock("door").acquire()
+        if second.token > token and not taker.done():
+            await stage.queued("door", 1)
+            second.check()
+        assert await second.release()
+    assert await (await taker).release() or (await taker).reason == "evicted"

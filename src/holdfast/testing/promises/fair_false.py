@@ -1,0 +1,44 @@
+"""`fair=False` may skip the line, but only into room that is free: never over the capacity."""
+
+from __future__ import annotations
+
+from ..promise import promise
+from ..stage import Stage
+
+
+@promise(needs={"counting"})
+async def it_skips_the_line_when_it_fits(stage: Stage) -> None:
+    """A heavy claim waits at the head; a light unfair one goes in, a light fair one does not."""
+    locks = await stage.connect()
+    first = await locks.semaphore("pool", permits=3, weight=2).acquire()
+    heavy = stage.start(locks.semaphore("pool", permits=3, weight=3).acquire())
+    await stage.queued("pool", 1)
+    assert await locks.semaphore("pool", permits=3).try_acquire() is None
+    unfair = await locks.semaphore("pool", permits=3, fair=False).try_acquire()
+    assert unfair is not None
+    assert await locks.semaphore("pool", permits=3, fair=False).try_acquire() is None
+    assert await unfair.release()
+    assert await first.release()
+    assert await (await heavy).release()
+
+
+@promise()
+async def a_mutex_stays_one(stage: Stage) -> None:
+    """Unfair or not, one at a time, and everybody has a turn."""
+    locks = await stage.connect()
+    tokens: list[int] = []
+
+    async def actor(fair: bool) -> None:
+        async with locks.lock("door", fair=fair) as lease:
+            assert len((await stage.view("door")).holders) == 1
+            tokens.append(lease.token)
+
+    async with locks.lock("door"):
+        waiters = []
+        for number in range(4):
+            waiters.append(stage.start(actor(fair=bool(number % 2))))
+            await stage.queued("door", number + 1)
+    for waiter in waiters:
+        await waiter
+    assert tokens == sorted(tokens)
+    assert len(tokens) == 4

@@ -1,0 +1,76 @@
+"""The limiter: so many per period for everybody together, a burst at once, and waiters in turn."""
+
+from __future__ import annotations
+
+import asyncio
+
+from ...errors import NotAcquired
+from ..promise import promise
+from ..stage import Stage
+
+
+@promise()
+async def a_burst_and_no_more(stage: Stage) -> None:
+    """For all coordinators together, each name by itself."""
+    one, other = await stage.connect(), await stage.connect()
+    limiters = [locks.limiter("mail/1", "3/h") for locks in (one, other)]
+    answers = [await limiters[number % 2].try_acquire() for number in range(5)]
+    assert answers == [True, True, True, False, False]
+    assert await one.limiter("mail/2", "3/h").try_acquire()
+
+
+@promise()
+async def what_is_spent_comes_back(stage: Stage) -> None:
+    """At the rate, and no faster."""
+    locks = await stage.connect()
+    limiter = locks.limiter("mail", "1/200ms")
+    assert await limiter.try_acquire()
+    assert not await limiter.try_acquire()
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    await stage.eventually(limiter.try_acquire, "the next one")
+    assert loop.time() - began > 0.15
+
+
+@promise()
+async def waiters_are_served_in_turn(stage: Stage) -> None:
+    """Each waits for its own moment; a whole period apart."""
+    locks = await stage.connect()
+    limiter = locks.limiter("mail", "1/100ms")
+    await limiter.acquire()
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    async with asyncio.TaskGroup() as group:
+        for _ in range(3):
+            group.create_task(limiter.acquire())
+    assert loop.time() - began > 0.25
+
+
+@promise()
+async def a_turn_too_far_away_is_refused_at_once(stage: Stage) -> None:
+    """And is not booked."""
+    locks = await stage.connect()
+    limiter = locks.limiter("mail", "1/h")
+    await limiter.acquire(timeout=0)
+    for _ in range(2):
+        error = await stage.fails(NotAcquired, limiter.acquire(timeout=1))
+        assert error.name == "mail"
+
+
+@promise()
+async def a_cost_counts(stage: Stage) -> None:
+    """Three at once are three."""
+    locks = await stage.connect()
+    limiter = locks.limiter("mail", "4/h", burst=4)
+    assert await limiter.try_acquire(cost=3)
+    assert not await limiter.try_acquire(cost=2)
+    assert await limiter.try_acquire(cost=1)
+    assert not await limiter.try_acquire()
+
+
+@promise()
+async def a_burst_of_its_own(stage: Stage) -> None:
+    """`burst` is how many may pass at once, whatever the rate is."""
+    locks = await stage.connect()
+    limiter = locks.limiter("mail", "100/h", burst=2)
+    assert [await limiter.try_acquire() for _ in range(3)] == [True, True, False]

@@ -1,0 +1,42 @@
+"""`lock_delay` keeps a name closed for a while after a hold that ended uncleanly, and only then."""
+
+from __future__ import annotations
+
+from ..promise import promise
+from ..stage import Stage
+
+
+@promise()
+async def after_an_expiry(stage: Stage) -> None:
+    """The successor waits for the ttl and the delay, on the engine's clock."""
+    locks = await stage.connect()
+    silent = await locks.lock("door", ttl=stage.short, renew=False, lock_delay=stage.short).acquire()
+    [before] = (await stage.view("door")).holders
+    async with locks.lock("door"):
+        [after] = (await stage.view("door")).holders
+        assert after.since >= before.since + 2 * stage.short
+    await silent.release()
+
+
+@promise()
+async def after_an_eviction(stage: Stage) -> None:
+    """Evicted by hand, the name stays closed for the delay."""
+    locks, operator = await stage.connect(), await stage.connect()
+    lease = await locks.lock("door", renew=False, lock_delay=stage.short).acquire()
+    [before] = (await stage.view("door")).holders
+    assert await operator.evict("door", lease.token)
+    assert await operator.lock("door").try_acquire() is None
+    async with operator.lock("door"):
+        [after] = (await stage.view("door")).holders
+        assert after.since >= before.since + stage.short
+    await lease.release()
+
+
+@promise()
+async def not_after_a_release(stage: Stage) -> None:
+    """A clean end opens the name at once."""
+    locks = await stage.connect()
+    async with locks.lock("door", lock_delay=1000):
+        pass
+    async with locks.lock("door", timeout=0):
+        pass

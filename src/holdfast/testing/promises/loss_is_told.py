@@ -1,0 +1,122 @@
+"""The holder of a lease that ends learns of it, in time, with the reason, in every way that it may listen."""
+
+from __future__ import annotations
+
+from ...aio.lease import Lease
+from ...errors import LeaseLost
+from ...model import State
+from ..promise import promise
+from ..stage import Stage
+from ..trouble import Trouble
+
+
+@promise()
+async def in_every_way(stage: Stage) -> None:
+    """The event, the hook (once), the state, the reason, `check()`, and the end of `with`."""
+    locks = await stage.connect()
+    told: list[Lease] = []
+    lock = locks.lock("door", ttl=stage.short, renew=False, on_lost=told.append)
+
+    async def work() -> None:
+        async with lock as lease:
+            seen.append(lease)
+            await lease.lost.wait()
+
+    seen: list[Lease] = []
+    error = await stage.fails(LeaseLost, work())
+    [lease] = seen
+    assert (error.name, error.token, error.reason) == ("door", lease.token, "expired")
+    assert (lease.state, lease.reason, lease.remaining()) == (State.LOST, "expired", 0)
+    assert lease.lost.is_set()
+    assert [one.token for one in told] == [lease.token]
+    try:
+        lease.check()
+    except LeaseLost:
+        pass  # as it must
+    else:
+        raise AssertionError("check() let a lost lease pass")
+
+
+@promise()
+async def before_anybody_else_can_hold(stage: Stage) -> None:
+    """An engine out of reach: the holder is told while the engine still counts it as the holder."""
+    trouble = Trouble()
+    locks = await stage.connect(trouble=trouble)
+    ttl = 30.0 if stage.virtual else 2.0
+    lease = await locks.lock("door", ttl=ttl, margin=ttl / 4).acquire()
+    trouble.cut()
+    await lease.lost.wait()
+    [holder] = (await stage.view("door")).holders
+    assert holder.token == lease.token
+    assert holder.remaining > 0
+    assert lease.reason == "expired"
+    trouble.mend()
+    assert await lease.release() is False
+
+
+@promise()
+async def while_a_renewal_hangs(stage: Stage) -> None:
+    """The deadline does not wait for a request that does not come back."""
+    trouble = Trouble()
+    locks = await stage.connect(trouble=trouble)
+    lease = await locks.lock("door", ttl=stage.short * 2).acquire()
+    trouble.hang()
+    await lease.lost.wait()
+    assert lease.reason == "expired"
+    trouble.mend()
+    assert await lease.release() is False
+
+
+@promise()
+async def an_eviction_is_called_one(stage: Stage) -> None:
+    """At the next renewal, and the reason says what it was."""
+    locks, operator = await stage.connect(), await stage.connect()
+    lease = await locks.lock("door", ttl=stage.short * 3).acquire()
+    assert await operator.evict("door", lease.token)
+    await lease.lost.wait()
+    assert lease.reason == "evicted"
+    assert await lease.release() is False
+
+
+@promise()
+async def a_hook_that_raises_harms_nobody(stage: Stage) -> None:
+    """Other leases are kept, and told of their own loss."""
+    locks = await stage.connect()
+
+    def broken(lease: Lease) -> None:
+        raise RuntimeError("a hook of the user's")
+
+    first = await locks.lock("one", ttl=stage.short, renew=False, on_lost=broken).acquire()
+    second = await locks.lock("two", ttl=stage.short * 2, renew=False).acquire()
+    await first.lost.wait()
+    await second.lost.wait()
+    await first.release()
+    await second.release()
+
+
+@promise()
+async def an_error_of_the_body_comes_first(stage: Stage) -> None:
+    """A body that raised is not told of a loss instead."""
+    locks = await stage.connect()
+
+    async def work() -> None:
+        async with locks.lock("door", ttl=stage.short, renew=False) as lease:
+            try:
+                await lease.lost.wait()
+            finally:
+                raise KeyError("the body's own")
+
+    await stage.fails(KeyError, work())
+
+
+@promise()
+async def a_lease_that_was_released_is_not_lost(stage: Stage) -> None:
+    """Not then, and not when its ttl has passed."""
+    locks = await stage.connect()
+    lease = await locks.lock("door", ttl=stage.short).acquire()
+    assert await lease.release()
+    assert lease.state is State.RELEASED
+    async with locks.lock("other", ttl=stage.short * 2, renew=False) as other:
+        await stage.eventually(lambda: other.remaining() < stage.short / 2, "time to pass")
+    assert not lease.lost.is_set()
+    assert (lease.state, lease.reason) == (State.RELEASED, None)

@@ -1,0 +1,66 @@
+"""A wake-up that does not arrive costs a bounded delay, never a waiter."""
+
+from __future__ import annotations
+
+from ..promise import promise
+from ..stage import Stage
+from ..trouble import Trouble
+
+
+@promise()
+async def the_waiter_looks_by_itself(stage: Stage) -> None:
+    """Its place is kept, and it is granted when it looks again."""
+    trouble = Trouble()
+    locks, deaf = await stage.connect(), await stage.connect(trouble=trouble)
+    trouble.deaf = True
+    holder = await locks.lock("door").acquire()
+    waiter = stage.start(deaf.lock("door", ttl=stage.short * 2).acquire())
+    await stage.queued("door", 1)
+    assert await holder.release()
+    lease = await waiter
+    assert lease.token > holder.token
+    assert await lease.release()
+
+
+@promise()
+async def the_line_behind_it_moves_on(stage: Stage) -> None:
+    """Everybody is served, in order."""
+    trouble = Trouble()
+    locks, deaf = await stage.connect(), await stage.connect(trouble=trouble)
+    trouble.deaf = True
+    order: list[str] = []
+
+    async def wait(name: str, through: object) -> None:
+        async with (deaf if through is deaf else locks).lock("door", ttl=stage.short * 2):
+            order.append(name)
+
+    async with locks.lock("door"):
+        waiters = [stage.start(wait("deaf", deaf))]
+        await stage.queued("door", 1)
+        waiters.append(stage.start(wait("other", locks)))
+        await stage.queued("door", 2)
+    for waiter in waiters:
+        await waiter
+    assert order == ["deaf", "other"]
+
+
+@promise()
+async def evicted_before_it_looked(stage: Stage) -> None:
+    """A waiter that was granted, did not hear of it, and was evicted, does not hold when it looks again."""
+    trouble = Trouble()
+    locks, deaf = await stage.connect(), await stage.connect(trouble=trouble)
+    trouble.deaf = True
+    first = await locks.lock("door").acquire()
+    waiter = stage.start(deaf.lock("door", ttl=stage.short * 5).acquire())
+    await stage.queued("door", 1)
+    next_one = stage.start(locks.lock("door").acquire())
+    await stage.queued("door", 2)
+    assert await first.release()
+    [granted] = (await stage.view("door")).holders
+    if granted.token is not None and await locks.evict("door", granted.token):
+        second = await next_one
+        assert not waiter.done(), "two hold at once"
+        assert await second.release()
+    lease = await waiter
+    await (await next_one).release()
+    assert await lease.release()

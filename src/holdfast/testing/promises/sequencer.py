@@ -1,0 +1,56 @@
+"""A grant as one line of text, which anybody at the engine can check."""
+
+from __future__ import annotations
+
+from ...errors import Misconfigured
+from ...model import Sequencer
+from ..promise import promise
+from ..stage import Stage
+
+
+@promise()
+async def good_while_held(stage: Stage) -> None:
+    """Through another coordinator, as text; and not after the release, nor for the next holder's hold."""
+    locks, other = await stage.connect(), await stage.connect()
+    async with locks.lock("orders/7") as lease:
+        text = str(lease.sequencer())
+        assert "\n" not in text
+        assert Sequencer.parse(text) == lease.sequencer()
+        assert lease.sequencer().token == lease.token
+        assert await other.check(text)
+        assert await other.check(lease.sequencer())
+    assert not await other.check(text)
+    async with locks.lock("orders/7"):
+        assert not await other.check(text)
+
+
+@promise()
+async def not_after_an_expiry_or_an_eviction(stage: Stage) -> None:
+    """As soon as the engine does not count it as held."""
+    locks = await stage.connect()
+    evicted = await locks.lock("evicted", renew=False).acquire()
+    assert await locks.evict("evicted", evicted.token)
+    assert not await locks.check(evicted.sequencer())
+    silent = await locks.lock("silent", ttl=stage.short, renew=False, lock_delay=stage.short).acquire()
+
+    async def over() -> bool:
+        return not await locks.check(silent.sequencer())
+
+    await stage.eventually(over, "the expiry")
+    await silent.release()
+    await evicted.release()
+
+
+@promise()
+async def only_where_it_was_made(stage: Stage) -> None:
+    """Of another engine or cluster it says nothing, and that is an error, not a no."""
+    locks = await stage.connect()
+    async with locks.lock("door") as lease:
+        mine = lease.sequencer()
+        for other in (
+            Sequencer("elsewhere", mine.cluster, mine.name, mine.mode, mine.token),
+            Sequencer(mine.backend, "other", mine.name, mine.mode, mine.token),
+        ):
+            await stage.fails(Misconfigured, locks.check(other))
+    for text in ("", "hf1:", "hf1:a:b:c:d", "hf1:a:b:c:d:-1", "hf1:a:b:c:d:x", "hf2:a:b:c:d:1", "hf1:a:b:c:d:²"):
+        await stage.fails(Misconfigured, locks.check(text))

@@ -1,0 +1,83 @@
+"""Who holds what, who waits, since when: as the engine sees it, for anybody who looks."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+from ..promise import promise
+from ..stage import Stage
+
+
+@promise()
+async def holders_and_waiters_in_order(stage: Stage) -> None:
+    """Each with owner, token, weight, host, process, since when and for how long."""
+    locks = await stage.connect()
+    lease = await locks.lock("door", ttl=60).acquire()
+    waiters = []
+    for number in range(3):
+        waiters.append(stage.start(locks.lock("door").acquire()))
+        await stage.queued("door", number + 1)
+    view = await stage.view("door")
+    [holder] = view.holders
+    assert (view.name, view.capacity) == ("door", 1)
+    assert (holder.owner, holder.token, holder.weight) == (lease.owner, lease.token, 1)
+    assert (holder.host, holder.pid) == (socket.gethostname(), os.getpid())
+    assert 0 < holder.remaining <= 60
+    assert [waiter.token for waiter in view.waiters] == [None] * 3
+    assert holder.since <= view.waiters[0].since <= view.waiters[1].since <= view.waiters[2].since
+    owners = [waiter.owner for waiter in view.waiters]
+    assert await lease.release()
+    for owner, waiter in zip(owners, waiters, strict=True):
+        assert (await waiter).owner == owner
+        assert await (await waiter).release()
+
+
+@promise()
+async def by_prefix(stage: Stage) -> None:
+    """Only names that begin with it, in order; the empty prefix is all."""
+    locks = await stage.connect()
+    names = ["orders", "orders/7", "orders/70", "people/7", "Orders/7", "orders%", "orders_"]
+    leases = [await locks.lock(name).acquire() for name in names]
+    for prefix in ("", "orders", "orders/", "orders/7", "orders/70", "o", "p", "x", "orders%", "_", "%"):
+        found = [view.name for view in await locks.survey(prefix)]
+        assert found == sorted(name for name in names if name.startswith(prefix)), prefix
+    for lease in leases:
+        assert await lease.release()
+
+
+@promise()
+async def names_are_any_text(stage: Stage) -> None:
+    """Every script, spaces, quotes and signs that mean something elsewhere; and the longest ones."""
+    locks = await stage.connect()
+    names = [
+        "a b",
+        "'; DROP TABLE claim; --",
+        "näme",
+        "名前",
+        "a\\b",
+        "{hash}:tag",
+        "*",
+        "?",
+        "a:b",
+        "é" * 256,
+        "n" * 512,
+    ]
+    leases = [await locks.lock(name).acquire() for name in names]
+    assert sorted(view.name for view in await stage.survey()) == sorted(names)
+    for name, lease in zip(names, leases, strict=True):
+        assert await locks.lock(name).try_acquire() is None
+        assert str(lease.sequencer()).isascii()
+        assert await lease.release()
+
+
+@promise()
+async def only_the_living(stage: Stage) -> None:
+    """A name without a live claim is not there; an expired holder is not shown as one."""
+    locks = await stage.connect()
+    async with locks.lock("released"):
+        pass
+    silent = await locks.lock("expired", ttl=stage.short, renew=False).acquire()
+    assert [view.name for view in await stage.survey()] == ["expired"]
+    await stage.free()
+    await silent.release()

@@ -1,0 +1,76 @@
+"""Waiting is bounded: by one try, or by a timeout that counts once for the whole."""
+
+from __future__ import annotations
+
+import asyncio
+
+from ...errors import NotAcquired
+from ..promise import promise
+from ..stage import Stage
+
+
+@promise()
+async def a_try_does_not_wait(stage: Stage) -> None:
+    """It answers None, leaves nothing in the line, and takes what is free."""
+    locks = await stage.connect()
+    async with locks.lock("door"):
+        assert await locks.lock("door").try_acquire() is None
+        assert (await stage.view("door")).waiters == ()
+    lease = await locks.lock("door").try_acquire()
+    assert lease is not None
+    assert await lease.release()
+
+
+@promise()
+async def a_timeout_says_what_happened(stage: Stage) -> None:
+    """To which name, after how long; it is a `TimeoutError`; and nothing is left in the line."""
+    locks = await stage.connect()
+    async with locks.lock("orders/7"):
+        error = await stage.fails(NotAcquired, locks.lock("orders/7").acquire(timeout=0.1))
+        assert isinstance(error, TimeoutError)
+        assert error.name == "orders/7"
+        assert error.waited >= 0.1
+        assert error.ahead == 1
+        assert "orders/7" in str(error)
+        assert (await stage.view("orders/7")).waiters == ()
+
+
+@promise()
+async def zero_is_one_try(stage: Stage) -> None:
+    """`timeout=0` takes what is free, and raises at once where it is not."""
+    locks = await stage.connect()
+    async with locks.lock("door", timeout=0):
+        error = await stage.fails(NotAcquired, locks.lock("door", timeout=0).acquire())
+        assert error.waited == 0
+
+
+@promise()
+async def from_the_call_the_recipe_or_the_coordinator(stage: Stage) -> None:
+    """The nearest one counts."""
+    locks = await stage.connect(timeout=0)
+    async with locks.lock("door"):
+        await stage.fails(NotAcquired, locks.lock("door").acquire())
+        patient = locks.lock("door", timeout=60)
+        await stage.fails(NotAcquired, patient.acquire(timeout=0))
+        waiter = stage.start(patient.acquire())
+        await stage.queued("door", 1)
+    assert await (await waiter).release()
+
+
+@promise()
+async def it_does_not_start_over_on_a_wake(stage: Stage) -> None:
+    """However often a waiter looks or is woken in between, its timeout counts from the beginning."""
+    locks = await stage.connect()
+    timeout = 5.0 if stage.virtual else 0.5
+    holder = await locks.lock("door").acquire()
+    loop = asyncio.get_running_loop()
+
+    waiting = stage.start(stage.fails(NotAcquired, locks.lock("door", ttl=0.2, timeout=timeout).acquire()))
+    began = loop.time()
+    while not waiting.done():  # others come and go, in the same line
+        await stage.fails(NotAcquired, locks.lock("door", ttl=0.5, timeout=0.02).acquire())
+    passed = loop.time() - began
+    error = await waiting
+    assert timeout <= error.waited
+    assert passed < (timeout + 0.1 if stage.virtual else timeout + 10)
+    assert await holder.release()

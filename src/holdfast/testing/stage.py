@@ -1,0 +1,176 @@
+"""The stage: what a promise is played on, the same for threads and for tasks.
+
+A promise is an asyncio program against the names of `holdfast.aio`. With the body "asyncio" it gets the real thing;
+with the body "sync" it gets the blocking API through `twins`, each task on a thread of its own. It watches the engine
+instead of sleeping: `eventually`, `view`, `queued`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import itertools
+import os
+from collections.abc import Callable, Coroutine
+from typing import Any, Literal, TypeVar, cast
+
+from ..aio.coordinator import Coordinator
+from ..errors import HoldfastError
+from ..model import LockView
+from ..observe.event import Event
+from ..sync.coordinator import Coordinator as BlockingCoordinator
+from .player import Player, Puppet, Stranger
+from .trouble import Trouble, TroubledEngine
+from .twins import Awaited, Threads, awaited
+from .venue import Venue
+
+T = TypeVar("T")
+E = TypeVar("E", bound=BaseException)
+Body = Literal["sync", "asyncio"]
+BODIES: tuple[Body, ...] = ("sync", "asyncio")
+
+HANG = 40.0
+"""How long to look for something that must come, before it counts as never coming: longer than the longest ttl."""
+
+_numbers = itertools.count(1)
+
+
+class Stage:
+    """One performance of one promise."""
+
+    def __init__(self, venue: Venue, body: Body, virtual: bool) -> None:
+        self.body = body
+        self.virtual = virtual
+        self.venue = venue
+        self.namespace = f"t{os.getpid()}-{next(_numbers)}"
+        self._threads = Threads()
+        self._open: list[Coordinator] = []
+        self._players: list[Player] = []
+        self._tasks: list[asyncio.Task[Any]] = []
+        self._observer: Coordinator | None = None
+
+    @property
+    def short(self) -> float:
+        """A ttl to be waited for: exact where time jumps, else long enough for a busy machine to notice."""
+        return 10.0 if self.virtual else max(0.4, 2 * self._least_ttl)
+
+    @property
+    def _least_ttl(self) -> float:
+        assert self._open, "connect first"
+        return self._open[0].core.backend.least_ttl
+
+    async def connect(
+        self,
+        *,
+        namespace: str | None = None,
+        ttl: float = 30.0,
+        timeout: float | None = None,
+        on_event: Callable[[Event], None] | None = None,
+        trouble: Trouble | None = None,
+        request_timeout: float = 5.0,
+        body: Body | None = None,
+    ) -> Coordinator:
+        """A coordinator, as one process would have it; closed at the end."""
+        engine = self.venue.open(self.venue.url, namespace or self.namespace, request_timeout)
+        if trouble is not None:
+            engine = TroubledEngine(engine, trouble)
+        if (body or self.body) == "asyncio":
+            locks = Coordinator(engine, await engine.async_wire(), ttl, timeout, on_event)
+        else:
+            locks = cast(Coordinator, awaited(BlockingCoordinator(engine, ttl, timeout, on_event), self._threads))
+        self._open.append(locks)
+        return locks
+
+    def plain(self, thing: Any) -> Any:
+        """The object itself: of the blocking API where threads are on stage."""
+        return thing._target if isinstance(thing, Awaited) else thing
+
+    async def player(self) -> Player:
+        """Somebody in another process, who can be killed; where there can be none, somebody who can fall silent."""
+        if self.venue.many_processes:
+            player: Player = await Stranger.start(self.venue.url, self.namespace, self.body)
+        else:
+            trouble = Trouble()
+            locks = await self.connect(trouble=trouble)
+            self._open.remove(locks)  # it will have died
+            player = Puppet(locks, trouble)
+        self._players.append(player)
+        return player
+
+    def start(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Have somebody else do something meanwhile: another task, or another thread."""
+        task = asyncio.ensure_future(coroutine)
+        self._tasks.append(task)
+        return task
+
+    async def fails(self, kind: type[E], coroutine: Coroutine[Any, Any, object]) -> E:
+        """Have somebody else do something that must fail, and see how."""
+        try:
+            done = await asyncio.ensure_future(coroutine)
+        except kind as error:
+            return error
+        raise AssertionError(f"{kind.__name__} was not raised; the answer was {done!r}")
+
+    async def eventually(self, look: Callable[[], Any], what: str = "") -> Any:
+        """Look until the answer (awaited, if it has to be) is true, and return it."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + HANG
+        while True:
+            found = look()
+            if inspect.isawaitable(found):
+                found = await found
+            if found:
+                return found
+            assert loop.time() < end, f"waited in vain{' for ' * bool(what)}{what or look}"
+            await asyncio.sleep(0.01 if self.virtual else 0.002)
+
+    async def survey(self, prefix: str = "") -> list[LockView]:
+        """What the engine says, to somebody who has nothing to do with it."""
+        if self._observer is None:
+            self._observer = await self.connect()
+        return await self._observer.survey(prefix)
+
+    async def view(self, name: str) -> LockView:
+        """One name as the engine sees it; empty if nobody is there."""
+        for view in await self.survey(name):
+            if view.name == name:
+                return view
+        return LockView(name, 0, (), ())
+
+    async def queued(self, name: str, count: int) -> LockView:
+        """Wait until so many wait for a name."""
+
+        async def look() -> LockView | None:
+            view = await self.view(name)
+            return view if len(view.waiters) == count else None
+
+        found: LockView = await self.eventually(look, f"{count} waiters at {name!r}")
+        return found
+
+    async def free(self, *names: str) -> None:
+        """Wait until nobody holds and nobody waits for a name (or for any)."""
+
+        async def look() -> bool:
+            views = await self.survey()
+            return not [view for view in views if not names or view.name in names]
+
+        await self.eventually(look, f"nobody at {', '.join(names) or 'any name'}")
+
+    async def end(self, failed: bool, leaves: bool) -> None:
+        """Everybody goes home; what is left behind is found out."""
+        for player in self._players:
+            await player.kill()
+        if not failed:
+            for task in self._tasks:
+                await task
+            if not leaves:
+                await self.free()
+        for locks in self._open:
+            try:
+                await locks.close()
+            except HoldfastError:
+                if not failed:
+                    raise
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -1,0 +1,209 @@
+"""Trouble on the way to the engine, made to order: what a promise must bear.
+
+A `Trouble` stands between one coordinator's flows and its wire. Requests are opaque to it, so it serves every
+engine. Points are counted over calls and waits alike, from 0, in the order in which they begin.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from enum import Enum
+from typing import Any
+
+from ..aio.driver import Reply
+from ..errors import BackendUnavailable, OutcomeUnknown
+from ..ports import AsyncWire, Backend, Engine, Wire
+
+
+class Fault(Enum):
+    """What happens at a point."""
+
+    REFUSED = "the engine does not take the request"
+    REPLY_LOST = "carried out, but nobody hears of it"
+    STRUCK_UNSENT = "the caller is interrupted before the request is sent"
+    STRUCK = "the caller is interrupted while the request, or its reply, is under way"
+
+
+class Interrupted(BaseException):
+    """What interrupts a thread, as Ctrl-C does; a task is cancelled instead."""
+
+
+class Trouble:
+    """What is wrong at this moment. Made once per coordinator; used from any thread."""
+
+    def __init__(self) -> None:
+        self.points = 0
+        self.requests: list[Any] = []
+        self.deaf = False
+        """No push arrives."""
+        self.victim: asyncio.Task[Any] | None = None
+        """The task to cancel when somebody is struck; else the one that is at the point."""
+        self._faults: dict[int, Fault] = {}
+        self._cut = False
+        self.hanging: threading.Event | None = None
+        """Set when what hangs may go on."""
+        self.stuck: list[Reply] = []
+        """Tasks that hang."""
+
+    def at(self, point: int, fault: Fault) -> None:
+        """Have this happen at a point, counted from now."""
+        self._faults[self.points + point] = fault
+
+    def cut(self) -> None:
+        """From now on the engine is out of reach, both ways."""
+        self._cut = True
+
+    def hang(self) -> None:
+        """From now on no call is answered: each takes all of its timeout."""
+        self.hanging = threading.Event()
+
+    def mend(self) -> None:
+        """All is well again; what hung finds that its outcome is unknown."""
+        self._cut = False
+        if self.hanging is not None:
+            self.hanging.set()
+            self.hanging = None
+        while self.stuck:
+            _let_go(self.stuck.pop())
+
+    def next(self, request: Any) -> Fault | None:
+        point, self.points = self.points, self.points + 1
+        if request is not None:
+            self.requests.append(request)
+        if self._cut:
+            return Fault.REFUSED
+        return self._faults.pop(point, None)
+
+
+class TroubledWire:
+    """A blocking wire with trouble."""
+
+    def __init__(self, wire: Wire, trouble: Trouble) -> None:
+        self._wire = wire
+        self._trouble = trouble
+        self.freeze, self.thaw, self.forked, self.close = wire.freeze, wire.thaw, wire.forked, wire.close
+
+    def call(self, request: Any, timeout: float) -> Any:
+        if (hanging := self._trouble.hanging) is not None:
+            hanging.wait(timeout)
+            raise _unknown()
+        match self._trouble.next(request):
+            case Fault.REFUSED:
+                raise _refused()
+            case Fault.STRUCK_UNSENT:
+                raise Interrupted
+            case Fault.REPLY_LOST:
+                self._wire.call(request, timeout)
+                raise _unknown()
+            case Fault.STRUCK:
+                self._wire.call(request, timeout)
+                raise Interrupted
+        return self._wire.call(request, timeout)
+
+    def wait(self, owner: str, timeout: float) -> Any:
+        fault = self._trouble.next(None)
+        if fault is Fault.STRUCK_UNSENT:
+            raise Interrupted
+        end = time.monotonic() + timeout
+        push = self._wire.wait(owner, timeout)
+        if fault is Fault.STRUCK:
+            raise Interrupted
+        if push is not None and (self._trouble.deaf or fault is Fault.REFUSED):
+            time.sleep(max(0.0, end - time.monotonic()))
+            return None
+        return push
+
+
+class TroubledAsyncWire:
+    """An asyncio wire with trouble. Its calls take a few turns of the loop, as calls over a network do."""
+
+    def __init__(self, wire: AsyncWire, trouble: Trouble) -> None:
+        self._wire = wire
+        self._trouble = trouble
+        self._under_way: set[asyncio.Task[None]] = set()
+        self.freeze, self.thaw, self.forked, self.close = wire.freeze, wire.thaw, wire.forked, wire.close
+
+    async def call(self, request: Any, timeout: float) -> Any:
+        reply = Reply()
+        if self._trouble.hanging is not None:
+            self._trouble.stuck.append(reply)
+            asyncio.get_running_loop().call_later(timeout, _let_go, reply)
+            await reply
+            raise _unknown()
+        fault = self._trouble.next(request)
+        if fault is Fault.REFUSED:
+            raise _refused()
+        if fault is Fault.STRUCK_UNSENT:
+            await self._strike()
+        victim = self._trouble.victim or asyncio.current_task()
+        task = asyncio.ensure_future(self._carry_out(request, timeout, fault, victim, reply))
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        return await reply
+
+    async def _carry_out(
+        self, request: Any, timeout: float, fault: Fault | None, victim: asyncio.Task[Any] | None, reply: Reply
+    ) -> None:
+        await asyncio.sleep(0)
+        if fault is Fault.STRUCK and victim is not None:
+            victim.cancel()
+        try:
+            answer = await self._wire.call(request, timeout)
+            await asyncio.sleep(0)
+            if fault is Fault.REPLY_LOST:
+                raise _unknown()
+        except BaseException as error:  # noqa: BLE001  raised again in the caller
+            reply.set_exception(error)
+        else:
+            reply.set_result(answer)
+
+    async def wait(self, owner: str, timeout: float) -> Any:
+        fault = self._trouble.next(None)
+        if fault is Fault.STRUCK_UNSENT:
+            await self._strike()
+        end = asyncio.get_running_loop().time() + timeout
+        push = await self._wire.wait(owner, timeout)
+        if fault is Fault.STRUCK:
+            await self._strike()
+        if push is not None and (self._trouble.deaf or fault is Fault.REFUSED):
+            await asyncio.sleep(max(0.0, end - asyncio.get_running_loop().time()))
+            return None
+        return push
+
+    async def _strike(self) -> None:
+        """Cancel the victim; if that is the current task, it does not get any further."""
+        victim = self._trouble.victim or asyncio.current_task()
+        assert victim is not None
+        victim.cancel()
+        await asyncio.sleep(0)
+
+
+class TroubledEngine:
+    """An engine whose wires go through a trouble."""
+
+    def __init__(self, engine: Engine, trouble: Trouble) -> None:
+        self._engine = engine
+        self._trouble = trouble
+        self.backend: Backend = engine.backend
+        self.url = engine.url
+
+    def wire(self) -> Wire:
+        return TroubledWire(self._engine.wire(), self._trouble)
+
+    async def async_wire(self) -> AsyncWire:
+        return TroubledAsyncWire(await self._engine.async_wire(), self._trouble)
+
+
+def _let_go(reply: Reply) -> None:
+    if not reply.done():
+        reply.set_result(None)
+
+
+def _refused() -> BackendUnavailable:
+    return BackendUnavailable("the engine is out of reach (made so by a test)")
+
+
+def _unknown() -> OutcomeUnknown:
+    return OutcomeUnknown("no reply came (made so by a test)")

@@ -1,0 +1,152 @@
+"""The blocking API in the shape of the asyncio one, so that a promise is written once, for both.
+
+1. Each task of the program has a thread of its own, and all that the task calls runs there: so an actor is a task on
+   one side and a thread on the other, as it is in life.
+2. What to await is read off the asyncio twin: its coroutine functions are the blocking calls.
+3. A cancelled task leaves its thread to itself: a blocked thread can not be cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import Future
+from functools import wraps
+from queue import SimpleQueue
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from ..aio import coordinator as aio_coordinator
+from ..aio import election as aio_election
+from ..aio import lease as aio_lease
+from ..aio import limiter as aio_limiter
+from ..aio import lock as aio_lock
+from ..aio import multi as aio_multi
+from ..sync import coordinator, election, lease, limiter, lock, multi
+
+TWINS: dict[type, type] = {
+    coordinator.Coordinator: aio_coordinator.Coordinator,
+    coordinator.RWLock: aio_coordinator.RWLock,
+    election.Election: aio_election.Election,
+    lease.Lease: aio_lease.Lease,
+    limiter.Limiter: aio_limiter.Limiter,
+    lock.Lock: aio_lock.Lock,
+    multi.LockAll: aio_multi.LockAll,
+    multi.Leases: aio_multi.Leases,
+    threading.Event: asyncio.Event,
+}
+
+
+class Threads:
+    """One thread per task, ended with it."""
+
+    def __init__(self) -> None:
+        self._queues: WeakKeyDictionary[asyncio.Task[Any], SimpleQueue[Any]] = WeakKeyDictionary()
+
+    async def call(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """Call a blocking function on the thread of the current task."""
+        task = asyncio.current_task()
+        assert task is not None
+        if (queue := self._queues.get(task)) is None:
+            queue = self._queues[task] = SimpleQueue()
+            threading.Thread(target=_work, args=(queue,), name=task.get_name(), daemon=True).start()
+            task.add_done_callback(lambda _, queue=queue: queue.put(None))  # type: ignore[misc]
+        future: Future[Any] = Future()
+        queue.put((future, function, args, options))
+        return await asyncio.wrap_future(future)
+
+
+def _work(queue: SimpleQueue[Any]) -> None:
+    while (job := queue.get()) is not None:
+        future, function, args, options = job
+        if not future.set_running_or_notify_cancel():
+            continue
+        try:
+            result = function(*args, **options)
+        except BaseException as error:  # noqa: BLE001  raised again in the task
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+
+def awaited(target: Any, threads: Threads) -> Any:
+    """An object of the blocking API as its asyncio twin; anything else as it is."""
+    return Awaited(target, threads) if type(target) in TWINS else target
+
+
+class Awaited:
+    """Looks like the asyncio twin of its target."""
+
+    def __init__(self, target: Any, threads: Threads) -> None:
+        self._target = target
+        self._threads = threads
+
+    def __getattr__(self, name: str) -> Any:
+        twin = getattr(TWINS[type(self._target)], name, None)
+        value = getattr(self._target, name)
+        if inspect.iscoroutinefunction(twin):
+
+            async def blocking(*args: Any, **options: Any) -> Any:
+                return self._wrap(await self._threads.call(value, *map(self._unwrap, args), **options))
+
+            return blocking
+        if inspect.isasyncgenfunction(twin):
+            return lambda *args: self._iterate(value(*args))
+        if inspect.isfunction(twin):
+            return lambda *args, **options: self._wrap(value(*args, **self._hooks(options)))
+        return self._wrap(value)
+
+    def _wrap(self, value: Any) -> Any:
+        return awaited(value, self._threads)
+
+    def _unwrap(self, value: Any) -> Any:
+        """Coroutine functions that are handed over (the body of a leader) run in the loop, while a thread waits."""
+        return self._bridge(value) if inspect.iscoroutinefunction(value) else value
+
+    def _hooks(self, options: dict[str, Any]) -> dict[str, Any]:
+        if (hook := options.get("on_lost")) is not None:
+            options["on_lost"] = lambda target: hook(self._wrap(target))
+        return options
+
+    def _bridge(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        loop = asyncio.get_running_loop()
+
+        @wraps(function)
+        def bridged(*args: Any, **options: Any) -> Any:
+            return asyncio.run_coroutine_threadsafe(function(*map(self._wrap, args), **options), loop).result()
+
+        return bridged
+
+    async def _iterate(self, iterator: Iterator[Any]) -> AsyncIterator[Any]:
+        end = object()
+        while (value := await self._threads.call(next, iterator, end)) is not end:
+            yield value
+
+    async def __aenter__(self) -> Any:
+        return self._wrap(await self._threads.call(self._target.__enter__))
+
+    async def __aexit__(self, *error: Any) -> Any:
+        return await self._threads.call(self._target.__exit__, *error)
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        decorated = self._target(self._bridge(function))
+
+        @wraps(decorated)
+        async def blocking(*args: Any, **options: Any) -> Any:
+            return await self._threads.call(decorated, *args, **options)
+
+        return blocking
+
+    def __getitem__(self, key: str) -> Any:
+        return self._wrap(self._target[key])
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._target)
+
+    def __len__(self) -> int:
+        return len(self._target)
+
+    def __repr__(self) -> str:
+        return repr(self._target)

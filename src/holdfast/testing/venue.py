@@ -1,0 +1,42 @@
+"""Where a promise is played: an engine that is ready, and what can be done with it."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..backends import open_engine
+from ..ports import Engine
+from .fakes import memory_engine
+
+OpenEngine = Callable[[str, str, float], Engine]
+
+
+@dataclass(frozen=True, slots=True)
+class Venue:
+    """An engine by its URL. Every promise is played in a namespace of its own, so one engine serves them all."""
+
+    url: str
+    open: OpenEngine = open_engine
+    """Makes an engine from (url, namespace, request_timeout); an engine object of your own comes in here."""
+    own_clock: bool = False
+    """The engine lives in this process and reads `holdfast.clock`: with asyncio, promises are played in no time."""
+    many_processes: bool = True
+    """Other processes reach the same engine by the URL."""
+
+
+_numbers = itertools.count(1)
+
+
+def memory_venue() -> Venue:
+    """The reference engine, one for each namespace, on the clock that is installed."""
+    engines: dict[str, Engine] = {}
+
+    def open_memory(url: str, namespace: str, request_timeout: float) -> Engine:
+        if namespace not in engines:
+            engines[namespace] = memory_engine(url, request_timeout)
+        return engines[namespace]
+
+    return Venue(f"memory://{os.getpid()}.{next(_numbers)}", open_memory, own_clock=True, many_processes=False)

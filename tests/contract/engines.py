@@ -1,0 +1,34 @@
+"""The engines of the matrix. To add one is one entry, and `test_no_cell_is_missing.py` fails until it is made.
+
+Either it is played here: a context manager gets a folder of its own and yields a `Venue`. Or it needs servers, and
+plays the contract beside its other tests: then the entry names the file that does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+from holdfast.testing import Venue, memory_venue
+
+
+@contextmanager
+def memory(folder: Path) -> Iterator[Venue]:
+    yield memory_venue()
+
+
+@contextmanager
+def sqlite(folder: Path) -> Iterator[Venue]:
+    yield Venue(f"sqlite://{folder}/locks.db", own_clock=True)
+
+
+ENGINES: dict[str, Callable[[Path], AbstractContextManager[Venue]]] = {
+    "memory": memory,
+    "sqlite": sqlite,
+}
+
+ELSEWHERE = {
+    "postgresql": "tests/postgresql/test_contract.py",
+    "redis": "tests/redis/test_contract_of_redis.py",
+}

@@ -26,6 +26,14 @@ def test_the_command_reads_from_the_terminal(screen: Screen) -> None:
     screen.until("code-0")
 
 
+def test_a_script_has_the_terminal_again_afterwards(screen: Screen) -> None:
+    """A shell without job control does not take it back by itself."""
+    screen.type("sh -c '$H job -- true; echo rea''dy; read x; echo got-$x'\n")
+    screen.until("ready")
+    screen.type("hello\n")
+    screen.until("got-hello")
+
+
 def test_the_command_is_in_the_foreground_from_its_first_instruction(screen: Screen) -> None:
     program = "import os; print('fore' + 'ground', os.tcgetpgrp(0) == os.getpgrp())"
     screen.type(f'$H job -- python3 -c "{program}"\n')

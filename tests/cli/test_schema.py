@@ -38,6 +38,10 @@ def test_memory_has_none_and_says_so(cli: Cli) -> None:
     assert cli.json("schema", "--url", "memory://") == {"engine": "memory", "fence": False, "ddl": None}
 
 
+def test_a_variant_of_a_scheme_belongs_to_its_engine(cli: Cli) -> None:
+    assert cli.json("schema", "redis+cluster") == {"engine": "redis", "fence": False, "ddl": None}
+
+
 def test_an_unknown_engine_is_refused(cli: Cli) -> None:
     done = cli.run("schema", "abacus")
     assert done.code == 64

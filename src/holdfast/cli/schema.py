@@ -31,10 +31,11 @@ def schema(engine: str | None, fence: bool, url: str | None, namespace: str, as_
       holdfast schema --fence sqlite
     """
     scheme = engine or (url or default_url()).partition("://")[0]
-    family = scheme.partition("+")[0]
-    if family not in SCHEMES:
+    module = SCHEMES.get(scheme) or SCHEMES.get(scheme.partition("+")[0])
+    if module is None:
         raise Misconfigured(f"there is no engine {scheme!r}; there are: {', '.join(sorted(SCHEMES))}")
-    ddl = fence_ddl(family) if fence else engine_ddl(family)
+    family = module.split(".")[-2]
+    ddl = fence_ddl(family) if fence else engine_ddl(module)
     if as_json:
         print_json({"engine": family, "fence": fence, "ddl": ddl})
     elif ddl is None:
@@ -43,9 +44,9 @@ def schema(engine: str | None, fence: bool, url: str | None, namespace: str, as_
         click.echo(ddl, nl=not ddl.endswith("\n"))
 
 
-def engine_ddl(engine: str) -> str | None:
+def engine_ddl(module: str) -> str | None:
     """The engine's `schema.sql`, with its comments."""
-    file = files(SCHEMES[engine].rpartition(".")[0]).joinpath("schema.sql")
+    file = files(module.rpartition(".")[0]).joinpath("schema.sql")
     return file.read_text() if file.is_file() else None
 
 

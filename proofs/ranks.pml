@@ -81,7 +81,10 @@ c_code {
     return 1;
   }
   static void free_slots(void) {
-    LOOP(s, SLOTS) if (now.state[s] >= OVER && outrun(s)) now.state[s] = now.ballot[s] = now.owner[s] = 0;
+    LOOP(s, SLOTS) if (now.state[s] >= OVER && outrun(s)) {
+      now.state[s] = now.ballot[s] = now.owner[s] = now.won[s] = 0;
+      LOOP(n, N) now.yes[s * N + n] = 0;
+    }
   }
 
   static void swap_slots(int a, int b) {

@@ -2,7 +2,8 @@
  *
  * A node that restarts empty has lost its marks: if it voted on, a smaller token could win after a larger one (variant
  * `forgetful`). It can tell, because the record that says "I remember" is gone with the rest. THE RULE OF RE-SEEDING:
- *  S1  Until it is seeded it answers no take and no extension, and nobody reads its marks.
+ *  S1  Until it is seeded it answers no take and no extension, and nobody reads its marks. Nothing that it finds on its own
+ *      disk counts, or stays: memory rolled back by a restart or a failover is memory lost.
  *  S2  WAIT: it stays out for at least the longest TTL that any client may use (plus drift), counted from when somebody
  *      first sees it empty. Whoever counts on one of its forgotten yeses has then ended, given up, or extended without it.
  *  S3  THEN READ, not before: the marks of a majority (of all N) of OTHER nodes that themselves remember, one by one,

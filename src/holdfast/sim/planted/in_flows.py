@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -39,7 +40,14 @@ def no_withdrawal(patch: Patch) -> None:
 @bug("nothing is left behind")
 def let_go_all_not_shielded(patch: Patch) -> None:
     """A cancellation between two releases keeps the rest held, and renewed."""
-    patch(workload, "let_go_all", multi._let_go_each)
+
+    def let_go_all(core: coordination.Coordination, holds: Sequence[Hold]) -> Flow[bool]:
+        held = True
+        for hold in reversed(holds):
+            held = (yield from core.let_go(hold)) and held
+        return held
+
+    patch(workload, "let_go_all", let_go_all)
 
 
 @bug("leases stay within capacity")

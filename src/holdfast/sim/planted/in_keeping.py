@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._core import lease
+from ..._core.calendar import Calendar
 from ..._core.flow import NOW, Flow
 from ..._core.lease import NEVER, Hold
-from ..._core.renewal import Keeper
 from ...backends.line import LineBackend
 from ...model import Claim, Extension, Grant, Queued, Refusal
 from .registry import Patch, bug
@@ -68,21 +67,26 @@ def error_ends_the_errand(patch: Patch) -> None:
 
 @bug("a holder is told in time")
 def keeper_sleeps_through_a_deadline(patch: Patch) -> None:
-    """What the keeper itself enters does not make it wake: a lease without renewals ends unnoticed."""
+    """The calendar knows renewals only: a deadline that comes alone, or while one hangs, is noticed by nobody."""
 
-    def attend(self: Keeper, hold: Hold, now: float) -> None:
-        waking_at = self._calendar.waking_at
-        honest(self, hold, now)
-        self._calendar.waking_at = waking_at
+    def enter_slot(self: Calendar, hold: Hold, now: float) -> None:
+        if hold.renew_at != NEVER:
+            honest(self, hold, now)
 
-    honest = Keeper._attend
-    patch(Keeper, "_attend", attend)
+    honest = Calendar._enter_slot
+    patch(Calendar, "_enter_slot", enter_slot)
 
 
 @bug("a holder is told in time")
 def margin_ignored(patch: Patch) -> None:
     """A holder is told when its validity ends: a leader has no time left to stop (11)."""
-    patch(lease, "margin_of", lambda _: 0.0)
+
+    def init(self: Hold, claim: Claim, grant: Grant, now: float) -> None:
+        honest(self, claim, grant, now)
+        self.margin, self.deadline = 0.0, min(self.valid_until, self.final)
+
+    honest = Hold.__init__
+    patch(Hold, "__init__", init)
 
 
 @bug("a holder is told in time")

@@ -11,6 +11,7 @@ from ....errors import BackendUnavailable
 from ...line import Push, Release, Renew, Survey, Take, Taken
 from ..backend import UNKNOWN
 from ..codec import NOWHERE, Codec, Order, one_taken, waits, write
+from ..durability import NotConfirmed
 from ..resp import Error, command
 from ..trouble import ELSEWHERE, translated
 from .address import Address
@@ -71,8 +72,13 @@ class AsyncRedisWire:
 
     async def _take(self, request: Take, timeout: float) -> list[Taken]:
         wake = self._listener.channel if self._listener.ready else NOWHERE
-        taken: list[Taken] = await self._ask(write(self._codec, request, wake), timeout, True)
-        return await self._reachable(request, timeout, wake, taken)
+        try:
+            taken: list[Taken] = await self._ask(write(self._codec, request, wake), timeout, True)
+            return await self._reachable(request, timeout, wake, taken)
+        except NotConfirmed:
+            for claim in request.claims:
+                await self._ask(self._codec.release(claim, 0.0), timeout)
+            raise
 
     async def _reachable(self, request: Take, timeout: float, wake: str, taken: list[Taken]) -> list[Taken]:
         listener = self._listener
@@ -99,7 +105,7 @@ class AsyncRedisWire:
         first = stream.ask(frame, timeout)
         if self._durability is None or not confirmed:
             return await first
-        second = stream.ask(self._durability.frame, timeout)
+        second = stream.ask(self._durability.frame(timeout), timeout)
         reply = await first
         self._durability.check(await second, reply)
         return reply

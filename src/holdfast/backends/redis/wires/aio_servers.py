@@ -27,10 +27,13 @@ class Line:
         self.stream: Stream | None = None
         self._opening: asyncio.Task[Stream] | None = None
         self._pause = 0.0
+        self._closed = False
 
     async def get(self) -> Stream:
         if self.stream is not None and self.stream.open:
             return self.stream
+        if self._closed:  # a claim that is being withdrawn, mostly
+            raise BackendUnavailable("this coordinator is closed; connect() again")
         if self._opening is None:
             self._opening = asyncio.ensure_future(self._open())
         return await asyncio.shield(self._opening)  # one caller's cancellation is not the others'
@@ -53,6 +56,7 @@ class Line:
             self.stream = None
 
     async def close(self) -> None:
+        self._closed = True
         if self._opening is not None:
             self._opening.cancel()
             await asyncio.wait([self._opening])

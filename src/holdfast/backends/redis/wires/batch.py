@@ -48,7 +48,7 @@ def _exchange(links: Links, orders: Sequence[Order], timeout: float, durability:
     try:
         frames = [order.program.call(order.size) + order.words for order in orders]
         if durability is not None:
-            frames.append(durability.frame)
+            frames.append(durability.frame(timeout))
         replies = [link.exchange(b"".join(frames), timeout)]
         replies += [link.read(timeout) for _ in frames[1:]]
         if durability is not None:

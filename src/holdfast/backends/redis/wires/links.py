@@ -33,7 +33,8 @@ class Links:
         self._pause = 0.0
         self._closed_until = 0.0
         self._why: BackendUnavailable | None = None
-        self.put = self._idle.put
+        self._closed = False
+        self.put: Callable[[Link], None] = self._idle.put
         """Give a link back whose request is done."""
 
     def get(self, timeout: float) -> Link:
@@ -43,6 +44,8 @@ class Links:
             return self._open(timeout)
 
     def _open(self, timeout: float) -> Link:
+        if self._closed:
+            raise BackendUnavailable("this coordinator is closed; connect() again")
         if not self._room.acquire(blocking=False):
             try:
                 return self._idle.get(timeout=timeout)
@@ -80,4 +83,8 @@ class Links:
             except Empty:
                 return
 
-    close = drop_idle
+    def close(self) -> None:
+        """No more of them, whoever may still come: a claim that is being withdrawn, mostly."""
+        self._closed = True
+        self.put = self.drop
+        self.drop_idle()

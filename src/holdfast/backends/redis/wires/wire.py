@@ -19,7 +19,7 @@ from ....errors import BackendUnavailable, Misconfigured, OutcomeUnknown
 from ...line import Push, Release, Renew, Survey, Take, Taken
 from ..backend import UNKNOWN
 from ..codec import NOWHERE, Codec, Order, one_taken, waits, write
-from ..durability import Durability
+from ..durability import Durability, NotConfirmed
 from ..resp import Error, command
 from ..trouble import ELSEWHERE, translated
 from .batch import call_each
@@ -106,8 +106,13 @@ class RedisWire:
 
     def _take(self, request: Take, timeout: float) -> list[Taken]:
         wake = self._listener.channel if self._listener.ready else NOWHERE
-        taken = self._ask(write(self._codec, request, wake), timeout, confirmed=True)
-        return self._reachable(request, timeout, wake, taken)
+        try:
+            taken = self._ask(write(self._codec, request, wake), timeout, confirmed=True)
+            return self._reachable(request, timeout, wake, taken)
+        except NotConfirmed:
+            for claim in request.claims:
+                self._ask(self._codec.release(claim, 0.0), timeout, repeatable=False)
+            raise
 
     def _reachable(self, request: Take, timeout: float, wake: str, taken: list[Taken]) -> list[Taken]:
         """Whoever waits, and has said that it can not be reached, subscribes and says it again."""
@@ -130,7 +135,7 @@ class RedisWire:
                 if durability is None:
                     reply = link.exchange(frame, timeout)
                 else:
-                    reply = link.exchange(frame + durability.frame, timeout)
+                    reply = link.exchange(frame + durability.frame(timeout), timeout)
                     durability.check(link.read(timeout), reply)
             except BaseException as error:
                 links.drop(link)

@@ -89,7 +89,7 @@ class RedlockBackend:
                     yield from self._look_after(sent)
                 return Grant(ballot, sent, ask.ttl)
             low, lost = self._ballots.read(ask.name, tally)
-            if lost and tally.voted < self._need:
+            if lost == len(tally.said):  # never used before, most likely
                 yield from self._mender.mend()
                 yield from backoff.pause(attempt, cap=0.05)
             elif not low or tally.yes + low < self._need:
@@ -194,8 +194,10 @@ class RedlockBackend:
 
     # Looking after them
 
-    def survey(self, prefix: str) -> Flow[list[LockView]]:
-        return survey(self._quorum, self._keys, prefix)
+    def survey(self, prefix: str, exact: bool = False, contended: bool = False) -> Flow[list[LockView]]:
+        if contended:  # nobody is seen waiting where there is no line
+            return []
+        return (yield from survey(self._quorum, self._keys, prefix))
 
     def evict(self, name: str, token: int) -> Flow[bool]:
         keys = (self._keys.hold + name, self._keys.marks, self._keys.trace + name)
@@ -209,7 +211,7 @@ class RedlockBackend:
         """Have somebody see to nodes that are out of reach or without memory, now and then."""
         if now >= self._mend_at:
             self._mend_at = now + MEND_EVERY
-            yield Spawn(self._mender.mend())
+            yield Spawn(self._mender.mend_quietly())
 
     def _timeout(self, ttl: float, within: float | None) -> float:
         """How long nodes are waited for: far shorter than the ttl."""

@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..._core.flow import RANDOM, Call, Flow
+from ...errors import BackendUnavailable
 from .fanout import EVERYBODY, Fanout, Tally
 from .keys import Keys
 from .reading import read_holds
@@ -73,6 +74,13 @@ class Mender:
             if i not in voting and len(voting) >= self._quorum:
                 yield from self._seed(i, memory, {n: known[n] for n in voting if known[n].kind == "+"})
         return self.health
+
+    def mend_quietly(self) -> Flow[None]:
+        """The same in the background: what can not be done now is done by the next one."""
+        try:
+            yield from self.mend()
+        except BackendUnavailable:
+            pass  # closed meanwhile
 
     def _founded(self, memory: Memory, founding: str) -> str:
         return memory.remembering(NOBODY, self._longest, founding)

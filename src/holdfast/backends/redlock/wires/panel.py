@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import select
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from .... import clock
 from ...redis.resp import Error
@@ -44,19 +44,25 @@ class Node:
 class Panel:
     """The nodes. `dial` gives a link to one of them, or raises `OSError` (or one of ours)."""
 
-    def __init__(self, places: tuple[str, ...], need: int, dial: Callable[[int], NodeLink]) -> None:
+    def __init__(
+        self, places: tuple[str, ...], need: int, dial: Callable[[int], NodeLink], on_lost: Callable[[int], None]
+    ) -> None:
         self._nodes = [Node(index, place) for index, place in enumerate(places)]
         self._order = list(self._nodes)
         self._need = need
         self._dial = dial
+        self._on_lost = on_lost
+        self.suspects: set[int] = set()
+        """Nodes that another panel has lost: most likely they have restarted, and this link is dead too."""
+        self.missing: list[int] = []
         self._lag = 0
         """Replies that nobody waited for, from all but the first of `_order`, and that are not put down to them yet."""
         self._arrange()
 
-    def dial(self) -> None:
-        """Connect to those that are missing."""
+    def dial(self, nodes: Iterable[int]) -> None:
+        """Connect to these, unless they are connected."""
         self._settle_lag()
-        for node in self._nodes:
+        for node in (self._nodes[index] for index in nodes):
             if node.link is None:
                 try:
                     node.link = self._dial(node.index)
@@ -64,10 +70,17 @@ class Panel:
                     node.lose(error)
         self._arrange()
 
+    def drop_suspects(self) -> None:
+        self._settle_lag()
+        while self.suspects:
+            self._nodes[self.suspects.pop()].lose(ConnectionError("the node was lost by another connection"))
+        self._arrange()
+
     def _arrange(self) -> None:
         """Prepare for the usual case: the first of the nodes all say yes, soon."""
         self._order.sort(key=_how_late)
         links = [node.link for node in self._order if node.link is not None]
+        self.missing = [node.index for node in self._nodes if node.link is None]
         first = links[: self._need]
         self._sends = [link.send_some for link in links]
         self._recvs = [link.recv for link in first]
@@ -253,6 +266,7 @@ class Panel:
 
     def _lose(self, node: Node, error: Exception, tally: Tally) -> None:
         node.lose(error)
+        self._on_lost(node.index)
         tally.ailing = True
         tally.miss(node.place, node.why)
 

@@ -33,6 +33,8 @@ class RedlockWire:
         self._idle: list[Panel] = []
         self._closed_until = [0.0] * len(self._places)
         self._why: list[Exception] = [BackendUnavailable("not tried")] * len(self._places)
+        self._absent: set[int] = set()
+        """Nodes that were not reached when it was last tried: only who looks after them tries again."""
         self._closed = False
 
     def call(self, request: Fanout, timeout: float) -> Tally:
@@ -41,8 +43,12 @@ class RedlockWire:
         except IndexError:
             panel = self._open()
         try:
+            if panel.suspects:
+                panel.drop_suspects()
             if request.dial:
-                panel.dial()
+                panel.dial(range(len(self._places)))
+            elif panel.missing and not self._absent.issuperset(panel.missing):
+                panel.dial([node for node in panel.missing if node not in self._absent])
             tally = panel.ask(request, timeout)
             if request.dial:
                 panel.remembered(tally.said)
@@ -58,9 +64,15 @@ class RedlockWire:
     def _open(self) -> Panel:
         if self._closed:
             raise BackendUnavailable("this coordinator is closed")
-        panel = Panel(self._places, len(self._places) // 2 + 1, self._dial)
-        panel.dial()
+        panel = Panel(self._places, len(self._places) // 2 + 1, self._dial, self._lost)
+        panel.dial(range(len(self._places)))
         return panel
+
+    def _lost(self, node: int) -> None:
+        """A node did not answer on a connection that it had: nobody counts on it until it was reached again."""
+        self._absent.add(node)
+        for panel in list(self._idle):
+            panel.suspects.add(node)
 
     def _dial(self, node: int) -> NodeLink:
         if clock.now() < self._closed_until[node]:
@@ -72,8 +84,10 @@ class RedlockWire:
             except BaseException:
                 link.close()
                 raise
+            self._absent.discard(node)
             return link
         except (OSError, Misconfigured) as error:
+            self._absent.add(node)
             self._closed_until[node] = clock.now() + RETRY_AFTER
             self._why[node] = error
             raise

@@ -59,6 +59,7 @@ ROOMS = (
     Room("shared", "face.py registry.py", f"{DATA} clock"),
     Room("observe", "observe/*", f"{DATA} event", ASYNCIO, "lazily"),
     Room("fences", "fenced/*", DATA),
+    Room("sql", "sql/*", f"{DATA} fences", ANY, "lazily"),
     Room("sync", "sync/*", f"{DATA} event clock recipes shared"),
     Room("aio", "aio/*", f"{DATA} event clock recipes shared settings", ANY),
     Room("public", "__init__.py", f"{DATA} event settings sync aio"),

@@ -105,7 +105,7 @@ class Server:
         import psycopg
 
         with psycopg.connect(self.url(database), autocommit=True) as connection:
-            cursor = connection.execute(statement, values or None)  # type: ignore[call-overload]
+            cursor = connection.execute(statement, values or None)
             return cursor.fetchall() if cursor.description else []
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:

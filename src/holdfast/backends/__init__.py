@@ -20,6 +20,7 @@ SCHEMES = {
         "holdfast.backends.redis.engine",
     ),
     "redlock": "holdfast.backends.redlock.engine",
+    "postgresql": "holdfast.backends.postgresql.engine",
 }
 
 

@@ -14,7 +14,7 @@ LEAST_TTL = 0.05
 
 
 class PostgreSQLEngine:
-    """Greets the server once, to see that it can be used; that connection becomes the first wire's."""
+    """Greets the server once, to see that it can be used; each wire has connections of its own."""
 
     def __init__(self, url: str, namespace: str, request_timeout: float) -> None:
         from .wires.dialling import Dialling, shown
@@ -23,10 +23,10 @@ class PostgreSQLEngine:
         self._namespace = namespace
         self._dialling = Dialling(url, request_timeout)
         self._host = socket.gethostname()
-        self._first = first = self._dialling.dial()
-        self.backend = LineBackend(
-            "postgresql", first.greeting.cluster, promises_of(first.greeting), LEAST_TTL, request_timeout
-        )
+        link = self._dialling.dial()
+        link.close()
+        greeting = link.greeting
+        self.backend = LineBackend("postgresql", greeting.cluster, promises_of(greeting), LEAST_TTL, request_timeout)
 
     def codec(self) -> Codec:
         return Codec(self._namespace, self._host, os.getpid())
@@ -34,15 +34,11 @@ class PostgreSQLEngine:
     def wire(self) -> Wire:
         from .wires.blocking import PostgreSQLWire
 
-        first, self._first = self._first, None
-        return PostgreSQLWire(self._dialling, self.codec, first)
+        return PostgreSQLWire(self._dialling, self.codec)
 
     async def async_wire(self) -> AsyncWire:
         from .wires.aio import AsyncPostgreSQLWire
 
-        if self._first is not None:
-            self._first.close()
-            self._first = None
         wire = AsyncPostgreSQLWire(self._dialling, self.codec)
         await wire.open()
         return wire

@@ -129,6 +129,8 @@ class AsyncPostgreSQLWire:
         """The link; dialled anew by whoever comes first, and waited for by the rest."""
         if self._closed:
             raise Misconfigured("this coordinator was closed meanwhile; connect() again")
+        if self._link is not None and not self._link.closed:
+            return self._link  # another task was quicker
         if self._dialled is None:
             self._dialled = asyncio.ensure_future(self._dialling.dial_async())
             self._dialled.add_done_callback(self._dialled_up)
@@ -152,6 +154,8 @@ class AsyncPostgreSQLWire:
         return self._link is not None and not self._link.greeting.pooled
 
     async def _listening(self, timeout: float) -> None:
+        if self._wake():
+            return  # another task was quicker
         if self._listener is None:
             self._listener = asyncio.ensure_future(self._open_ears(timeout))
             self._listener.add_done_callback(self._listening_now)
@@ -209,6 +213,7 @@ class AsyncPostgreSQLWire:
 
     async def close(self) -> None:
         self._closed = True
+        await asyncio.gather(*filter(None, (self._dialled, self._listener)), return_exceptions=True)
         for link in (self._link, self._ears):
             if link is not None:
                 link.fail("the coordinator was closed")

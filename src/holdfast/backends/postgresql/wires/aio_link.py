@@ -87,9 +87,9 @@ class AsyncLink:
 
     async def _ready(self, add: Any, remove: Any) -> None:
         ready = self._loop.create_future()
-        add(self._socket, lambda: ready.done() or ready.set_result(None))
+        add(self._socket, ready.cancel)
         try:
-            await ready
+            await asyncio.wait([ready])
         finally:
             remove(self._socket)
 

@@ -35,11 +35,11 @@ def pause_before_look(tries: int) -> float:
 class PostgreSQLWire:
     """Carries out requests on the caller's thread."""
 
-    def __init__(self, dialling: Dialling, codec: Callable[[], Codec], link: Link | None) -> None:
+    def __init__(self, dialling: Dialling, codec: Callable[[], Codec]) -> None:
         self._dialling = dialling
         self._make_codec = codec
         self._closed = False
-        self._begin(link)
+        self._begin(dialling.dial())
 
     def _begin(self, link: Link | None) -> None:
         self._codec = self._make_codec()

@@ -14,7 +14,9 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
 from ...line import Push
+from ..greeting import Refused
 from .link import Link, Silence
+from .translation import unknown
 
 
 class Ears:
@@ -24,6 +26,7 @@ class Ears:
         self._name = channel
         self._dial = dial
         self._link: Link | None = None
+        self._closed = False
         self._opening = threading.Lock()
         self._listening = threading.Lock()
         self._inboxes: dict[str, SimpleQueue[Push | None]] = {}
@@ -34,18 +37,17 @@ class Ears:
         """Where pushes are heard now; empty while nobody listens."""
         return b"" if self._link is None else self._name.encode()
 
-    def open(self, timeout: float) -> bool:
-        """Listen. False where that can not be done."""
+    def open(self, timeout: float) -> None:
+        """Listen; nothing if it does, or if it was closed meanwhile."""
         with self._opening:
-            if self._link is None:
+            if self._link is None and not self._closed:
                 link = self._dial()
                 try:
                     link.say(f'LISTEN "{self._name}"'.encode(), timeout)
-                except BaseException:
+                except (Silence, Refused) as error:
                     link.close()
-                    raise
+                    raise unknown(error) from error
                 self._link = link
-        return True
 
     def expect(self, owner: str) -> None:
         if owner not in self._inboxes:
@@ -117,6 +119,8 @@ class Ears:
             self._link.disown()
 
     def close(self) -> None:
+        with self._opening:
+            self._closed = True
         link = self._link
         if link is not None:
             link.hang_up()

@@ -12,7 +12,7 @@ from ..greeting import Refused
 PERMANENT = {
     "42501": "grant this role what the head of `holdfast schema postgresql` names",
     "42P01": "the lock table is gone; connect again to have it made, or run the output of `holdfast schema postgresql`",
-    "42883": "the functions are gone; connect again to have them made, or run the output of `holdfast schema postgresql`",
+    "42883": "functions are gone; connect again to have them made, or run the output of `holdfast schema postgresql`",
     "0A000": "ALTER ROLE … SET default_transaction_isolation = 'read committed'",
 }
 GONE = frozenset({"25006", "57P01", "57P02", "57P03", "57P04", "57P05"})
@@ -30,4 +30,4 @@ def unreachable(error: Exception) -> BackendUnavailable:
 
 
 def unknown(what: object) -> OutcomeUnknown:
-    return OutcomeUnknown(f"no reply came from PostgreSQL: {str(what).strip()}; the statement may have been carried out")
+    return OutcomeUnknown(f"no reply from PostgreSQL: {str(what).strip()}; the statement may have been carried out")

@@ -1,0 +1,67 @@
+"""The helpers, for blocking connections."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from . import statements
+from .speaking import dialect_of, speak
+from .statements import VersionConflict
+
+T = TypeVar("T")
+
+
+def advisory_xact(
+    connection: Any, name: str, *, namespace: str = "holdfast", timeout: float | None = None, shared: bool = False
+) -> None:
+    """Hold a named lock until this transaction ends (PostgreSQL). `NotAcquired` once `timeout` is over."""
+    known = dialect_of(connection)
+    speak(connection, statements.advisory_xact(known.dialect, name, namespace, timeout, shared), known)
+
+
+def lock_row(
+    connection: Any,
+    table: str,
+    key: Mapping[str, object],
+    *,
+    nowait: bool = False,
+    skip_locked: bool = False,
+    timeout: float | None = None,
+) -> dict[str, Any] | None:
+    """Read a row and lock it until this transaction ends. None if there is no such row (or it was skipped).
+
+    Somebody else has it: wait, or `NotAcquired` at once (`nowait`) or after `timeout` seconds, or None (`skip_locked`).
+    """
+    known = dialect_of(connection)
+    return speak(connection, statements.lock_row(known.dialect, table, key, nowait, skip_locked, timeout), known)
+
+
+def versioned_update(
+    connection: Any,
+    table: str,
+    key: Mapping[str, object],
+    version: int,
+    values: Mapping[str, object],
+    *,
+    column: str = "version",
+) -> int:
+    """Set `values` if the row is still at `version`; answers with its new version, or raises `VersionConflict`."""
+    known = dialect_of(connection)
+    return speak(connection, statements.versioned_update(known.dialect, table, key, version, values, column), known)
+
+
+def retry(work: Callable[[], T], *, attempts: int = 10, base: float = 0.005, cap: float = 0.5) -> T:
+    """Run `work` (a whole transaction: read, change, commit) again when somebody was quicker: full jitter between."""
+    for attempt in range(attempts - 1):
+        try:
+            return work()
+        except VersionConflict:
+            time.sleep(pause(attempt, base, cap))
+    return work()
+
+
+def pause(attempt: int, base: float, cap: float) -> float:
+    return random.random() * float(min(cap, base * 2.0 ** min(attempt, 30)))

@@ -1,0 +1,161 @@
+"""The server dies, restarts, ends sessions; the role may not create; the process forks. No lock is left or forged."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+import holdfast
+from holdfast.errors import BackendUnavailable, Misconfigured
+from tests.postgresql.server import Server, running
+
+
+@pytest.fixture
+def mortal() -> Iterator[Server]:
+    """A server of the test's own."""
+    with running() as server:
+        yield server
+
+
+def terminate(server: Server) -> None:
+    server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'holdfast'")
+
+
+def test_a_lease_survives_a_killed_and_restarted_server(mortal: Server) -> None:
+    with holdfast.connect(mortal.url(), ttl=30) as locks:
+        lease = locks.lock("door").acquire()
+        mortal.stop(signal.SIGQUIT)
+        with pytest.raises(BackendUnavailable):
+            lease.renew()
+        mortal.start()
+        lease.renew()
+        with holdfast.connect(mortal.url()) as others:
+            assert others.lock("door").try_acquire() is None
+            assert lease.release()
+            newer = others.lock("door").acquire()
+        assert newer.token > lease.token
+
+
+def test_terminated_sessions_are_dialled_again(url: str, server: Server) -> None:
+    with holdfast.connect(url) as locks, holdfast.connect(url) as others:
+        lease = locks.lock("door").acquire()
+        taken = threading.Event()
+
+        def wait() -> None:
+            with others.lock("door", timeout=20):
+                taken.set()
+
+        waiter = threading.Thread(target=wait)
+        waiter.start()
+        while not locks.survey("door")[0].waiters:
+            pass
+        terminate(server)  # the waiter's ears too
+        assert lease.release()
+        waiter.join(20)
+        assert taken.is_set()
+
+
+def test_a_child_holds_nothing_and_leaves_the_parents_session_alone(url: str) -> None:
+    with holdfast.connect(url) as locks:
+        lease = locks.lock("door").acquire()
+        child = os.fork()
+        if child == 0:
+            try:
+                ok = lease.reason == "forked" and locks.lock("door").try_acquire() is None
+                with locks.lock("window"):
+                    pass
+                os._exit(0 if ok else 1)
+            except BaseException:  # noqa: BLE001  a child must not go on into pytest
+                os._exit(2)
+        assert os.waitpid(child, 0)[1] == 0
+        lease.renew()
+        assert lease.release()
+
+
+def test_a_role_that_may_not_create_is_told_what_to_do(server: Server, database: str) -> None:
+    server.execute("CREATE ROLE clerk LOGIN", database=database)
+    url = server.url(database).replace("postgres@", "clerk@")
+    with pytest.raises(Misconfigured, match="holdfast schema postgresql"):
+        holdfast.connect(url)
+    with holdfast.connect(server.url(database)):
+        pass  # somebody who may
+    with pytest.raises(Misconfigured, match="grant"):
+        holdfast.connect(url)
+    server.execute(
+        "GRANT SELECT, INSERT, UPDATE, DELETE ON holdfast_claim, holdfast_rate TO clerk; "
+        "GRANT SELECT ON holdfast_meta TO clerk",
+        database=database,
+    )
+    with holdfast.connect(url) as locks, locks.lock("door"):
+        assert locks.limiter("api", "5/s").try_acquire()
+    server.execute("DROP OWNED BY clerk; DROP ROLE clerk", database=database)
+
+
+@pytest.mark.parametrize("isolation", ["repeatable read", "serializable"])
+def test_another_default_isolation_changes_nothing(server: Server, database: str, isolation: str) -> None:
+    server.execute(f"ALTER DATABASE {database} SET default_transaction_isolation = '{isolation}'")
+    inside = []
+    with holdfast.connect(server.url(database)) as locks:
+
+        def work() -> None:
+            for _ in range(20):
+                with locks.lock("door", timeout=30):
+                    inside.append(1)
+                    assert len(inside) == 1
+                    inside.clear()
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+
+def test_a_read_only_role_is_refused(server: Server, database: str) -> None:
+    server.execute(f"ALTER DATABASE {database} SET default_transaction_read_only = on")
+    with pytest.raises(Misconfigured, match="read-only"):
+        holdfast.connect(server.url(database))
+
+
+def test_promises_follow_the_settings(server: Server, database: str) -> None:
+    with holdfast.connect(server.url(database)) as locks:
+        assert "fsync" in locks.promises.notes["durable"]
+        assert {"fencing", "linearizable", "shared", "counting"} <= locks.promises.kept
+    with pytest.raises(Misconfigured, match="durable"):
+        holdfast.connect(server.url(database), require={"durable"})
+
+
+def test_bad_urls_are_refused() -> None:
+    with pytest.raises(Misconfigured, match="libpq"):
+        holdfast.connect("postgresql://127.0.0.1/db?colour=red")
+    with pytest.raises(BackendUnavailable, match="reached"):
+        holdfast.connect("postgresql://127.0.0.1:1/db")
+
+
+def test_the_password_is_not_shown(url: str) -> None:
+    with holdfast.connect(url.replace("postgres@", "postgres:secret@")) as locks:
+        assert "secret" not in locks.url
+        assert "secret" not in repr(locks)
+
+
+def test_ended_rows_do_not_pile_up(server: Server, database: str) -> None:
+    """What crashed holders and one-off names leave behind is swept away a day later, by whoever is there."""
+    with holdfast.connect(server.url(database)) as locks:
+        for number in range(20):
+            locks.lock(f"once/{number}").acquire().release()
+        day = 2 * 24 * 3600 * 1_000_000
+        server.execute(f"UPDATE holdfast_claim SET mark = mark - {day}", database=database)
+        server.execute(
+            "INSERT INTO holdfast_claim (name, place, owner, token, mark, expires, ttl) "
+            "SELECT 'holdfast/dead/' || n, 0, 'gone', 5, 5, 1000, 1000 FROM generate_series(1, 20) n",
+            database=database,
+        )
+        held = locks.lock("door").acquire()
+        for _ in range(600):
+            held.renew()
+        assert server.execute("SELECT name FROM holdfast_claim", database=database) == [("holdfast/door",)]
+        held.release()

@@ -5,8 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
+import subprocess
+import threading
 from contextlib import closing
 
+from holdfast.cli.runner.channel import Deadline, Message, channel_pair
+from holdfast.cli.runner.holder import Holder
+from holdfast.cli.runner.order import Order
+from holdfast.clock import now
 from tests.cli import commands
 from tests.cli.harness import Cli, alive, eventually, kill, stopped
 
@@ -90,6 +96,23 @@ def test_a_wrapper_that_sleeps_through_the_grant_does_not_keep_the_lock(cli: Cli
     done = run.end()
     assert (done.code, done.out) == (76, "")
     assert done.err.endswith("the command was not started\n")
+
+
+def test_a_command_that_starts_while_the_holder_gives_up_is_stopped() -> None:
+    """The wrapper has looked at the deadline, sleeps, and then starts the command: nobody must run unguarded."""
+    ours, theirs = channel_pair()
+    deadline = Deadline()
+    deadline.set(now() + 60)
+    holder = Holder(Order("job", ("true",), ttl=30, grace=5), theirs, deadline, os.getpid())
+    command = subprocess.Popen(["sleep", "60"], process_group=0)
+    giving_up = threading.Thread(target=holder.stand_in)
+    giving_up.start()
+    eventually(lambda: deadline.get() == 0)  # from here on no other command can start
+    holder.hear(Message("started", pid=command.pid))
+    giving_up.join(20)
+    assert command.wait(20) == -signal.SIGTERM
+    ours.close()
+    theirs.close()
 
 
 def test_an_engine_out_of_reach_stops_the_command_in_time(cli: Cli) -> None:

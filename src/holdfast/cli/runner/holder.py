@@ -127,20 +127,20 @@ class Holder:
                 case Message("stopping"):
                     answer_by = NEVER
                 case Message("gone"):
-                    self._stand_in()
+                    self.stand_in()
                     break
                 case Message("done"):
                     break
             self._note(lease)
             if now() > answer_by:  # the wrapper sleeps
-                self._stand_in()
+                self.stand_in()
                 break
         self._deadline.set(0.0)
         held = lease.release()
         reason = "" if held else lease.reason or "refused"
         self._channel.send(Message("released", reason=reason, told=self._told))
 
-    def _stand_in(self) -> None:
+    def stand_in(self) -> None:
         """Do what the wrapper would have to do. If it has not started the command, it must not do so any more."""
         self._deadline.set(0.0)
         end = now() + self._order.margin
@@ -165,10 +165,10 @@ class Holder:
         """On a thread: what the wrapper says. Its last words interrupt a wait for the lock."""
         while not self._channel.closed:
             for message in self._channel.receive():
-                self._hear(message)
-        self._hear(Message("gone"))
+                self.hear(message)
+        self.hear(Message("gone"))
 
-    def _hear(self, message: Message) -> None:
+    def hear(self, message: Message) -> None:
         self._inbox.put(message)
         if message.kind in _FAREWELLS and self._waiting:
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)

@@ -3,7 +3,7 @@
 
 PYTHON  ?= python3
 # Debian packages of the engines that `make test` and `make bench` start by themselves.
-SERVERS ?=
+SERVERS ?= redis-server postgresql pgbouncer spin
 SEEDS   ?= 2000
 # More words for pytest, the simulator or the benchmark: make test ARGS="-k fence -x"
 ARGS    ?=
@@ -11,7 +11,7 @@ ARGS    ?=
 bin := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench sim format clean servers
+.PHONY: help demo test check proofs bench sim format clean servers
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,8 +19,11 @@ help:  ## this list
 demo: .venv/.ready-cli  ## a paused holder wakes up and writes: once unfenced, once fenced (under a minute)
 	@$(bin)/holdfast demo
 
-test: .venv/.ready-dev servers  ## all tests, on every engine (ARGS="-k fence" for some)
+test: .venv/.ready-dev servers proofs  ## all tests, on every engine (ARGS="-k fence" for some), and the proofs
 	@$(bin)/pytest $(ARGS)
+
+proofs: servers  ## the Promela model of Redlock with tokens: sound variants hold, broken ones fail
+	@$(PYTHON) proofs/check.py
 
 check: .venv/.ready-dev  ## ruff, mypy --strict and the rooms of the import graph
 	@$(bin)/ruff check .
@@ -47,8 +50,8 @@ servers:
 	@tools/servers $(SERVERS)
 
 .venv/.ready-cli: extras := cli
-.venv/.ready-dev: extras := cli,dev
-.venv/.ready-bench: extras := cli,bench
+.venv/.ready-dev: extras := cli,redis,postgresql,dev
+.venv/.ready-bench: extras := cli,redis,postgresql,bench
 .venv/.ready-%: pyproject.toml tools/venv
 	@PYTHON=$(PYTHON) tools/venv $(extras)
 	@touch $@

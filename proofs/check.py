@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -128,6 +129,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Check the Promela model of Redlock with fencing tokens.")
     parser.add_argument("names", nargs="*", metavar="VARIANT", help="only these")
     parser.add_argument("--deep", action="store_true", help="the large ones too")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="so many at a time (1)")
     parser.add_argument("--json", action="store_true", help="print results as JSON")
     parser.add_argument("--trail", metavar="VARIANT", help="print the counterexample of one variant")
     parser.add_argument("--list", action="store_true", help="print the variants and their switches")
@@ -146,10 +148,11 @@ def main() -> int:
         return tell(known[options.trail])
     chosen = [known[name] for name in options.names] or [v for v in VARIANTS if options.deep or not v.deep]
     results = []
-    for place, variant in enumerate(chosen, 1):
-        print(f"[{place}/{len(chosen)}] {variant.name} …", end=" ", file=sys.stderr, flush=True)
-        results.append(check(variant))
-        print(f"{results[-1].result}, {results[-1].seconds:.1f} s", file=sys.stderr, flush=True)
+    with ThreadPoolExecutor(max(1, options.jobs)) as pool:
+        for place, result in enumerate(pool.map(check, chosen), 1):
+            results.append(result)
+            words = f"[{place}/{len(chosen)}] {result.variant}: {result.result}, {result.seconds:.1f} s"
+            print(words, file=sys.stderr, flush=True)
     print(json.dumps([asdict(r) | {"met": r.met} for r in results], indent=2) if options.json else table(results))
     return 0 if all(r.met for r in results) else 1
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -67,6 +69,43 @@ def test_39_connections_keep_themselves_alive(server: Server) -> None:
     assert said[b"keepalives"] == b"1"
     idle, every, count = (int(said[b"keepalives_" + what] or 0) for what in (b"idle", b"interval", b"count"))
     assert 0 < idle + every * count <= 30
+
+
+def test_39_the_server_notices_a_dead_holder(server: Server) -> None:
+    """By keep-alives of its own, which the session asks for."""
+    from holdfast.backends.postgresql.session.engine import open_engine
+    from holdfast.backends.postgresql.wires.session import SessionWire
+
+    wire = open_engine(server.url().replace("postgresql:", "postgresql+session:"), "t39", 5.0).wire()
+    assert isinstance(wire, SessionWire)
+    shown = [
+        wire._session(5.0).link.say(f"SHOW tcp_keepalives_{what}".encode(), 5.0)[0][0]
+        for what in ("idle", "interval", "count")
+    ]
+    wire.close()
+    assert shown == [b"10", b"5", b"3"]
+
+
+def test_39_a_forked_child_does_not_keep_a_dead_parents_lock(server: Server) -> None:
+    """The child closes the parent's socket at once, so the server sees the parent's end."""
+    url = server.url().replace("postgresql:", "postgresql+session:")
+    program = (
+        "import os, sys, time, holdfast\n"
+        "locks = holdfast.connect(sys.argv[1], namespace='t39'); lease = locks.lock('door').acquire()\n"
+        "child = os.fork()\n"
+        "if not child: time.sleep(60); os._exit(0)\n"
+        "print(child, flush=True); input()\n"
+    )
+    words = [sys.executable, "-c", program, url]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        try:
+            parent.kill()
+            with holdfast.connect(url, namespace="t39") as locks, locks.lock("door", timeout=20):
+                os.kill(child, 0)  # it lives
+        finally:
+            os.kill(child, signal.SIGKILL)
 
 
 def test_39_a_waiting_lock_keeps_no_connection_from_the_work(server: Server) -> None:

@@ -21,6 +21,7 @@ SCHEMES = {
     ),
     "redlock": "holdfast.backends.redlock.engine",
     "postgresql": "holdfast.backends.postgresql.engine",
+    "postgresql+session": "holdfast.backends.postgresql.session.engine",
 }
 
 

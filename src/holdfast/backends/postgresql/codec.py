@@ -5,6 +5,7 @@ What a claim says of itself is written once per ask and actor and kept, because 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -79,6 +80,23 @@ class Codec:
     def tidy(self, after: str, most: int) -> Order:
         """Housekeeping: the next names after this one."""
         return Order(SQL["tidy"], (after.encode(), b"%d" % most), _name)
+
+    # Session locks
+
+    def session_key(self, name: str) -> bytes:
+        """64 bits of a strong hash: no two names in use will ever meet."""
+        digest = hashlib.sha256(self._key(name)).digest()
+        return b"%d" % int.from_bytes(digest[:8], "big", signed=True)
+
+    def session(self, verb: str, name: str) -> Order:
+        """`session_try` or `session_wait`."""
+        return Order(SQL[verb], (self.session_key(name), self._key(name)), _number)
+
+    def session_unlock(self, name: str) -> Order:
+        return Order(SQL["session_unlock"], (self.session_key(name),), _yes)
+
+    def session_alive(self) -> Order:
+        return Order(SQL["session_alive"], (), _yes)
 
     def _key(self, name: str) -> bytes:
         return (self._prefix + name).encode()
@@ -186,6 +204,10 @@ def _yes(rows: Rows) -> bool:
 def _allowed(rows: Rows) -> tuple[bool, float]:
     allowed, wait = map(int, _items(rows))
     return bool(allowed), wait / SECOND
+
+
+def _number(rows: Rows) -> int:
+    return int(rows[0][0] or 0)
 
 
 def _name(rows: Rows) -> str:

@@ -21,6 +21,23 @@ SELECT holdfast_allow($1, $2, $3, $4, $5);
 -- name: tidy
 SELECT holdfast_tidy($1, $2);
 
+-- name: session_try
+SELECT holdfast_session_try($1, $2);
+
+-- name: session_wait
+SELECT holdfast_session_wait($1, $2);
+
+-- name: session_unlock
+-- Whether this session held it.
+SELECT pg_advisory_unlock($1);
+
+-- name: session_alive
+SELECT 't';
+
+-- name: session_bounds
+-- So that the server, too, notices a dead peer: in half a minute, not in two hours.
+SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3; SET statement_timeout = 0;
+
 -- name: survey
 -- Everybody who stands in a line of the names from $1 on and before $2. One snapshot, no lock.
 SELECT c.name, s.capacity, c.owner, c.token, c.weight, c.host, c.pid, c.since, c.expires, c.actor, c.mode,

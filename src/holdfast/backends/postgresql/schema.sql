@@ -14,7 +14,8 @@
 --    It is delivered if, and only if, the promotion is committed.
 --
 -- The rules of the line are those of `holdfast/_core/line.py`; a property test compares every reply.
--- Other roles need: GRANT SELECT, INSERT, UPDATE, DELETE ON holdfast_claim, holdfast_rate; GRANT SELECT ON holdfast_meta.
+-- Other roles need: GRANT SELECT, INSERT, UPDATE, DELETE ON holdfast_claim, holdfast_rate, holdfast_session;
+-- GRANT SELECT ON holdfast_meta.
 
 CREATE TABLE IF NOT EXISTS holdfast_claim (
     name     text COLLATE "C" NOT NULL,
@@ -44,6 +45,12 @@ CREATE TABLE IF NOT EXISTS holdfast_claim (
 CREATE TABLE IF NOT EXISTS holdfast_rate (
     name text COLLATE "C" PRIMARY KEY,
     tat  bigint NOT NULL
+) WITH (fillfactor = 40);
+
+-- The marks of session locks (`postgresql+session://`): the last token of each name.
+CREATE TABLE IF NOT EXISTS holdfast_session (
+    name text COLLATE "C" PRIMARY KEY,
+    mark bigint NOT NULL
 ) WITH (fillfactor = 40);
 
 -- cluster: the identity of this database, for sequencers. version: of this file.
@@ -415,6 +422,35 @@ BEGIN
     RETURN ARRAY[1, wait];
 END $$;
 
+-- The token of a session lock that was granted just now. Not flushed to disk: if the mark is lost in a crash of the server,
+-- so is every session, and the clock has passed it.
+CREATE OR REPLACE FUNCTION holdfast_session_token(n text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    now   bigint := holdfast_now();
+    token bigint;
+BEGIN
+    PERFORM set_config('synchronous_commit', 'off', true);
+    INSERT INTO holdfast_session AS s (name, mark) VALUES (n, now)
+        ON CONFLICT (name) DO UPDATE SET mark = greatest(s.mark + 1, now) RETURNING s.mark INTO token;
+    RETURN token;
+END $$;
+
+-- Take a session lock if it is free: its token, or 0.
+CREATE OR REPLACE FUNCTION holdfast_session_try(key bigint, n text) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+    IF pg_try_advisory_lock(key) THEN
+        RETURN holdfast_session_token(n);
+    END IF;
+    RETURN 0;
+END $$;
+
+-- Wait for a session lock, in the server's own line: its token.
+CREATE OR REPLACE FUNCTION holdfast_session_wait(key bigint, n text) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_advisory_lock(key);
+    RETURN holdfast_session_token(n);
+END $$;
+
 -- Go over the next names after this one and drop what is over: claims whose owners died, seats that host nobody and
 -- whose mark is a day old (calendar time has passed it), limiters that are full again. Never waits for a lock.
 -- Answers with the last name that it saw; NULL at the end.
@@ -430,6 +466,8 @@ BEGIN
     DELETE FROM holdfast_rate WHERE name IN (
         SELECT r.name FROM holdfast_rate r WHERE r.name > after AND (last IS NULL OR r.name <= last) AND r.tat < now
         FOR UPDATE SKIP LOCKED);
+    DELETE FROM holdfast_session WHERE name IN (
+        SELECT s.name FROM holdfast_session s WHERE s.mark < now - 86400000000 LIMIT most FOR UPDATE SKIP LOCKED);
     FOR over IN
         SELECT s.name FROM holdfast_claim s WHERE s.place = 0 AND s.name = ANY (seen) AND (
             s.owner IS NULL AND NOT s.crowded AND s.mark < now - 86400000000

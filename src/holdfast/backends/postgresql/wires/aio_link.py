@@ -158,6 +158,13 @@ class AsyncLink:
         else:
             answer(reply, None)
 
+    async def cancel(self) -> None:
+        """Ask the server to give up what is under way. Its reply still comes: an error, or what was asked for."""
+        try:
+            await asyncio.to_thread(self._pg.get_cancel().cancel)
+        except self._error as error:
+            self.fail(str(error))
+
     # Pushes
 
     def listen(self, heard: Callable[[bytes], None]) -> None:

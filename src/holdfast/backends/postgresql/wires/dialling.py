@@ -46,7 +46,7 @@ class Dialling:
 
     def __init__(self, url: str, request_timeout: float) -> None:
         self._psycopg = psycopg = driver()
-        self._timeout = request_timeout
+        self.timeout = request_timeout
         self._greeted = False
         try:
             given = psycopg.conninfo.conninfo_to_dict(url)
@@ -62,12 +62,12 @@ class Dialling:
         except self._psycopg.Error as error:
             raise unreachable(error) from error
         link = Link(connection)
-        talk = greet(link.told_pid, self._timeout)
+        talk = greet(link.told_pid, self.timeout)
         try:
             statement = next(talk)
             while True:
                 try:
-                    rows = link.say(statement, self._timeout)
+                    rows = link.say(statement, self.timeout)
                 except Refused as error:
                     statement = talk.throw(error)
                 else:
@@ -89,12 +89,12 @@ class Dialling:
         except self._psycopg.Error as error:
             raise unreachable(error) from error
         link = AsyncLink(connection, asyncio.get_running_loop())
-        talk: Talk = greet(link.told_pid, self._timeout)
+        talk: Talk = greet(link.told_pid, self.timeout)
         try:
             statement = next(talk)
             while True:
                 try:
-                    rows = await link.say(statement, self._timeout)
+                    rows = await link.say(statement, self.timeout)
                 except Refused as error:
                     statement = talk.throw(error)
                 else:

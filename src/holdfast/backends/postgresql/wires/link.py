@@ -120,6 +120,40 @@ class Link:
         elif not writable:
             raise Silence("it could not be sent in time")
 
+    def start(self, order: Order) -> None:
+        """Send an order whose reply may be long in coming; `poll` for it."""
+        try:
+            self._pg.send_query_params(order.statement.text, order.values)
+            self._pg.flush()
+        except self._error as error:
+            raise Silence(str(error)) from error
+
+    def poll(self, order: Order, timeout: float) -> Any:
+        """The reply to what was started, or None if it does not come within `timeout`."""
+        end = time.monotonic() + timeout
+        last: PGresult | None = None
+        try:
+            while True:
+                while self._pg.is_busy():
+                    if not self._wait(max(0.0, end - time.monotonic()) * 1000):
+                        return None
+                    self._pg.consume_input()
+                result = self._pg.get_result()
+                if result is None:
+                    break
+                last = result
+        except self._error as error:
+            raise Silence(str(error)) from error
+        assert last is not None
+        return order.read(rows_of(last))
+
+    def cancel(self) -> None:
+        """Ask the server to give up what was started. Its reply still comes: an error, or what was asked for."""
+        try:
+            self._pg.get_cancel().cancel()
+        except self._error as error:
+            raise Silence(str(error)) from error
+
     def hear(self, timeout: float) -> list[tuple[bytes, bytes]]:
         """The notifications (channel, payload) that are there, or come within `timeout`."""
         heard = self._heard()

@@ -76,6 +76,34 @@ def test_without_the_extra_one_line_says_how_to_get_it(cli: Cli, missing: str, c
     assert done.stderr == f"holdfast: the command line needs {missing}: pip install 'holdfast[cli]'\n"
 
 
+@pytest.mark.parametrize("debug", [[], ["--debug"]])
+def test_a_bug_is_told_as_one(cli: Cli, debug: list[str]) -> None:
+    plant = (
+        "import holdfast.cli.ls as module\n"
+        "def broken(*_): raise RuntimeError('planted')\n"
+        "module.coordinator = broken\n"
+        f"from holdfast.cli import main; main(['ls', *{debug!r}])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", plant], env=cli.environment, capture_output=True, text=True, timeout=20, check=False
+    )
+    assert done.returncode == 70
+    assert done.stderr.endswith("holdfast: a bug in holdfast: RuntimeError: planted; --debug shows where\n")
+    assert ("Traceback" in done.stderr) == bool(debug)
+
+
+def test_run_leaves_nothing_open(cli: Cli) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "holdfast.cli", "run", "job", "--", "true"],
+        env=cli.environment,
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_run_does_not_load_rich(cli: Cli) -> None:
     program = (
         "import sys\nfrom holdfast.cli.app import invoke\ncode = invoke(['run', 'job', '--', 'true'])\n"

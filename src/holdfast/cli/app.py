@@ -50,7 +50,7 @@ for command in (run, ls, watch, evict, schema, demo):
 
 
 def invoke(arguments: Sequence[str]) -> int:
-    """Run the command line and answer with its exit code. Nothing but a bug leaves as a traceback."""
+    """Run the command line and answer with its exit code. Nothing leaves as a traceback, except with --debug."""
     session = Session(debug=bool(os.environ.get("HOLDFAST_DEBUG")))
     try:
         with holdfast.make_context("holdfast", list(arguments), obj=session) as context:
@@ -70,6 +70,11 @@ def invoke(arguments: Sequence[str]) -> int:
     except BrokenPipeError:  # `holdfast ls | head`: nobody reads on, which is no error
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exits.SIGNALLED + 13
+    except ModuleNotFoundError:
+        raise  # main knows whether the extra is missing
+    except Exception as error:  # noqa: BLE001 - a bug, told as one
+        what = f"a bug in holdfast: {type(error).__name__}: {error}; --debug shows where"
+        return _complain(session, what, exits.INTERNAL)
     return code if isinstance(code, int) else exits.OK
 
 

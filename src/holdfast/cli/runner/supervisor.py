@@ -65,6 +65,7 @@ class Supervisor:
                     self._step()
             finally:
                 self._command.leave_terminal()
+                self._channel.close()  # a holder that is still there takes this for our end
         return self._code
 
     def _step(self) -> None:

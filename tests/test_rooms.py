@@ -62,7 +62,7 @@ ROOMS = (
     Room("sql", "sql/*", f"{DATA} fences", ANY, "lazily"),
     Room("sync", "sync/*", f"{DATA} event clock recipes shared"),
     Room("aio", "aio/*", f"{DATA} event clock recipes shared settings", ANY),
-    Room("public", "__init__.py", f"{DATA} event settings sync aio"),
+    Room("public", "__init__.py", f"{DATA} event settings sync aio fences"),
     # tools on top: nothing above imports them
     Room("sim", "sim/*", "*", ANY),
     Room("testing", "testing.py testing/*", "*", ANY, "lazily"),

@@ -70,9 +70,10 @@ class Mender:
                 if (yield from self._become(i, memory, self._founded(memory, memory.founding))):
                     voting[i] = memory
         self.health = Health(len(known), len(voting))
+        others = {i: memory for i, memory in known.items() if memory.kind == "+"}
         for i, memory in empty.items():
-            if i not in voting and len(voting) >= self._quorum:
-                yield from self._seed(i, memory, {n: known[n] for n in voting if known[n].kind == "+"})
+            if i not in voting and len(others) >= self._quorum:
+                yield from self._seed(i, memory, others)
         return self.health
 
     def mend_quietly(self) -> Flow[None]:

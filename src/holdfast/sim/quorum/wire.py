@@ -60,9 +60,10 @@ class QuorumWire:
     def wait(self, task: Task, owner: str, timeout: float) -> None:
         raise AssertionError("nothing is pushed on a quorum")
 
-    def _delay(self) -> float:
+    def _delay(self, poll: Poll) -> float:
         world = self._world
         if world.rough() and world.chance.random() < world.weather.tail:
+            world.watch.disturbed(poll.request)
             return min(4.0, 0.02 / (1.0 - world.chance.random()))
         return TICK + min(20.0, -log(1.0 - world.chance.random())) * world.weather.latency
 
@@ -78,11 +79,11 @@ class QuorumWire:
         world = self._world
         if self._lost(poll):
             return
-        world.timeline.at(world.timeline.now + self._delay(), self._arrive, poll, node, False)
+        world.timeline.at(world.timeline.now + self._delay(poll), self._arrive, poll, node, False)
         if world.rough() and world.chance.random() < world.weather.duplication:
             world.fault("message doubled")
             world.watch.disturbed(poll.request)
-            later = self._delay() + world.chance.random() ** 3 * 4.0
+            later = self._delay(poll) + world.chance.random() ** 3 * 4.0
             world.timeline.at(world.timeline.now + later, self._arrive, poll, node, True)
 
     def _arrive(self, poll: Poll, node: SimNode, again: bool) -> None:
@@ -101,10 +102,10 @@ class QuorumWire:
         said = node.carry_out(poll.request)
         if poll.done or self._lost(poll):
             return
-        self._process.receive(world.timeline.now + self._delay(), self._hear, poll, node, said)
+        self._process.receive(world.timeline.now + self._delay(poll), self._hear, poll, node, said)
 
     def _give_up(self, poll: Poll, node: SimNode) -> None:
-        self._process.receive(self._world.timeline.now + self._delay(), self._hear, poll, node, None)
+        self._process.receive(self._world.timeline.now + self._delay(poll), self._hear, poll, node, None)
 
     def _hear(self, poll: Poll, node: SimNode, said: Any) -> None:
         if poll.done or node.index in poll.heard:

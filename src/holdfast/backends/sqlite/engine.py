@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from ...errors import Misconfigured
 from ...model import Promises
@@ -20,8 +20,8 @@ class SQLiteEngine:
     """Opens the file once to see that it can be used; each wire has a connection of its own."""
 
     def __init__(self, url: str, namespace: str, request_timeout: float) -> None:
-        self.url = url
         self._path = path_of(url)
+        self.url = "sqlite://" + quote(str(self._path))  # absolute: a command may run it from another folder
         self._namespace = namespace
         self._host = socket.gethostname()
         self._first: SQLiteStore | None = self._open()

@@ -101,14 +101,17 @@ class SQLiteWire:
     def _queue(self, request: Take, timeout: float) -> Any:
         """Enter the line with a mailbox of this waiter's own; one box serves all claims of one request."""
         owners = [claim.owner for claim in request.claims]
-        if (box := self._waiting.get(owners[0])) is None:
+        box = next((self._waiting[owner] for owner in owners if owner in self._waiting), None)
+        if box is None:
             try:
                 box = self._box()
             except OSError:  # another user's folder, or no descriptors left: look instead of being told
                 self._pushable = False
                 return self._attempt(Office.whole, request, timeout)
-            box.users = len(owners)
-            self._waiting.update(dict.fromkeys(owners, box))
+        for owner in owners:
+            if owner not in self._waiting:
+                self._waiting[owner] = box
+                box.users += 1
         replies = self._attempt(Office.whole, request, timeout, box.path)
         if all(taken.token or taken.capacity for taken in replies):
             for owner in owners:

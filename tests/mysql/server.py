@@ -19,7 +19,6 @@ from typing import Any
 
 from tests.postgresql.server import START_TIMEOUT, free_port
 
-
 pymysql: Any = import_module("pymysql")  # it has no types
 
 

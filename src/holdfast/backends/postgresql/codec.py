@@ -49,6 +49,7 @@ class Codec:
         self._host = host.encode()
         self._pid = b"%d" % pid
         self._written: dict[int, Written] = {}
+        self._session_keys: dict[str, bytes] = {}
 
     def write(self, request: Any, wake: bytes = b"") -> Order:
         """Any verb. `wake` is the channel that a push reaches the asker on."""
@@ -85,8 +86,13 @@ class Codec:
 
     def session_key(self, name: str) -> bytes:
         """64 bits of a strong hash: no two names in use will ever meet."""
-        digest = hashlib.sha256(self._key(name)).digest()
-        return b"%d" % int.from_bytes(digest[:8], "big", signed=True)
+        if (key := self._session_keys.get(name)) is None:
+            digest = hashlib.sha256(self._key(name)).digest()
+            key = b"%d" % int.from_bytes(digest[:8], "big", signed=True)
+            if len(self._session_keys) >= KEPT:
+                self._session_keys.clear()
+            self._session_keys[name] = key
+        return key
 
     def session(self, verb: str, name: str) -> Order:
         """`session_try` or `session_wait`."""

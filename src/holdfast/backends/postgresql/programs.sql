@@ -37,6 +37,7 @@ SELECT 't';
 -- name: session_bounds
 -- So that the server, too, notices a dead peer: in half a minute, not in two hours.
 SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3; SET statement_timeout = 0;
+SET synchronous_commit = off;
 
 -- name: survey
 -- Everybody who stands in a line of the names from $1 on and before $2. One snapshot, no lock.

@@ -422,33 +422,33 @@ BEGIN
     RETURN ARRAY[1, wait];
 END $$;
 
--- The token of a session lock that was granted just now. Not flushed to disk: if the mark is lost in a crash of the server,
--- so is every session, and the clock has passed it.
-CREATE OR REPLACE FUNCTION holdfast_session_token(n text) RETURNS bigint LANGUAGE plpgsql AS $$
+-- Take a session lock if it is free: its token, or 0. The commit is not flushed to disk: if the mark is lost in a crash of
+-- the server, so is every session, and the clock has passed it.
+CREATE OR REPLACE FUNCTION holdfast_session_try(key bigint, n text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
-    now   bigint := holdfast_now();
+    now   bigint;
     token bigint;
 BEGIN
-    PERFORM set_config('synchronous_commit', 'off', true);
-    INSERT INTO holdfast_session AS s (name, mark) VALUES (n, now)
-        ON CONFLICT (name) DO UPDATE SET mark = greatest(s.mark + 1, now) RETURNING s.mark INTO token;
-    RETURN token;
-END $$;
-
--- Take a session lock if it is free: its token, or 0.
-CREATE OR REPLACE FUNCTION holdfast_session_try(key bigint, n text) RETURNS bigint LANGUAGE plpgsql AS $$
-BEGIN
-    IF pg_try_advisory_lock(key) THEN
-        RETURN holdfast_session_token(n);
+    IF NOT pg_try_advisory_lock(key) THEN
+        RETURN 0;
     END IF;
-    RETURN 0;
+    now := holdfast_now();
+    IF current_setting('synchronous_commit') <> 'off' THEN
+        PERFORM set_config('synchronous_commit', 'off', true);
+    END IF;
+    UPDATE holdfast_session s SET mark = greatest(s.mark + 1, now) WHERE s.name = n RETURNING s.mark INTO token;
+    IF NOT FOUND THEN
+        INSERT INTO holdfast_session AS s (name, mark) VALUES (n, now)
+            ON CONFLICT (name) DO UPDATE SET mark = greatest(s.mark + 1, now) RETURNING s.mark INTO token;
+    END IF;
+    RETURN token;
 END $$;
 
 -- Wait for a session lock, in the server's own line: its token.
 CREATE OR REPLACE FUNCTION holdfast_session_wait(key bigint, n text) RETURNS bigint LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_advisory_lock(key);
-    RETURN holdfast_session_token(n);
+    RETURN holdfast_session_try(key, n) + 0 * pg_advisory_unlock(key)::integer;  -- it was taken twice, and is held once
 END $$;
 
 -- Go over the next names after this one and drop what is over: claims whose owners died, seats that host nobody and

@@ -120,7 +120,9 @@ class SessionWire:
                 return Taken(0, LOOK_AGAIN, before or 1)
         session = None
         try:
-            session = self._session(timeout)
+            session = self._shared
+            if session is None or session.broken:
+                session = self._session(timeout)
             token = session.ask(self._codec.session("session_try", name), timeout)
         except BaseException:
             if session is not None and not session.broken:  # the lock may be there, without its token
@@ -128,8 +130,7 @@ class SessionWire:
             self._leave(name, owner)
             raise
         if token:
-            with self._mutex:
-                self._desk.holds[owner] = Held(name, token, session)
+            self._desk.holds[owner] = Held(name, token, session)
             self._tidy(session, timeout)
             return Taken(token)
         if not queue:
@@ -195,16 +196,16 @@ class SessionWire:
 
     def _release(self, claim: Claim, timeout: float) -> bool:
         name, owner = claim.ask.name, claim.owner
-        with self._mutex:
-            held = self._desk.holds.pop(owner, None)
-            waiter = self._waiters.pop(owner, None)
+        held = self._desk.holds.pop(owner, None)
+        waiter = self._waiters.pop(owner, None)
         try:
             if waiter is not None:
                 self._give_up(*waiter, name, timeout)
             if held is None or held.link.broken:
                 return False
             unlocked: bool = held.link.ask(self._codec.session_unlock(name), timeout)
-            self._put_back(held.link)
+            if held.link is not self._shared:
+                self._put_back(held.link)
             return unlocked
         except BackendUnavailable:
             return False  # the session ended, and the lock with it

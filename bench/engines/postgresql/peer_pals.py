@@ -1,0 +1,42 @@
+"""pals: advisory locks through SQLAlchemy and psycopg2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+
+from bench.model import TAKE_TIMEOUT, Contender, Hands, Target
+
+
+@contextmanager
+def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
+    import sqlalchemy
+
+    pals = import_module("pals")  # it has no types
+
+    engine = sqlalchemy.create_engine(
+        target.url.replace("postgresql://", "postgresql+psycopg2://"), pool_size=80, max_overflow=0
+    )
+    locker = pals.Locker("bench", create_engine_callable=lambda: engine)
+
+    def hands() -> Hands:
+        lock = locker.lock(name, acquire_timeout=int(TAKE_TIMEOUT * 1000))
+
+        def take() -> None:
+            if not lock.acquire():
+                raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT} s")
+
+        return Hands(take=take, release=lock.release)
+
+    try:
+        yield hands
+    finally:
+        engine.dispose()
+
+
+CONTENDERS = (
+    Contender(
+        "pals", "peer", crew=crew, imports="import pals", counted=True, cannot={"leases": "no expiry: nothing to keep"}
+    ),
+)

@@ -19,7 +19,6 @@ class AsyncListener:
 
     def __init__(self, dialler: Dialler, prefix: str, mark: str) -> None:
         self._dialler = dialler
-        self._loop = asyncio.get_running_loop()
         self.channel = f"{prefix}{os.urandom(8).hex()}{mark}"
         self.ready = False
         self._opening = asyncio.Lock()
@@ -54,9 +53,10 @@ class AsyncListener:
         if not self.ready:
             await asyncio.sleep(min(timeout, POLL))
             return None
-        future: asyncio.Future[Push | None] = self._loop.create_future()
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Push | None] = loop.create_future()
         self._waiting[owner] = future
-        timer = self._loop.call_later(timeout, _settle, future, None)
+        timer = loop.call_later(timeout, _settle, future, None)
         try:
             return await future
         finally:

@@ -25,6 +25,9 @@ from tests.postgresql.server import Server
 from tests.unit.requests import NAMES, TICK, Step
 
 SEEDS, STEPS = 40, 50
+STALE = -1
+"""Stands for the token of a grant that is over."""
+
 DAY = 24 * 3600 * 1_000_000
 START = 1_700_000_000 * 64 * TICK
 OUR_CLOCK = """CREATE OR REPLACE FUNCTION holdfast_now() RETURNS bigint LANGUAGE sql VOLATILE AS
@@ -60,12 +63,13 @@ class Both:
         return reply, [(place.owner, place.token) for _, place in promoted if place.wake]
 
     def _made_out(self, request: Any) -> Any:
-        """An eviction names one of the last tokens; a renewal names the last grant of its claim."""
+        """An eviction names one of the last tokens; a renewal the last grant of its claim, or a stale one."""
         match request:
             case Evict(token=back):
                 return replace(request, token=self._tokens[back] if len(self._tokens) >= -back else 7)
             case Renew(claims=claims):
-                return Renew([replace(claim, token=self._granted.get(claim.owner, 7)) for claim in claims])
+                granted = (7 if claim.token == STALE else self._granted.get(claim.owner, 7) for claim in claims)
+                return Renew([replace(claim, token=token) for claim, token in zip(claims, granted, strict=True)])
         return request
 
     def compare(self, step: Step) -> None:
@@ -106,12 +110,14 @@ def both(server: Server) -> Iterator[Both]:
 def script(seed: int, mixed: bool) -> Iterator[Step]:
     """What a handful of owners might send, in any order; long, so that lines form and move."""
     dice = random.Random(seed)
-    kinds = [(1, 1), (1, 1), (3, 1), (3, 2), (3, 3)] if mixed else [(1, 1)]
+    usual = {name: dice.choice([1, 3, 3]) if mixed else 1 for name in NAMES}
     claims = []
-    for number in range(dice.randint(3, 6)):
-        capacity, weight = dice.choice(kinds)
+    for number in range(dice.randint(3, 7)):
+        name = dice.choice(NAMES[: dice.choice([1, 1, 3])])
+        capacity = 4 if mixed and dice.random() < 0.1 else usual[name]  # somebody may have it wrong
+        weight = dice.randint(1, capacity)
         ask = Ask(
-            dice.choice(NAMES[: dice.randint(1, 3)]),
+            name,
             ttl=dice.choice([0.5, 2.0, 16.0]),
             weight=weight,
             capacity=capacity,
@@ -128,6 +134,7 @@ def script(seed: int, mixed: bool) -> Iterator[Step]:
             + [Take(several, dice.random() < 0.5)] * 3
             + [Release(claim, 0.0)] * 5
             + [Release(claim, 0.75), Renew(dice.sample(claims, 2)), Renew([claim]), Survey(dice.choice(["", "a", "b"]))]
+            + [Renew([replace(claim, token=STALE)])]
             + [Evict(claim.ask.name, dice.randint(-3, -1))] * 2
             + [Allow(claim.ask.name, 0.5, 2, 1, dice.choice([0.0, 2.0]))]
         )

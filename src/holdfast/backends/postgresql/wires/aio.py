@@ -37,8 +37,6 @@ class AsyncPostgreSQLWire:
         self._make_codec = codec
         self._loop = asyncio.get_running_loop()
         self._closed = False
-        self._dialled: asyncio.Task[AsyncLink] | None = None
-        self._listener: asyncio.Task[AsyncLink] | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -46,6 +44,8 @@ class AsyncPostgreSQLWire:
         self._channel = "holdfast_" + os.urandom(8).hex()
         self._link: AsyncLink | None = None
         self._ears: AsyncLink | None = None
+        self._dialled: asyncio.Task[AsyncLink] | None = None
+        self._listener: asyncio.Task[AsyncLink] | None = None
         self._inboxes: dict[str, asyncio.Future[Push | None]] = {}
         self._looks: dict[str, int] = {}
         self._used = 0

@@ -89,7 +89,7 @@ proctype Node(byte n) {
 #endif
        TIDY }
 #ifdef FORGET
-  :: d_step { may_restart(n) -> forget(n) }
+  :: d_step { may_restart(n) && can_spare(n) -> forget(n) }
   READ(n, (n + 1) % N)
   READ(n, (n + 2) % N)
 #if N > 3

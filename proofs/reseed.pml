@@ -40,6 +40,11 @@ byte awaits[N * SLOTS];         /* S2: how many more extensions until that round
 #define has_seen(m, n) seen[(n) * N + (m)]
 #define reads(n)       SUM(has_seen, n)
 #define is_lost(n, x)  lost[n]
+#ifdef SPARE                    /* at most a minority is without memory at a time */
+#define can_spare(n)   (lost[n] || SUM(is_lost, 0) < N - MAJORITY)
+#else
+#define can_spare(n)   true
+#endif
 #define wait(n, s)     awaits[(n) * SLOTS + (s)]
 #if SLOTS == 2
 #define waited(n)      (wait(n, 0) + wait(n, 1) == 0)

@@ -61,7 +61,7 @@ VARIANTS = (
     # nodes that forget, and are re-seeded
     _sound("reseed-2", "SLOTS=2 CHAIN TIMELY FORGET", "S1 to S4: out, wait, read a majority of others"),
     _sound("reseed-3", "SLOTS=3 CHAIN TIMELY FORGET", "the same with 3 clients"),
-    _sound("reseed-5-nodes", "N=5 SLOTS=2 CHAIN TIMELY FORGET", "the same with 5 nodes", deep=True),
+    _sound("reseed-5-nodes", "N=5 SLOTS=2 CHAIN TIMELY FORGET SPARE", "5 nodes, a minority empty at a time", deep=True),
     _sound("vouch-2", "SLOTS=2 CHAIN FORGET VOUCH RESTARTS=2", "V1 to V4: the same when clocks lie; 2 restarts"),
     _sound("vouch-timely", "SLOTS=2 CHAIN TIMELY FORGET VOUCH RESTARTS=2", "V1 to V4, honest validity; 2 restarts"),
     _sound("vouch-3", "SLOTS=3 CHAIN FORGET VOUCH RESTARTS=1", "V1 to V4, 3 clients; 1 restart", deep=True),

@@ -55,12 +55,12 @@ class Proxy:
                 continue
             self._open |= {near, far}
             for source, sink, lossy in ((near, far, False), (far, near, True)):
-                source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 threading.Thread(target=self._carry, args=(source, sink, lossy), daemon=True).start()
 
     def _carry(self, source: socket.socket, sink: socket.socket, lossy: bool) -> None:
         silent = False
         try:
+            source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             while data := source.recv(1 << 16):
                 self._flowing.wait()
                 if lossy and not silent and self._chance.random() < self.loss:

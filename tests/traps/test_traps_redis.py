@@ -288,3 +288,26 @@ def test_many_renewals_are_few_commands(server: RedisServer) -> None:
         assert counted(server, lambda: locks.run(locks.core.backend.renew(claims))) == 1
         for lease in leases:
             assert lease.release()
+
+
+def test_18_a_waiter_keeps_its_place_when_its_subscription_breaks(server: RedisServer) -> None:
+    """It subscribes anew, and is served before who came later."""
+    with holdfast.connect(server.url) as other, proxied(server.port) as proxy, holdfast.connect(proxy.url) as locks:
+        held = other.lock("a").acquire()
+        tokens: list[int] = []
+        waiter = threading.Thread(target=_take_and_tell, args=(locks, tokens))
+        waiter.start()
+        await_true(lambda: other.survey("a")[0].waiters, "the waiter")
+        later: list[int] = []
+        second = threading.Thread(target=_take_and_tell, args=(other, later))
+        second.start()
+        await_true(lambda: len(other.survey("a")[0].waiters) == 2, "the second waiter")
+        first_in_line = other.survey("a")[0].waiters[0].owner
+        listening = calls(server, "subscribe")
+        proxy.cut()
+        await_true(lambda: calls(server, "subscribe") > listening, "a new subscription")
+        assert other.survey("a")[0].waiters[0].owner == first_in_line
+        assert held.release()
+        for thread in (waiter, second):
+            thread.join(20)
+        assert tokens < later

@@ -18,6 +18,8 @@ from .resp import bulks
 DAY_MS = 24 * 3600 * 1000
 NOWHERE = "-"
 """The channel of a waiter that can not be reached."""
+NOT_YET_HEARING = "?"
+"""The channel of a claim that would have to subscribe before it queues, and so does not queue yet."""
 
 SAID = ("held", "refused", "evicted", "expired")
 KEPT = 1024

@@ -1,7 +1,8 @@
 -- Take: enter the lines of all claims in one step, or only find out.
 --
 --   KEYS   one line for each claim
---   ARGV   for each claim: "owner detail" (see forms.lua), a day and its ttl in ms; '0' at the end: do not queue
+--   ARGV   for each claim: "owner detail" (see forms.lua), a day and its ttl in ms; '0' at the end: do not queue.
+--          A claim with '?' for its channel does not queue either: it has yet to subscribe
 --
 -- Answers for each claim (for a single one, without the list around it):
 --   token                  granted (a number, or its digits)
@@ -23,9 +24,9 @@ if #KEYS == 1 then
   end
 
   -- Whose claim is a fair one for a mutex, like all in this line; the line is quiet, and the holder not over.
-  local owner, ttl, patience = string.match(ARGV[1], '^(%S+) %S+ %d+ 1 1 1 (%d+) (%d+) ')
+  local owner, wake, ttl, patience = string.match(ARGV[1], '^(%S+) (%S+) %d+ 1 1 1 (%d+) (%d+) ')
   local held, left, holder_ttl, delay = string.match(text, '^(%d+)%S+ %S+ (%d+) 1 1 %d (%d+) %d+ (%d+) ')
-  if owner and held and not ARGV[3] then
+  if owner and held and wake ~= '?' and not ARGV[3] then
     local now = time[1] * 1000000 + time[2]
     local over = string.sub(text, 17, 32) + holder_ttl + delay
     local quiet = string.sub(text, 49, 64)
@@ -96,6 +97,10 @@ if not mismatch then
   for i, line in ipairs(lines) do
     local mine = find(line, places[i][OWNER])
     known[i] = mine
+    if places[i][WAKE] == '?' then
+      queue = queue and mine -- who stands there already keeps its place
+      places[i][WAKE] = '-'
+    end
     if mine and mine[EVICTED] == 1 then -- its hold is over, but for its delay; who comes again stands at the end
       mine[OWNER] = '~' .. mine[OWNER]
       mine = nil

@@ -5,20 +5,23 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+from collections.abc import Awaitable, Coroutine
 from typing import Any
 
-from ....errors import BackendUnavailable
+from ....errors import BackendUnavailable, OutcomeUnknown
 from ...line import Push, Release, Renew, Survey, Take, Taken
 from ..backend import UNKNOWN
-from ..codec import NOWHERE, Codec, Order, one_taken, waits, write
+from ..codec import NOT_YET_HEARING, NOWHERE, Codec, Order, one_taken, waits, write
 from ..durability import NotConfirmed
 from ..resp import Error, command
 from ..trouble import ELSEWHERE, translated
 from .address import Address
 from .aio_listener import AsyncListener
 from .aio_servers import AsyncCluster, AsyncPrimary, AsyncServers, Line
+from .stream import Reply
 from .wire import SCAN_COUNT, TRIES
 
+_errands: set[asyncio.Task[Any]] = set()
 _abandoned: list[Any] = []
 """What a forked child has of its parent's: neither used nor closed, for its transports are bound to a loop."""
 
@@ -43,23 +46,42 @@ class AsyncRedisWire:
         self._listener = AsyncListener(self._address.dialler, f"{self._namespace}/wake/", "*" if seeds else "")
         self._codec = Codec(self._namespace, socket.gethostname(), os.getpid())
 
-    async def call(self, request: Any, timeout: float) -> Any:
-        kind = request.__class__
+    def call(self, request: Any, timeout: float) -> Awaitable[Any]:
         line = self._line
         if line is not None and self._durability is None and (stream := line.stream) is not None and stream.open:
-            # The uncontended take and release, with nothing in the way.
+            # The uncontended take and release, with nothing in the way, not even a coroutine.
+            kind = request.__class__
             if kind is Take and request.queue and len(request.claims) == 1:
-                wake = self._listener.channel if self._listener.ready else NOWHERE
-                reply = await stream.ask(self._codec.taking(request.claims[0], wake), timeout)
-                if reply.__class__ is bytes:
-                    return [Taken(int(reply))]
-                if reply.__class__ is not Error:
-                    return await self._reachable(request, timeout, wake, one_taken(reply))
-            elif kind is Release and not request.linger:
-                reply = await stream.ask(self._codec.releasing(request.claim), timeout)
-                if reply.__class__ is not Error:
-                    self._listener.forget(request.claim.owner)
-                    return reply == 1
+                wake = self._listener.channel if self._listener.ready else NOT_YET_HEARING
+                frame = self._codec.taking(request.claims[0], wake)
+                return stream.ask(frame, timeout, self._taken, (request, timeout, wake))
+            if kind is Release and not request.linger:
+                frame = self._codec.releasing(request.claim)
+                return stream.ask(frame, timeout, self._released, (request, timeout))
+        return self._carefully(request, timeout)
+
+    def _taken(self, reply: Reply, value: Any, context: Any) -> None:
+        if value.__class__ is bytes:
+            reply.set_result([Taken(int(value))])
+            return
+        request, timeout, wake = context
+        if value.__class__ is Error:
+            _finish(reply, self._carefully(request, timeout))
+        elif wake is NOT_YET_HEARING:
+            _finish(reply, self._reachable(request, timeout, wake, one_taken(value)))
+        else:
+            reply.set_result(one_taken(value))
+
+    def _released(self, reply: Reply, value: Any, context: Any) -> None:
+        request, timeout = context
+        if value.__class__ is Error:
+            _finish(reply, self._carefully(request, timeout))
+            return
+        self._listener.forget(request.claim.owner)
+        reply.set_result(value == 1)
+
+    async def _carefully(self, request: Any, timeout: float) -> Any:
+        kind = request.__class__
         if kind is Take:
             return await self._take(request, timeout)
         if kind is Survey:
@@ -71,7 +93,7 @@ class AsyncRedisWire:
         return await self._ask(write(self._codec, request, NOWHERE), timeout, kind is Renew)
 
     async def _take(self, request: Take, timeout: float) -> list[Taken]:
-        wake = self._listener.channel if self._listener.ready else NOWHERE
+        wake = self._listener.channel if self._listener.ready else NOT_YET_HEARING
         try:
             taken: list[Taken] = await self._ask(write(self._codec, request, wake), timeout, True)
             return await self._reachable(request, timeout, wake, taken)
@@ -81,9 +103,9 @@ class AsyncRedisWire:
             raise
 
     async def _reachable(self, request: Take, timeout: float, wake: str, taken: list[Taken]) -> list[Taken]:
-        listener = self._listener
-        if wake is NOWHERE and request.queue and any(map(waits, taken)) and await listener.open(timeout):
-            taken = await self._ask(write(self._codec, request, listener.channel), timeout, True)
+        if wake is NOT_YET_HEARING and request.queue and any(map(waits, taken)):
+            wake = self._listener.channel if await self._listener.open(timeout) else NOWHERE
+            taken = await self._ask(write(self._codec, request, wake), timeout, True)
         return taken
 
     async def _ask(self, order: Order, timeout: float, confirmed: bool = False) -> Any:
@@ -169,3 +191,22 @@ class AsyncRedisWire:
     async def close(self) -> None:
         self._listener.close()
         await self._servers.close()
+
+
+def _finish(reply: Reply, work: Coroutine[Any, Any, Any]) -> None:
+    """Let the reply be what this comes to; its awaiter can not be cancelled before."""
+    task = asyncio.ensure_future(work)
+    _errands.add(task)
+
+    def pass_on(done: asyncio.Task[Any]) -> None:
+        _errands.discard(done)
+        if reply.done():
+            return
+        if done.cancelled():
+            reply.set_exception(OutcomeUnknown("the loop ended before Redis had answered"))
+        elif (error := done.exception()) is not None:
+            reply.set_exception(error)
+        else:
+            reply.set_result(done.result())
+
+    task.add_done_callback(pass_on)

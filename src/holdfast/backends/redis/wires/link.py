@@ -33,29 +33,31 @@ class Link:
         # Timeouts of Python's sockets cost a poll() for every call; those of the kernel cost nothing. TLS can not
         # use them.
         self._kernel = type(sock) is socket.socket
-        self._timeout = -1.0
+        self.timeout = -1.0
         self._reader = make_reader()
         self._gets = self._reader.gets
         self._feed = self._reader.feed
-        self._recv = sock.recv
+        self.recv = sock.recv
         self.send = sock.sendall
         if self._kernel:
             sock.settimeout(None)
 
     def exchange(self, frame: bytes, timeout: float) -> Any:
         """Send a request and read its reply. Raises OSError (TimeoutError) once it may have been carried out."""
-        if timeout != self._timeout:
+        if timeout != self.timeout:
             self.set_timeout(timeout)
         self.send(frame)
         try:
-            data = self._recv(READ_SIZE)
+            data = self.recv(READ_SIZE)
         except BlockingIOError:
             raise TimeoutError(f"no reply within {timeout:g} s") from None
+        return self.parse(data, timeout)
+
+    def parse(self, data: bytes, timeout: float) -> Any:
+        """The reply that begins with this data."""
         self._feed(data)
         reply = self._gets()
-        if reply is NOT_YET:
-            return self._rest(data, timeout)
-        return reply
+        return self._rest(data, timeout) if reply is NOT_YET else reply
 
     def read(self, timeout: float) -> Any:
         """The next reply, of several that are due."""
@@ -68,7 +70,7 @@ class Link:
             if not data:
                 raise ConnectionError("the server closed the connection")
             try:
-                data = self._recv(READ_SIZE)
+                data = self.recv(READ_SIZE)
             except BlockingIOError:
                 raise TimeoutError(f"no reply within {timeout:g} s") from None
             self._feed(data)
@@ -79,7 +81,7 @@ class Link:
                 raise TimeoutError(f"no complete reply within {timeout:g} s")
 
     def set_timeout(self, timeout: float) -> None:
-        self._timeout = timeout
+        self.timeout = timeout
         if self._kernel:
             whole, rest = divmod(max(1, int(timeout * 1_000_000)), 1_000_000)
             for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):

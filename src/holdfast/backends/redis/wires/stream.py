@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from ....errors import OutcomeUnknown
 from ..resp import NOT_YET
@@ -26,6 +26,9 @@ class Reply(asyncio.Future[Any]):
 
     def cancel(self, msg: Any = None) -> bool:
         return False
+
+
+Settle: TypeAlias = Callable[[Reply, Any, Any], None]
 
 
 class Stream(asyncio.Protocol):
@@ -43,7 +46,7 @@ class Stream(asyncio.Protocol):
         self._on_push = on_push
         self._on_lost = on_lost
         self._reader = make_reader()
-        self._owed: deque[tuple[Reply, float, float]] = deque()
+        self._owed: deque[tuple[Reply, float, float, Settle | None, Any]] = deque()
         self._unsent: list[bytes] = []
         self._alone = True
         self._heard = 0.0
@@ -51,12 +54,15 @@ class Stream(asyncio.Protocol):
         self.open = True
         self._transport.set_protocol(self)
 
-    def ask(self, frame: bytes, timeout: float) -> Reply:
-        """Send a request; its reply is a value, an `Error` among them, or raises `OutcomeUnknown`."""
+    def ask(self, frame: bytes, timeout: float, settle: Settle | None = None, request: Any = None) -> Reply:
+        """Send a request; its reply is a value, an `Error` among them, or raises `OutcomeUnknown`.
+
+        With `settle(reply, value, request)` the caller makes of the value what the reply is to be.
+        """
         loop = self._loop
         reply = Reply(loop=loop)
         now = loop.time()
-        self._owed.append((reply, now + timeout, now))
+        self._owed.append((reply, now + timeout, now, settle, request))
         if self._alone and not self._unsent:
             self._alone = False
             self._transport.write(frame)
@@ -78,14 +84,18 @@ class Stream(asyncio.Protocol):
         gets, owed = self._reader.gets, self._owed
         self._reader.feed(data)
         answered = 0
-        while (reply := gets()) is not NOT_YET:
+        while (value := gets()) is not NOT_YET:
             if self._on_push is not None and not owed:
-                self._on_push(reply)
+                self._on_push(value)
                 continue
-            future = owed.popleft()[0]
+            reply, _, _, settle, request = owed.popleft()
             answered += 1
-            if not future.done():
-                future.set_result(reply)
+            if reply.done():
+                continue  # too late
+            if settle is None:
+                reply.set_result(value)
+            else:
+                settle(reply, value, request)
         self._alone = answered == 1 and not owed
 
     def _sweep(self) -> None:
@@ -93,7 +103,7 @@ class Stream(asyncio.Protocol):
         if not self._owed:
             return
         now = self._loop.time()
-        for reply, deadline, sent in self._owed:
+        for reply, deadline, sent, *_ in self._owed:
             if deadline <= now and not reply.done():
                 if self._heard < sent:
                     self._transport.abort()
@@ -109,7 +119,7 @@ class Stream(asyncio.Protocol):
         if self._sweeping is not None:
             self._sweeping.cancel()
         owed, self._owed = self._owed, deque()
-        for reply, _, _ in owed:
+        for reply, *_ in owed:
             if not reply.done():
                 lost = OutcomeUnknown(f"the connection to Redis was lost before the reply: {error or 'it was closed'}")
                 reply.set_exception(lost)

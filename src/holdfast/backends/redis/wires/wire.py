@@ -2,7 +2,7 @@
 
 1. Nothing is sent before a link is open: failing that is `BackendUnavailable`. After sending, whatever goes wrong is
    `OutcomeUnknown`, except for an error reply, which means that nothing was done.
-2. A claim that may queue says where it can be reached. The first one that does queue subscribes, and says it again.
+2. A claim that queues can be reached: the first one that would have to wait subscribes, and then queues.
 3. Where replicas have to confirm (`Durability`), WAIT goes out behind the write on the same link; a grant that was
    pushed is taken again, because its own write was somebody else's.
 """
@@ -18,11 +18,12 @@ from typing import Any
 from ....errors import BackendUnavailable, Misconfigured, OutcomeUnknown
 from ...line import Push, Release, Renew, Survey, Take, Taken
 from ..backend import UNKNOWN
-from ..codec import NOWHERE, Codec, Order, one_taken, waits, write
+from ..codec import NOT_YET_HEARING, NOWHERE, Codec, Order, one_taken, waits, write
 from ..durability import Durability, NotConfirmed
 from ..resp import Error, command
 from ..trouble import ELSEWHERE, translated
 from .batch import call_each
+from .link import READ_SIZE
 from .links import Links
 from .listener import POLL, Listener
 from .servers import Primary, Servers
@@ -70,12 +71,12 @@ class RedisWire:
 
     def _quickly(self, kind: type, request: Any, timeout: float, links: Links) -> Any:
         """The uncontended take and release, with nothing in the way. None: it is to be done with all due care."""
-        wake = NOWHERE
+        wake = NOT_YET_HEARING
         if kind is Take:
             if len(request.claims) != 1 or not request.queue:
                 return None
-            listener = self._listener
-            wake = listener.channel if listener.ready else NOWHERE
+            if self._listener.ready:
+                wake = self._listener.channel
             frame = self._codec.taking(request.claims[0], wake)
         elif kind is Release and not request.linger:
             frame = self._codec.releasing(request.claim)
@@ -83,7 +84,14 @@ class RedisWire:
             return None
         link = links.get(timeout)
         try:
-            reply = link.exchange(frame, timeout)
+            if timeout != link.timeout:
+                link.set_timeout(timeout)
+            link.send(frame)
+            data = link.recv(READ_SIZE)
+            if kind is Take and len(data) == 24 and data[:3] == b"$16":
+                links.put(link)
+                return [Taken(int(data[5:21]))]
+            reply = link.parse(data, timeout)
         except BaseException as error:
             links.drop(link)
             if kind is Take and isinstance(error, ConnectionError):
@@ -93,19 +101,15 @@ class RedisWire:
                 raise OutcomeUnknown(f"Redis did not answer within {timeout:g} s: {error}") from error
             raise
         links.put(link)
-        if kind is Release:
-            if reply == 1:
-                return True
-            self._listener.forget(request.claim.owner)
-            return False if reply == 0 else None
-        if reply.__class__ is bytes:
-            return [Taken(int(reply))]
-        if isinstance(reply, Error):
+        if reply.__class__ is Error:
             return None
+        if kind is Release:
+            self._listener.forget(request.claim.owner)
+            return reply == 1
         return self._reachable(request, timeout, wake, one_taken(reply))
 
     def _take(self, request: Take, timeout: float) -> list[Taken]:
-        wake = self._listener.channel if self._listener.ready else NOWHERE
+        wake = self._listener.channel if self._listener.ready else NOT_YET_HEARING
         try:
             taken = self._ask(write(self._codec, request, wake), timeout, confirmed=True)
             return self._reachable(request, timeout, wake, taken)
@@ -115,10 +119,10 @@ class RedisWire:
             raise
 
     def _reachable(self, request: Take, timeout: float, wake: str, taken: list[Taken]) -> list[Taken]:
-        """Whoever waits, and has said that it can not be reached, subscribes and says it again."""
-        listener = self._listener
-        if wake is NOWHERE and request.queue and any(map(waits, taken)) and listener.open(timeout):
-            taken = self._ask(write(self._codec, request, listener.channel), timeout, confirmed=True)
+        """Whoever has to wait subscribes before it queues, so that nobody waits whom no push can reach."""
+        if wake is NOT_YET_HEARING and request.queue and any(map(waits, taken)):
+            wake = self._listener.channel if self._listener.open(timeout) else NOWHERE
+            taken = self._ask(write(self._codec, request, wake), timeout, confirmed=True)
         return taken
 
     def _ask(self, order: Order, timeout: float, *, confirmed: bool = False, repeatable: bool = True) -> Any:

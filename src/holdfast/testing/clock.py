@@ -43,7 +43,7 @@ EPOCH_US = 1_000_000_000_000_000
 """The calendar of a new clock: September 2001. The real one is far ahead of it, as after a clock was set back."""
 
 
-ON_THE_SPOT = 1_000_000
+ON_THE_SPOT = 100_000
 """So many turns of the loop without a wait, and nobody is going to wait any more."""
 
 

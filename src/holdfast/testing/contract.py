@@ -18,7 +18,9 @@ where `my_engine(url, namespace, request_timeout)` answers with a `holdfast.port
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import ClassVar
 
 from ..errors import Misconfigured
@@ -44,7 +46,7 @@ async def _perform(promise: Promise, venue: Venue, body: Body, virtual: bool) ->
     stage = Stage(venue, body, virtual)
     failed = True
     try:
-        async with asyncio.timeout(LONGEST * (1000 if virtual else 1)):
+        async with _bounded(promise.name):
             kept = (await stage.connect()).promises.kept
             if promise.needs <= kept:
                 await promise.play(stage)
@@ -52,7 +54,32 @@ async def _perform(promise: Promise, venue: Venue, body: Body, virtual: bool) ->
                 await _see_it_refused(promise, stage, promise.needs - kept)
         failed = False
     finally:
-        await stage.end(failed, promise.leaves)
+        async with _bounded(f"the end of {promise.name}"):
+            await stage.end(failed, promise.leaves)
+
+
+@asynccontextmanager
+async def _bounded(name: str) -> AsyncIterator[None]:
+    """End a promise that hangs, in real time, however the clock of its loop goes."""
+    task, loop = asyncio.current_task(), asyncio.get_running_loop()
+    assert task is not None
+    struck: list[bool] = []
+
+    def strike() -> None:
+        struck.append(task.cancel())
+
+    watchdog = threading.Timer(LONGEST, loop.call_soon_threadsafe, (strike,))
+    watchdog.daemon = True
+    watchdog.start()
+    try:
+        yield
+    except asyncio.CancelledError as error:
+        if not struck:
+            raise
+        task.uncancel()
+        raise AssertionError(f"{name} takes longer than {LONGEST:g} s: it hangs") from error
+    finally:
+        watchdog.cancel()
 
 
 async def _see_it_refused(promise: Promise, stage: Stage, missing: frozenset[str]) -> None:

@@ -124,6 +124,10 @@ class Stage:
             assert loop.time() < end, f"waited in vain{' for ' * bool(what)}{what or look}"
             await asyncio.sleep(0.01 if self.virtual else 0.002)
 
+    def soon(self, seconds: float = 5.0) -> asyncio.Timeout:
+        """What is inside takes no longer than so many seconds; where time does not jump, it may take much longer."""
+        return asyncio.timeout(seconds if self.virtual else HANG)
+
     async def survey(self, prefix: str = "") -> list[LockView]:
         """What the engine says, to somebody who has nothing to do with it."""
         if self._observer is None:
@@ -167,8 +171,9 @@ class Stage:
                 await self.free()
         for locks in self._open:
             try:
-                await locks.close()
-            except HoldfastError:
+                async with asyncio.timeout(HANG):
+                    await locks.close()
+            except (HoldfastError, TimeoutError):
                 if not failed:
                     raise
         for task in self._tasks:

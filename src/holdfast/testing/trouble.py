@@ -141,6 +141,7 @@ class TroubledAsyncWire:
         task = asyncio.ensure_future(self._carry_out(request, timeout, fault, victim, reply))
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
+        task.add_done_callback(lambda _: _let_go(reply))  # cancelled before it began, at the end of the loop
         return await reply
 
     async def _carry_out(

@@ -67,7 +67,7 @@ async def of_one_that_waits(stage: Stage) -> None:
             await stage.eventually(lambda: waiting.done() or _somebody_waits(stage), "a waiter, or its end")
             await holder.release()
 
-        waiting = asyncio.ensure_future(locks.lock("door", ttl=2).acquire())
+        waiting = asyncio.ensure_future(locks.lock("door", ttl=20).acquire())
         leaving = asyncio.ensure_future(leave())
         try:
             lease = await waiting

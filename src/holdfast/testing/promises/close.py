@@ -45,8 +45,8 @@ async def afterwards_it_says_so(stage: Stage) -> None:
     locks = await stage.connect()
     lock, limiter, election = locks.lock("door"), locks.limiter("mail", "1/s"), locks.election("boss")
     await locks.close()
-    for attempt in (lock.acquire(), lock.try_acquire(), locks.survey(), limiter.try_acquire(), election.campaign()):
-        error = await stage.fails(Misconfigured, attempt)
+    for attempt in (lock.acquire, lock.try_acquire, locks.survey, limiter.try_acquire, election.campaign):
+        error = await stage.fails(Misconfigured, attempt())
         assert "closed" in str(error)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from ...aio.lock import Lock
 from ...aio.multi import LockAll
 from ..promise import promise
@@ -61,6 +63,7 @@ async def calls_exclude_each_other(stage: Stage) -> None:
     @locks.lock("door")
     async def work(number: int) -> None:
         inside.append(number)
+        await asyncio.sleep(0)
         assert inside == [number]
         inside.clear()
 

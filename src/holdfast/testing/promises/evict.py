@@ -15,6 +15,7 @@ async def the_next_one_gets_in(stage: Stage) -> None:
     waiter = stage.start(operator.lock("door").acquire())
     await stage.queued("door", 1)
     assert await operator.evict("door", lease.token) is True
+    assert lease.token not in [claim.token for claim in (await stage.view("door")).holders]
     successor = await waiter
     assert successor.token > lease.token
     assert [claim.token for claim in (await stage.view("door")).holders] == [successor.token]

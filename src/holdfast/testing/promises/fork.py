@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import warnings
 from collections.abc import Callable
 
@@ -27,9 +28,13 @@ async def in_a_child(check: Callable[[], object]) -> None:
             os.write(into, repr(error).encode())
         os._exit(0)
     os.close(into)
-    with os.fdopen(out, "rb") as pipe:
+    pipe = os.fdopen(out, "rb")
+    try:
         said = await asyncio.to_thread(pipe.read)
-    await asyncio.to_thread(os.waitpid, pid, 0)
+    finally:
+        os.kill(pid, signal.SIGKILL)  # it has ended by itself, unless it hangs
+        await asyncio.to_thread(os.waitpid, pid, 0)
+        pipe.close()
     assert said == b"well", said.decode()
 
 

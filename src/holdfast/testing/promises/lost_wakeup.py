@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from ..promise import promise
 from ..stage import Stage
 from ..trouble import Trouble
@@ -17,7 +19,8 @@ async def the_waiter_looks_by_itself(stage: Stage) -> None:
     waiter = stage.start(deaf.lock("door", ttl=stage.short * 2).acquire())
     await stage.queued("door", 1)
     assert await holder.release()
-    lease = await waiter
+    async with stage.soon(stage.short * 2):
+        lease = await waiter
     assert lease.token > holder.token
     assert await lease.release()
 
@@ -39,8 +42,8 @@ async def the_line_behind_it_moves_on(stage: Stage) -> None:
         await stage.queued("door", 1)
         waiters.append(stage.start(wait("other", locks)))
         await stage.queued("door", 2)
-    for waiter in waiters:
-        await waiter
+    async with stage.soon(stage.short * 2):
+        await asyncio.gather(*waiters)
     assert order == ["deaf", "other"]
 
 

@@ -90,7 +90,9 @@ async def a_writer_that_gives_up_lets_readers_in(stage: Stage) -> None:
         reader = stage.start(rwlock.read().acquire())
         await stage.queued("doc", 2)
         await impatient
-        assert await (await reader).release()
+        async with stage.soon():
+            lease = await reader
+        assert await lease.release()
 
 
 @promise(needs={"shared"})

@@ -89,7 +89,12 @@ async def a_permit_may_be_handed_over(stage: Stage) -> None:
     locks = await stage.connect()
     semaphore = locks.semaphore("pool", permits=1)
     first = await semaphore.acquire()
-    again = stage.start(semaphore.acquire())
-    await stage.queued("pool", 1)
-    assert await first.release()
-    assert await (await again).release()
+
+    async def give_back() -> bool:
+        await stage.queued("pool", 1)
+        return await first.release()
+
+    giving = stage.start(give_back())
+    second = await semaphore.acquire()
+    assert await giving
+    assert await second.release()

@@ -51,7 +51,8 @@ async def from_the_call_the_recipe_or_the_coordinator(stage: Stage) -> None:
     async with locks.lock("door"):
         await stage.fails(NotAcquired, locks.lock("door").acquire())
         patient = locks.lock("door", timeout=60)
-        await stage.fails(NotAcquired, patient.acquire(timeout=0))
+        error = await stage.fails(NotAcquired, patient.acquire(timeout=0))
+        assert error.waited == 0
         waiter = stage.start(patient.acquire())
         await stage.queued("door", 1)
     assert await (await waiter).release()

@@ -1,0 +1,115 @@
+"""Bugs around it: closing, forking, decorators, events, bad input, namespaces."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from holdfast._core import coordination
+from holdfast.aio import coordinator as aio
+from holdfast.aio import lock as aio_lock
+from holdfast.model import Ask, Claim
+from holdfast.recipes import limiter
+from holdfast.testing import Venue, memory_venue
+from tests.contract.plants.plant import plant
+
+
+@plant("close.what_it_held_is_free", "close.what_it_waited_for_is_given_up", "close.a_body_inside_is_told")
+def closing_closes_nothing(patch: pytest.MonkeyPatch) -> None:
+    async def close(self: Any) -> None:
+        self._closed = True
+
+    patch.setattr(aio.Coordinator, "close", close)
+
+
+@plant("close.afterwards_it_says_so")
+def closed_is_not_said(patch: pytest.MonkeyPatch) -> None:
+    async def close(self: Any) -> None:
+        pass
+
+    patch.setattr(aio.Coordinator, "close", close)
+
+
+@plant("fork.the_child_holds_nothing", "fork.the_end_of_the_child_is_not_the_end_of_the_hold")
+def a_fork_goes_unnoticed(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(aio.Coordinator, "forked", lambda self: None)
+
+
+@plant("fork.the_parent_goes_on", "fork.the_child_holds_nothing")
+def a_fork_hits_the_parent(patch: pytest.MonkeyPatch) -> None:
+    real = aio.Coordinator.thaw
+
+    def thaw(self: Any) -> None:
+        real(self)
+        self._engine.store.lines.clear()
+
+    patch.setattr(aio.Coordinator, "thaw", thaw)
+
+
+@plant("decorators.each_recipe_holds_for_the_call", "decorators.calls_exclude_each_other")
+def decorators_do_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(aio_lock.Lock, "__call__", lambda self, function: function)
+
+
+@plant("sharing.a_handle_may_be_nested")
+def a_handle_lets_go_of_the_first(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(aio_lock, "leave_last", lambda entered, me: entered[me].pop(0))
+
+
+@plant("events.the_steps_of_a_life", "events.a_loss_with_its_reason")
+def no_events(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(aio, "guarded", lambda emit: lambda event: None)
+
+
+@plant("events.a_listener_that_raises_harms_nobody", slips=True)
+def listeners_are_not_guarded(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(aio, "guarded", lambda emit: emit)
+
+
+@plant("bad_input.names", slips=True)
+def any_name_will_do(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("holdfast.model.check_name", lambda name, what="name": name)
+
+
+@plant("bad_input.options", "bad_input.counts", slips=True)
+def any_option_will_do(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Ask, "__post_init__", lambda self: None)
+
+
+@plant("bad_input.what_is_not_an_option_of_a_call", "try_and_timeout.from_the_call_the_recipe_or_the_coordinator")
+def options_of_a_call_are_dropped(patch: pytest.MonkeyPatch) -> None:
+    real = aio_lock.Lock.acquire
+    patch.setattr(aio_lock.Lock, "acquire", lambda self, **options: real(self))
+
+
+@plant("bad_input.a_ttl_that_the_engine_can_not_keep", slips=True)
+def any_ttl_will_do(patch: pytest.MonkeyPatch) -> None:
+    numbers = itertools.count(1)
+    patch.setattr(coordination.Coordination, "claim", lambda self, ask, actor: Claim(ask, f"o{next(numbers)}", actor))
+
+
+@plant("bad_input.several_names", slips=True)
+def any_names_will_do(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(aio, "canonical", lambda names: [str(name) for name in names] if isinstance(names, list) else ["x"])
+
+
+@plant("bad_input.rates", slips=True)
+def any_rate_will_do(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(limiter.Rate, "parse", classmethod(lambda cls, name, rate, burst: cls(name, 1.0, 1)))
+
+
+def one_engine_for_all() -> Venue:
+    venue = memory_venue()
+    return replace(venue, open=lambda url, namespace, timeout: venue.open(url, "shared", timeout))
+
+
+@plant(
+    "namespaces.one_is_not_the_prefix_of_another",
+    "namespaces.names_in_two_of_them_are_two_names",
+    venue=one_engine_for_all,
+)
+def namespaces_are_ignored(patch: pytest.MonkeyPatch) -> None:
+    """By the engine itself."""

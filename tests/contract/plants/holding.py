@@ -1,0 +1,183 @@
+"""Bugs in the life of a lease: renewal, deadlines, loss, release."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from holdfast import errors
+from holdfast._core import lease, renewal
+from holdfast._core.flow import NOW, Doze
+from holdfast._core.line import Line
+from holdfast.aio import lease as aio_lease
+from holdfast.aio.body import Body
+from holdfast.backends.line import LineBackend
+from holdfast.model import Ask
+from tests.contract.plants.plant import plant
+
+
+@plant("only_the_owner.a_second_release_does_nothing")
+def every_release_is_sent_and_frees_whoever_holds(patch: pytest.MonkeyPatch) -> None:
+    async def release(self: Any) -> bool:
+        self.hold.let_go()
+        self._core.forget(self.hold)
+        return bool(await self._coordinator.run(self._core.backend.release(self.hold.claim)))
+
+    patch.setattr(aio_lease.Lease, "release", release)
+    find = Line.find
+    patch.setattr(Line, "find", lambda self, owner: find(self, owner) or (self.places[0] if self.places else None))
+
+
+@plant("renewal.a_lease_outlives_its_ttl", "renewal.many_leases_share_few_requests")
+def no_renewal(patch: pytest.MonkeyPatch) -> None:
+    def attend(self: Any, hold: Any, now: float) -> None:
+        if (reason := hold.over(now)) is not None:
+            hold.lose(reason)
+        elif hold.alive:
+            hold.renew_at = lease.NEVER
+            self._calendar.put(hold, now)
+
+    patch.setattr(renewal.Keeper, "_attend", attend)
+
+
+@plant("renewal.a_fault_that_passes_is_borne")
+def one_fault_ends_renewal(patch: pytest.MonkeyPatch) -> None:
+    real = lease.Hold.falter
+
+    def falter(self: Any, now: float, chance: float) -> None:
+        real(self, now, chance)
+        self.renew_at = lease.NEVER
+
+    patch.setattr(lease.Hold, "falter", falter)
+
+
+@plant("renewal.many_leases_share_few_requests")
+def one_request_for_each_lease(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(renewal, "BATCH", 1)
+
+
+@plant("renewal.by_hand")
+def renewal_by_hand_does_nothing(patch: pytest.MonkeyPatch) -> None:
+    async def renew(self: Any) -> None:
+        self.check()
+
+    patch.setattr(aio_lease.Lease, "renew", renew)
+
+
+@plant(
+    "loss_is_told.before_anybody_else_can_hold",
+    "expiry.the_holder_knows_before_the_successor_begins",
+    "election.a_leader_stops_before_the_next_one_starts",
+    "max_hold.it_ends_with_a_reason",
+)
+def the_deadline_is_an_hour_late(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(lease, "drift", lambda ttl: -3600.0)
+    real = lease.Hold.__init__
+
+    def begin(self: Any, *args: Any) -> None:
+        real(self, *args)
+        self.deadline += 3600.0
+        self.final += 3600.0
+
+    patch.setattr(lease.Hold, "__init__", begin)
+
+
+@plant("loss_is_told.while_a_renewal_hangs")
+def a_hanging_renewal_holds_up_the_deadline(patch: pytest.MonkeyPatch) -> None:
+    def keep(self: Any) -> Any:
+        while not self.closed:
+            now: float = yield NOW
+            for hold in self._calendar.pop_due(now):
+                self._attend(hold, now)
+            while self._backlog:
+                yield from self._renew_backlog()
+            waking_at = self._calendar.waking_at
+            yield Doze(self._bell, None if waking_at == lease.NEVER else max(0.0, waking_at - (yield NOW)))
+
+    patch.setattr(renewal.Keeper, "keep", keep)
+    real = LineBackend.renew
+    patch.setattr(LineBackend, "renew", lambda self, claims, *_: _patient(real(self, claims)))
+
+
+def _patient(flow: Any) -> Any:
+    """The same flow, with calls that wait for an hour."""
+    answer = None
+    while True:
+        try:
+            op = flow.send(answer)
+        except StopIteration as stop:
+            return stop.value
+        if hasattr(op, "request"):
+            op.timeout = 3600.0
+        answer = yield op
+
+
+@plant("loss_is_told.in_every_way", "lock_all.they_fall_together", "close.a_body_inside_is_told")
+def nobody_is_told(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(lease.Hold, "_tell", lambda self, state: None)
+    patch.setattr(aio_lease.Lease, "lost", property(lambda self: asyncio.Event()))
+
+
+@plant("loss_is_told.a_hook_that_raises_harms_nobody")
+def hooks_are_not_guarded(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(aio_lease, "run_errand", lambda hook, argument: hook(argument))
+
+
+@plant("loss_is_told.an_error_of_the_body_comes_first")
+def a_loss_hides_the_error(patch: pytest.MonkeyPatch) -> None:
+    real = Body.leave
+    patch.setattr(Body, "leave", lambda self, error, *rest: real(self, None, *rest))
+
+
+@plant("loss_is_told.a_lease_that_was_released_is_not_lost")
+def a_released_lease_is_lost_later(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(aio_lease.Lease, "lost", property(lambda self: _set_event()))
+
+
+def _set_event() -> Any:
+    event = asyncio.Event()
+    event.set()
+    return event
+
+
+@plant("max_hold.it_ends_with_a_reason", "max_hold.no_renewal_moves_it", "max_hold.a_shorter_hold_is_not_touched")
+def no_maximum(patch: pytest.MonkeyPatch) -> None:
+    real = Ask.__post_init__
+
+    def forget(self: Ask) -> None:
+        real(self)
+        object.__setattr__(self, "max_hold", None)
+
+    patch.setattr(Ask, "__post_init__", forget)
+
+
+@plant("only_the_owner.a_stale_renewal_brings_nothing_back")
+def a_stale_lease_may_renew(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(lease.Hold, "check", lambda self, now: None)
+
+
+@plant("lost_reply.of_a_renewal_by_hand")
+def a_failed_renewal_is_a_loss(patch: pytest.MonkeyPatch) -> None:
+    real = aio_lease.Lease.renew
+
+    async def renew(self: Any) -> None:
+        try:
+            await real(self)
+        except errors.BackendUnavailable:
+            self.hold.lose("expired")
+            raise
+
+    patch.setattr(aio_lease.Lease, "renew", renew)
+
+
+@plant("sharing.a_lease_is_a_context_too", "sharing.a_lease_may_be_handed_on")
+def release_says_nothing(patch: pytest.MonkeyPatch) -> None:
+    real = aio_lease.Lease.release
+
+    async def release(self: Any) -> bool:
+        await real(self)
+        return False
+
+    patch.setattr(aio_lease.Lease, "release", release)

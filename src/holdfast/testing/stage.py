@@ -171,9 +171,8 @@ class Stage:
                 await self.free()
         for locks in self._open:
             try:
-                async with asyncio.timeout(HANG):
-                    await locks.close()
-            except (HoldfastError, TimeoutError):
+                await locks.close()
+            except HoldfastError:
                 if not failed:
                     raise
         for task in self._tasks:

@@ -3,7 +3,7 @@
 
 PYTHON  ?= python3
 # Debian packages of the engines that `make test` and `make bench` start by themselves.
-SERVERS ?= redis-server postgresql pgbouncer spin
+SERVERS ?= redis-server postgresql pgbouncer mariadb-server spin
 SEEDS   ?= 2000
 # More words for pytest, the simulator or the benchmark: make test ARGS="-k fence -x"
 ARGS    ?=
@@ -50,7 +50,7 @@ servers:
 	@tools/servers $(SERVERS)
 
 .venv/.ready-cli: extras := cli
-.venv/.ready-dev: extras := cli,redis,postgresql,dev
+.venv/.ready-dev: extras := dev
 .venv/.ready-bench: extras := cli,redis,postgresql,bench
 .venv/.ready-%: pyproject.toml tools/venv
 	@PYTHON=$(PYTHON) tools/venv $(extras)

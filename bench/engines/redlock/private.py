@@ -1,6 +1,7 @@
 """Peers that can not live in one environment with others: each from a folder of its own.
 
-redlock-py and redlock-ng are both called `redlock`; redlock-ng and aioredlock hold redis-py and aioredis to old releases.
+redlock-py and redlock-ng are both called `redlock`; redlock-ng and aioredlock hold redis-py and aioredis to old
+releases.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Random requests for engines that keep lines: what a handful of clients might send, in any order.
 
-A claim is an owner with one ask, as in life: a retry sends the same. Times are multiples of 1/64 s, which are exact
+A claim is an owner with one ask, as in life: a retry sends the same. Tokens are filled in by whoever sends a request:
+-1 is the last one that was granted, -2 the one before. Times are multiples of 1/64 s, which are exact
 as floats and as whole microseconds, so that two engines can be given the very same moments.
 """
 
@@ -60,7 +61,7 @@ def scripts(draw: st.DrawFn, mixed: bool, doors: int = 1, length: int = 25) -> l
         st.builds(Release, claim, st.sampled_from([0.0, 0.75])),
         st.builds(Renew, st.lists(claim, min_size=1, max_size=3, unique_by=lambda c: c.owner)),
         st.builds(Evict, st.sampled_from(NAMES), st.integers(-3, -1)),
-        st.builds(Survey, st.sampled_from(["", "a", "b"])),
+        st.builds(Survey, st.sampled_from(["", "a", "b"]), st.booleans(), st.booleans()),
         st.builds(
             Allow,
             st.sampled_from(NAMES),

@@ -9,7 +9,7 @@ Tokens are compared by their order: a try that came to nothing may use up a numb
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.backends.line import Evict, Release, Survey, Take
+from holdfast.backends.line import Evict, Release, Renew, Survey, Take, Taken
 from holdfast.backends.memory.store import MemoryStore
 from holdfast.backends.sqlite import file as sqlite_file
 from holdfast.backends.sqlite import store as sqlite_store
@@ -47,20 +47,34 @@ class Numbers:
             self.seen.append((owner, token))
         return self.seen.index((owner, token)) + 1
 
-    def in_views(self, views: list[LockView]) -> list[LockView]:
-        return [
-            replace(view, holders=tuple(replace(c, token=self.of(c.owner, c.token)) for c in view.holders))
-            for view in views
-        ]
+    def last(self, owner: str) -> int:
+        return max((token for one, token in self.seen if one == owner), default=7)
+
+    def name(self, request: Any) -> Any:
+        """Fill in tokens: an eviction names one of the last, a renewal its owner's own."""
+        match request:
+            case Evict(token=back):
+                return replace(request, token=self.seen[back][1] if len(self.seen) >= -back else 7)
+            case Renew(claims=claims):
+                return Renew([replace(claim, token=self.last(claim.owner)) for claim in claims])
+        return request
 
     def in_reply(self, request: Any, reply: Any) -> Any:
         match request:
             case Take(claims=claims):
-                pairs = zip(claims, reply, strict=True)
-                return [replace(taken, token=self.of(claim.owner, taken.token)) for claim, taken in pairs]
-            case Survey():
-                return self.in_views(reply)
+                return [self._taken(claim, taken) for claim, taken in zip(claims, reply, strict=True)]
+            case Survey(prefix=prefix, exact=exact, contended=contended):  # an engine may answer more than was asked
+                wanted = [view for view in reply if not exact or view.name == prefix]
+                return [self._view(view) for view in wanted if not contended or view.waiters]
         return reply
+
+    def _taken(self, claim: Claim, taken: Taken) -> Taken:
+        if taken.look_again:
+            assert taken.mark >= max((token for owner, token in self.seen if owner == claim.owner), default=0)
+        return replace(taken, token=self.of(claim.owner, taken.token), mark=0)
+
+    def _view(self, view: LockView) -> LockView:
+        return replace(view, holders=tuple(replace(c, token=self.of(c.owner, c.token)) for c in view.holders))
 
 
 class Both:
@@ -117,15 +131,10 @@ class Both:
         return reply, sent
 
     def _answers(self, door: int, request: Any) -> Iterator[Any]:
-        for numbers, ask in zip(self._numbers, (partial(self._ask_sqlite, door), self._ask_reference), strict=True):
-            reply, sent = ask(self._named(request, numbers))
+        asks: tuple[Callable[[Any], Any], ...] = (partial(self._ask_sqlite, door), self._ask_reference)
+        for numbers, ask in zip(self._numbers, asks, strict=True):
+            reply, sent = ask(numbers.name(request))
             yield numbers.in_reply(request, reply), [(owner, numbers.of(owner, token)) for owner, token in sorted(sent)]
-
-    def _named(self, request: Any, numbers: Numbers) -> Any:
-        """An eviction names one of the last tokens, counted from the end."""
-        if not isinstance(request, Evict):
-            return request
-        return replace(request, token=numbers.seen[request.token][1] if len(numbers.seen) >= -request.token else 7)
 
     def compare(self, step: Step) -> None:
         self.now += step.ticks * TICK

@@ -71,7 +71,7 @@ class Numbers:
     def _taken(self, claim: Claim, taken: Taken) -> Taken:
         if taken.look_again:
             assert taken.mark >= max((token for owner, token in self.seen if owner == claim.owner), default=0)
-        return replace(taken, token=self.of(claim.owner, taken.token), mark=0)
+        return replace(taken, token=self.of(claim.owner, taken.token) or 0, mark=0)
 
     def _view(self, view: LockView) -> LockView:
         return replace(view, holders=tuple(replace(c, token=self.of(c.owner, c.token)) for c in view.holders))

@@ -66,6 +66,8 @@ class Numbers:
             case Survey(prefix=prefix, exact=exact, contended=contended):  # an engine may answer more than was asked
                 wanted = [view for view in reply if not exact or view.name == prefix]
                 return [self._view(view) for view in wanted if not contended or view.waiters]
+            case Renew():  # who is over may have been swept away: then nobody knows it any more
+                return ["refused" if said == "expired" else said for said in reply]
         return reply
 
     def _taken(self, claim: Claim, taken: Taken) -> Taken:

@@ -82,11 +82,15 @@ class RedlockBackend:
         span, begins, ends = round_.words
         for attempt in range(ROUNDS):
             ballot = self._ballots.next(ask.name, round_, sent, ask.ttl)
-            args = (span, f"{ballot:020d}{begins}{ends}")
+            args: tuple[str, ...] = (span, f"{ballot:020d}{begins}{ends}")
+            if queue:
+                args = (*args, f"{round_.since or ballot:016d}")
             tally: Tally = yield Call(Fanout("take", keys, args, DECIDED), timeout)
             if tally.yes >= self._need:
                 if tally.ailing:
                     yield from self._look_after(sent)
+                if round_.since:
+                    yield from self._leave(claim, round_, SENT)
                 return Grant(ballot, sent, ask.ttl)
             low, lost = self._ballots.read(ask.name, tally)
             if lost == len(tally.said):  # never used before, most likely
@@ -102,6 +106,7 @@ class RedlockBackend:
             raise self._no_majority(ask.name, tally)
         if not queue:
             return None
+        round_.since = round_.since or ballot
         chance: float = yield RANDOM
         pause = chance * backoff.ceiling(round_.tries, FIRST_PAUSE, LONGEST_PAUSE)
         round_.tries += 1
@@ -125,6 +130,11 @@ class RedlockBackend:
         if tally.yes or None in tally.said:
             yield Call(self._release(claim, round_, 0, SENT), self._quorum.node_timeout)
         round_.clean = True
+
+    def _leave(self, claim: Claim, round_: Round, until: Until) -> Flow[None]:
+        """No longer seen waiting."""
+        round_.since = 0
+        yield Call(Fanout("leave", (self._keys.marks,), (claim.owner,), until), self._quorum.node_timeout)
 
     def turn(self, claim: Claim, queued: Queued, timeout: float) -> Flow[Grant | None]:
         yield Sleep(timeout)
@@ -175,10 +185,14 @@ class RedlockBackend:
 
     def release(self, claim: Claim, linger: float = 0.0) -> Flow[bool]:
         round_ = self._ballots.find(claim)
-        if round_ is None or round_.clean:
-            self._ballots.end(claim)
+        if round_ is None:
             return False
         round_.ending = True
+        if round_.since:
+            yield from self._leave(claim, round_, KEPT)
+        if round_.clean:
+            self._ballots.end(claim)
+            return False
         tally: Tally = yield Call(self._release(claim, round_, linger, DECIDED), self._timeout(claim.ask.ttl, None))
         if tally.yes < self._need and len(tally.said) - tally.said.count(None) < self._need:
             raise self._no_majority(claim.ask.name, tally)
@@ -195,9 +209,15 @@ class RedlockBackend:
     # Looking after them
 
     def survey(self, prefix: str, exact: bool = False, contended: bool = False) -> Flow[list[LockView]]:
-        if contended:  # nobody is seen waiting where there is no line
+        if contended:  # nodes are read one after the other: no picture in which a circle could be seen for sure
             return []
-        return (yield from survey(self._quorum, self._keys, prefix))
+        views = yield from survey(self._quorum, self._keys, prefix)
+        if views is None:  # never used before, perhaps
+            yield from self._mender.mend()
+            views = yield from survey(self._quorum, self._keys, prefix)
+        if views is None:
+            raise BackendUnavailable(f"no majority to survey: fewer than {self._need} nodes answered, and remember")
+        return views
 
     def evict(self, name: str, token: int) -> Flow[bool]:
         keys = (self._keys.hold + name, self._keys.marks, self._keys.trace + name)

@@ -23,12 +23,14 @@ NO_WORDS = ("", "", "")
 class Round:
     """What one owner has under way. `words`: what its claim looks like at a node, but for the ballot."""
 
-    __slots__ = ("ballot", "clean", "ending", "expires", "renewed", "tries", "words")
+    __slots__ = ("ballot", "clean", "ending", "expires", "renewed", "since", "tries", "words")
 
     def __init__(self) -> None:
         self.ballot = 0
         self.words = NO_WORDS
         self.tries = 0
+        self.since = 0
+        """Since when others see it waiting, by its own calendar in µs; 0 if they do not."""
         self.clean = True
         """Nothing of it can be at any node."""
         self.expires = 0.0

@@ -32,6 +32,8 @@ PROMISES = Promises(
         "durable": "a grant survives the crash of a minority of nodes, not that of more",
         "shared": COUNTS,
         "counting": COUNTS,
+        "limits": COUNTS,
+        "deadlock": "nodes are read one after the other, so no circle of waiters is seen for sure; use timeouts",
         "order": "there is no line on a quorum: whoever asks at the right moment is next, and nobody's turn is kept",
     },
 )

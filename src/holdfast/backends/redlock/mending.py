@@ -110,8 +110,8 @@ class Mender:
         for i in voting:
             found = yield from read_holds(i, self._keys, "", DIAL_TIMEOUT)
             if found is not None:
-                floor = max(floor, found[0])
-                read.append({key: hold for key, hold in found[1].items() if hold.mark})
+                floor = max(floor, found.highest)
+                read.append({key: hold for key, hold in found.holds.items() if hold.mark})
             if len(read) == self._quorum:
                 break
         else:

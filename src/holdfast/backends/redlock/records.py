@@ -50,6 +50,22 @@ class HeldRecord:
         return self.ballot != NOBODY and self.left > self.delay
 
 
+@dataclass(frozen=True, slots=True)
+class WaitingRecord:
+    """Somebody who was seen waiting. `since` is by its own calendar, in µs."""
+
+    key: str
+    since: int
+    owner: str
+    detail: str
+
+    @classmethod
+    def parse(cls, text: str) -> WaitingRecord:
+        key, _, claim = text[32:].partition("\n")
+        owner, _, detail = claim[10:].partition(" ")
+        return cls(key, int(text[16:32]), owner, detail)
+
+
 def seed(holds: list[HeldRecord]) -> tuple[str, str]:
     """The mark with which a node begins that forgot this name, from the holds of a majority, and whose it is.
 

@@ -3,55 +3,71 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..._core.flow import Flow
-from ...errors import BackendUnavailable
 from ...model import ClaimView, LockView
 from .keys import Keys
 from .reading import read_holds
-from .records import HeldRecord
+from .records import HeldRecord, WaitingRecord
 
 if TYPE_CHECKING:
     from .backend import Quorum
 
 
-def survey(quorum: Quorum, keys: Keys, prefix: str) -> Flow[list[LockView]]:
-    """Each name with this prefix that a majority holds for the same owner and ballot, or keeps closed."""
-    seen: dict[str, dict[tuple[str, str], list[HeldRecord]]] = defaultdict(lambda: defaultdict(list))
+def survey(quorum: Quorum, keys: Keys, prefix: str) -> Flow[list[LockView] | None]:
+    """Each name with this prefix that a majority holds for one owner and ballot, or keeps closed, and who waits.
+
+    None if less than a majority answered.
+    """
+    held: dict[str, dict[tuple[str, str], list[HeldRecord]]] = defaultdict(lambda: defaultdict(list))
+    waiting: dict[str, dict[str, list[WaitingRecord]]] = defaultdict(lambda: defaultdict(list))
     answered = 0
     for node in range(len(quorum.nodes)):
         found = yield from read_holds(node, keys, prefix, quorum.request_timeout)
-        if found is not None:
-            answered += 1
-            for key, hold in found[1].items():
-                seen[key.removeprefix(keys.hold)][hold.ballot, hold.owner].append(hold)
+        if found is None:
+            continue
+        answered += 1
+        for key, hold in found.holds.items():
+            held[key][hold.ballot, hold.owner].append(hold)
+        for waiter in found.waiting:
+            if waiter.key.startswith(keys.hold + prefix):
+                waiting[waiter.key][waiter.owner].append(waiter)
     if answered < quorum.majority:
-        raise BackendUnavailable(
-            f"no majority to survey: {answered} of {len(quorum.nodes)} nodes answered, {quorum.majority} are needed"
-        )
-    return [
-        LockView(name, 1, (_view(votes, quorum.majority),), ())
-        for name, claims in sorted(seen.items())
-        for votes in claims.values()
-        if len(votes) >= quorum.majority
-    ]
+        return None
+    views = []
+    for key in sorted({*held, *waiting}):
+        holders = [_holder(votes, quorum.majority) for votes in held[key].values() if len(votes) >= quorum.majority]
+        owners = {holder.owner for holder in holders}
+        waiters = [
+            seen[0] for owner, seen in waiting[key].items() if len(seen) >= quorum.majority and owner not in owners
+        ]
+        seen = tuple(_waiter(each) for each in sorted(waiters, key=lambda each: (each.since, each.owner)))
+        if holders or seen:
+            views.append(LockView(key.removeprefix(keys.hold), 1, tuple(holders), seen))
+    return views
 
 
-def _view(votes: list[HeldRecord], majority: int) -> ClaimView:
+def _detail(detail: str) -> dict[str, Any]:
+    pid, host, mode, actor = (*detail.split(" ", 3), "", "", "", "")[:4]
+    return {"pid": int(pid or 0), "host": host, "mode": mode, "actor": actor}
+
+
+def _waiter(waiter: WaitingRecord) -> ClaimView:
+    return ClaimView(
+        owner=waiter.owner, token=None, weight=1, since=waiter.since / 1e6, remaining=0.0, **_detail(waiter.detail)
+    )
+
+
+def _holder(votes: list[HeldRecord], majority: int) -> ClaimView:
     """One claim, for as long as a majority stands by it."""
     hold = sorted(votes, key=lambda vote: -vote.left)[majority - 1]
-    pid, host, mode, actor = (*hold.detail.split(" ", 3), "", "", "", "")[:4]
-    token = int(hold.ballot)
     return ClaimView(
         owner=hold.owner,
-        token=token,
+        token=int(hold.ballot),
         weight=1,
-        host=host,
-        pid=int(pid or 0),
-        since=token / 1e6,
+        since=int(hold.ballot) / 1e6,
         remaining=max(0, hold.left - hold.delay if hold.live else hold.left) / 1000,
-        actor=actor,
-        mode=mode,
         live=hold.live,
+        **_detail(hold.detail),
     )

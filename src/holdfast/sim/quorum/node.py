@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from fnmatch import fnmatchcase
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 NOBODY = "0" * 20
 DAY = 86_400_000_000
@@ -24,6 +24,7 @@ class NodeModel:
         self.now = 0
         self.texts: dict[str, tuple[str, int | None]] = {}
         self.marks: dict[str, int] = {}
+        self.waiting: dict[str, str] = {}
 
     def carry_out(self, verb: str, keys: tuple[str, ...], args: tuple[str, ...], now: int) -> Word:
         self.now = now
@@ -80,6 +81,9 @@ class NodeModel:
         mark = self._mark(key, memory)
         if hold is not None:
             if not is_held_by(hold, owner_of(text)):
+                if len(args) > 2:
+                    gone = self.now // 1000 + 2000
+                    self.waiting[owner_of(text)] = f"{gone:016d}{args[2]}{key}\n{text[20:]}"
                 return b"H%020d%d" % (mark, self._left(key))
             if int(hold[:20]) == ballot and self.is_live(key, hold):
                 return 1
@@ -144,8 +148,11 @@ class NodeModel:
             self._raise(keys[0], int(args[0]))
         hold, trace = self.get(keys[0]), self.get(keys[2])
         if hold is not None and hold[:20] == args[0]:
-            held = self.is_live(keys[0], hold)
-            del self.texts[keys[0]]
+            held, delay = self.is_live(keys[0], hold), int(hold[20:30])
+            if held and delay:
+                self._set(keys[0], NOBODY + hold[20:], str(delay))
+            else:
+                del self.texts[keys[0]]
             self._set(keys[2], f"{args[0]}!{owner_of(hold)}", args[1])
             return int(held)
         if trace is not None and trace[:20] == args[0] and trace[20:21] != "!":
@@ -156,12 +163,17 @@ class NodeModel:
         memory = self._remembers(keys[0])
         if memory is None:
             return b"A"
-        said: list[str | int] = ["0", f"{max([int(memory[1:21]), *self.marks.values()]):020d}"]
+        self.waiting = {owner: text for owner, text in self.waiting.items() if int(text[:16]) > self.now // 1000}
+        said: list[Any] = ["0", f"{max([int(memory[1:21]), *self.marks.values()]):020d}"]
+        said.append(list(self.waiting.values()) or 0)
         for key in sorted(self.texts):
             if fnmatchcase(key, args[1]) and (hold := self.get(key)) is not None:
                 mark = f"{self.marks[key]:020d}" if key in self.marks else ""
                 said += (key, hold, self._left(key), mark)
         return json.dumps(said).encode()
+
+    def _leave(self, keys: tuple[str, ...], args: tuple[str, ...]) -> Word:
+        return int(self.waiting.pop(args[0], None) is not None)
 
     def _hello(self, keys: tuple[str, ...], args: tuple[str, ...]) -> Word:
         memory = new = self.get(f"{keys[0]}/memory")

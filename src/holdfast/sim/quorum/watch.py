@@ -44,7 +44,7 @@ class QuorumWatch:
         if request.verb == "extend":
             self._disturbed.update(owner_of(text) for text in request.args[2::2])
         elif request.verb in ("take", "release"):
-            self._disturbed.add(owner_of(request.args[-1] if request.verb == "take" else request.args[0]))
+            self._disturbed.add(owner_of(request.args[1] if request.verb == "take" else request.args[0]))
 
     def brought_back(self, holds: Iterable[str]) -> None:
         """A node came back from a snapshot in which these were held."""
@@ -76,7 +76,7 @@ class QuorumWatch:
         name = key.rpartition("/")[2]
         votes: dict[int, int] = {}
         for node in self._world.nodes:
-            hold = node.held(key)
+            hold = None if node.forgetful else node.held(key)  # what came from an old snapshot is nobody's any more
             if hold is not None and hold[:20] != NOBODY:
                 votes[int(hold[:20])] = votes.get(int(hold[:20]), 0) + 1
         for ballot, count in votes.items():

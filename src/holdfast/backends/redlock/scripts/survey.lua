@@ -3,8 +3,8 @@
 --   KEYS   marks
 --   ARGV   cursor, pattern of holds, how many at once
 --
--- Answers with JSON: [next cursor, the highest of all marks, key, hold, ms left, mark, key, …]; or 'A' if this node has lost
--- its memory: then its marks say nothing.
+-- Answers with JSON: [next cursor, the highest of all marks, those who wait (once, with the first chunk), key, hold,
+-- ms left, mark, key, …]; or 'A' if this node has lost its memory: then its marks say nothing.
 
 local memory = redis.call('GET', KEYS[1] .. '/memory')
 if not memory or string.byte(memory) ~= 43 then
@@ -13,7 +13,19 @@ end
 local top = redis.call('ZREVRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2]
 local highest = math.max(tonumber(string.sub(memory, 2, 21)), top and tonumber(top) or 0)
 local found = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])
-local said = {found[1], string.format('%020.0f', highest)}
+local waiting = {}
+if ARGV[1] == '0' then
+  local time = redis.call('TIME')
+  local now = string.format('%016.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+  for i, text in ipairs(redis.call('HVALS', KEYS[1] .. '/waiting')) do
+    if string.sub(text, 1, 16) > now then
+      waiting[#waiting + 1] = text
+    else
+      redis.call('HDEL', KEYS[1] .. '/waiting', string.match(text, '\n..........([^ ]*)'))
+    end
+  end
+end
+local said = {found[1], string.format('%020.0f', highest), #waiting > 0 and waiting or 0}
 for _, key in ipairs(found[2]) do
   local hold, mark = redis.call('GET', key), redis.call('ZSCORE', KEYS[1], key)
   if hold then

@@ -1,7 +1,7 @@
 -- Take: vote for a ballot, and hold for its owner.
 --
 --   KEYS   hold, marks (the memory stands beside them)
---   ARGV   ttl and delay in ms, the hold as it is to stand here
+--   ARGV   ttl and delay in ms, the hold as it is to stand here; and since when it waits, if it is going to
 --
 -- Answers:
 --   1                  yes
@@ -31,6 +31,11 @@ local ballot, hold = sub(ARGV[2], 1, 20), redis.call('GET', KEYS[1])
 local mark = mark_of(KEYS[2], KEYS[1], memory)
 if hold then
   if not is_held_by(hold, owner_of(ARGV[2])) then
+    if ARGV[3] then -- no place in a line, only seen by others; it says so again with every try
+      local time = redis.call('TIME')
+      local gone = string.format('%016.0f', time[1] * 1000 + math.floor(time[2] / 1000) + 2000)
+      redis.call('HSET', KEYS[2] .. '/waiting', owner_of(ARGV[2]), gone .. ARGV[3] .. KEYS[1] .. '\n' .. sub(ARGV[2], 21))
+    end
     return 'H' .. string.format('%020.0f', mark) .. redis.call('PTTL', KEYS[1])
   end
   if sub(hold, 1, 20) == ballot and is_live(KEYS[1], hold) then

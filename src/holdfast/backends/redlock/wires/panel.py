@@ -2,6 +2,8 @@
 
 1. Nodes that answered soon are read first, one after the other, each with a plain blocking read, and no more of them
    than a majority: the others are sent the request too, and what they answer is read later, many replies at once.
+   They are read in the opposite order of sending: when the last has answered, the others most likely have too, and
+   the caller is woken once.
 2. As soon as one says anything but yes, or nothing, all that are left are polled together until the timeout. A node
    that is hung so costs a moment once, and nothing after that while the others are a majority.
 """
@@ -79,11 +81,14 @@ class Panel:
     def _arrange(self) -> None:
         """Prepare for the usual case: the first of the nodes all say yes, soon."""
         self._order.sort(key=_how_late)
-        links = [node.link for node in self._order if node.link is not None]
+        linked = [node for node in self._order if node.link is not None]
         self.missing = [node.index for node in self._nodes if node.link is None]
+        self._asked = linked[self._need :] + linked[: self._need]
+        self._heard = linked[: self._need][::-1]
+        links = [node.link for node in linked if node.link is not None]
         first = links[: self._need]
-        self._sends = [link.send_some for link in links]
-        self._recvs = [link.recv for link in first]
+        self._sends = [*(link.send_some for link in links[self._need :]), *(link.send_some for link in first)]
+        self._recvs = [link.recv for link in reversed(first)]
         self._usual = len(first) == self._need and not any(link.owed or link.slow or not link.plain for link in first)
         self._all_well = Tally(DECIDED, len(self._nodes), len(self._nodes), self._need)
         for node in self._order:
@@ -137,13 +142,17 @@ class Panel:
     ) -> Tally:
         """Go on with what has begun as usual: sent to some, or to all and read from some."""
         self._settle_lag()
-        nodes = [node for node in self._order if node.link is not None]
         tally = Tally(request.until, len(self._nodes), len(self._nodes), self._need)
-        for node in nodes[:read]:
+        answered = self._heard[:read]
+        for node in answered:
             tally.add(node.index, 1)
-        if answer is not None and (link := nodes[read].link) is not None:
+        if answer is not None and (link := self._heard[read].link) is not None:
             link.feed(answer)
-        return self._ask(request, data, timeout, tally, nodes if sent is None else nodes[:sent], nodes[:read], failed)
+        asked = self._asked if sent is None else self._asked[:sent]
+        if failed is not None and sent is not None:
+            self._lose(self._asked[sent], failed, tally)
+            asked = [*asked, self._asked[sent]]
+        return self._ask(request, data, timeout, tally, asked, answered)
 
     def _ask(
         self,
@@ -153,7 +162,6 @@ class Panel:
         tally: Tally | None = None,
         asked: list[Node] | None = None,
         answered: list[Node] | None = None,
-        failed: OSError | None = None,
     ) -> Tally:
         nodes = self._order if request.only is None else [self._nodes[request.only]]
         tally = tally or Tally(request.until, len(self._nodes), len(nodes), self._need)
@@ -166,9 +174,6 @@ class Panel:
                 tally.miss(node.place, node.why)
                 continue
             try:
-                if failed is not None:  # the first after those that were asked
-                    error, failed = failed, None
-                    raise error
                 if link.owed >= CATCH_UP:
                     link.catch_up()
                 link.send(data)
@@ -177,7 +182,7 @@ class Panel:
                 continue
             tally.ailing |= link.forgetful
             sent.append(node)
-        unread = [node for node in sent if node not in (answered or ())]
+        unread = [node for node in sent if node.link is not None and node not in (answered or ())]
         if request.until is not SENT:
             unread = self._read(request, unread, tally, timeout)
         for node in unread:

@@ -108,8 +108,11 @@ def _one_by_one(core: Coordination, asks: Sequence[Ask], timeout: float | None, 
             hold.check((yield NOW))
     except GeneratorExit:
         raise
-    except BaseException:
+    except BaseException as error:
         yield from let_go_all(core, holds)
+        if isinstance(error, NotAcquired) and timeout:  # the last name knows of its own wait only
+            now: float = yield NOW
+            raise NotAcquired(error.name, now - began, ahead=error.ahead) from error
         raise
     return holds
 

@@ -1,21 +1,27 @@
-"""Random requests for engines that keep lines: what a handful of clients might send, in any order.
+"""Random requests for engines that keep lines: what a handful of clients might send, in a sensible order and in others.
 
-A claim is an owner with one ask, as in life: a retry sends the same. Tokens are filled in by whoever sends a request:
--1 is the last one that was granted, -2 the one before. Times are multiples of 1/64 s, which are exact
+A claim is an owner with one ask, as in life: a retry sends the same. Tokens are filled in by whoever sends a request
+(of an eviction, -1 is the last one that was granted, -2 the one before). Times are multiples of 1/64 s, which are exact
 as floats and as whole microseconds, so that two engines can be given the very same moments.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from random import Random
 from typing import Any
 
-from hypothesis import strategies as st
-
 from holdfast.backends.line import Allow, Evict, Release, Renew, Survey, Take
-from holdfast.model import Ask, Claim
+from holdfast.model import Ask, Claim, LockView
 
 NAMES = ("a", "b", "a/b")
+ITS_OWN = "?"
+"""The name of an eviction that is to hit: filled in with the token."""
+
+OLDEST, LATEST = -2, -1
+"""Which of its owner's tokens a renewal names."""
+
 TICK = 15_625
 """1/64 s in microseconds."""
 
@@ -27,50 +33,76 @@ class Step:
     request: Any
     ticks: int
     door: int
-    back: bool
-    """The calendar is set back by a day before it."""
+    days: int
+    """By so many days the calendar is set forward before it, or back."""
 
 
-@st.composite
-def asks(draw: st.DrawFn, mixed: bool) -> Ask:
-    """Mostly mutexes; where `mixed`, also semaphores, readers and writers on the same names."""
-    capacity, weight = draw(st.sampled_from([(1, 1), (1, 1), (3, 1), (3, 2), (3, 3)] if mixed else [(1, 1)]))
-    return Ask(
-        draw(st.sampled_from(NAMES)),
-        ttl=draw(st.sampled_from([0.5, 2.0, 16.0])),
-        weight=weight,
-        capacity=capacity,
-        fair=draw(st.sampled_from([True, True, False])),
-        lock_delay=draw(st.sampled_from([0.0, 0.0, 1.0])),
-    )
+class Crowd:
+    """A few clients. `mixed`: not only mutexes, but semaphores, readers and writers on the same names."""
+
+    def __init__(self, seed: int, mixed: bool) -> None:
+        self._random = Random(seed)
+        self._mixed = mixed
+        self._claims = [self._claim(number) for number in range(self._random.randint(3, 6))]
+
+    def _claim(self, number: int) -> Claim:
+        some = self._random
+        kinds = [(1, 1)] * 3 + [(3, 1), (3, 2), (3, 3)] if self._mixed and some.random() < 0.7 else [(1, 1)]
+        capacity, weight = some.choice(kinds)
+        ask = Ask(
+            some.choice([NAMES[0]] * 5 + list(NAMES)),
+            ttl=some.choice([0.5, 2.0, 16.0, 16.0]),
+            weight=weight,
+            capacity=capacity,
+            fair=some.random() < 0.8,
+            lock_delay=some.choice([0.0, 0.0, 1.0]),
+        )
+        return Claim(ask, f"o{number}", f"actor{number % 3}")
+
+    def step(self, picture: Sequence[LockView]) -> Step:
+        """What somebody might do next, given who holds and who waits."""
+        some = self._random
+        ticks = 0 if some.random() < 0.7 else some.choice([1, 16, 32, 64, 130, 700, 2000])
+        return Step(
+            self._request(picture), ticks, some.randrange(2), some.choice([-1, 2]) if some.random() < 0.03 else 0
+        )
+
+    def _request(self, picture: Sequence[LockView]) -> Any:
+        some = self._random
+        holding = {claim.owner for view in picture for claim in view.holders}
+        anybody = some.choice(self._claims)
+        holder = some.choice([claim for claim in self._claims if claim.owner in holding] or [anybody])
+        kind = some.random()
+        if kind < 0.38:
+            return Take((anybody,), some.random() < 0.9)
+        if kind < 0.46:
+            return Take(self._several(), some.random() < 0.6)
+        if kind < 0.66:
+            return Release(holder if some.random() < 0.7 else anybody, 0.0)
+        if kind < 0.70:
+            return Release(holder, 0.75)
+        if kind < 0.80:
+            claims = [holder] if some.random() < 0.5 else some.sample(self._claims, 2)
+            return Renew([replace(claim, token=some.choice([OLDEST, LATEST, LATEST])) for claim in claims])
+        if kind < 0.90:
+            return Evict(ITS_OWN if some.random() < 0.9 else some.choice(NAMES), -some.randint(1, 3))
+        if kind < 0.95:
+            return Survey(some.choice(["", "a", "b"]), some.random() < 0.3, some.random() < 0.3)
+        interval, burst, reserve = some.choice([0.5, 1.0]), some.randint(1, 3), some.choice([0.0, 2.0])
+        return Allow(some.choice(NAMES), interval, burst, 1, reserve)
+
+    def _several(self) -> list[Claim]:
+        by_name = {claim.ask.name: claim for claim in self._random.sample(self._claims, len(self._claims))}
+        return list(by_name.values())
 
 
-@st.composite
-def scripts(draw: st.DrawFn, mixed: bool, doors: int = 1, length: int = 25) -> list[Step]:
-    """A sequence of requests by a few owners."""
-    owners = range(draw(st.integers(2, 6)))
-    claims = [Claim(draw(asks(mixed)), f"o{number}", f"actor{number % 3}") for number in owners]
-    claim = st.sampled_from(claims)
-    request = st.one_of(
-        st.builds(Take, st.tuples(claim), st.just(True)),
-        st.builds(Take, st.tuples(claim), st.just(True)),
-        st.builds(Take, st.tuples(claim), st.just(False)),
-        st.builds(Take, st.lists(claim, min_size=2, max_size=3, unique_by=lambda c: c.ask.name), st.booleans()),
-        st.builds(Release, claim, st.just(0.0)),
-        st.builds(Release, claim, st.just(0.0)),
-        st.builds(Release, claim, st.sampled_from([0.0, 0.75])),
-        st.builds(Renew, st.lists(claim, min_size=1, max_size=3, unique_by=lambda c: c.owner)),
-        st.builds(Evict, st.sampled_from(NAMES), st.integers(-3, -1)),
-        st.builds(Survey, st.sampled_from(["", "a", "b"]), st.booleans(), st.booleans()),
-        st.builds(
-            Allow,
-            st.sampled_from(NAMES),
-            st.sampled_from([0.5, 1.0]),
-            st.integers(1, 3),
-            st.just(1),
-            st.sampled_from([0.0, 2.0]),
-        ),
-    )
-    ticks = st.sampled_from([0, 0, 0, 1, 16, 32, 64, 200, 700, 2000])
-    step = st.builds(Step, request, ticks, st.integers(0, doors - 1), st.sampled_from([False] * 19 + [True]))
-    return draw(st.lists(step, max_size=length))
+def shrunk(steps: list[Step], fails: Callable[[list[Step]], bool]) -> list[Step]:
+    """As few of the steps as still fail: what is left is the story."""
+    number = len(steps)
+    while number:
+        number -= 1
+        without = steps[:number] + steps[number + 1 :]
+        if fails(without):
+            steps = without
+            number = min(number, len(steps))
+    return steps

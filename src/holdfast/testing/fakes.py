@@ -25,9 +25,8 @@ def granted(name: str, token: int, *, ttl: float = 30.0) -> Lease:
     >>> lease.token, lease.state.value
     (42, 'held')
     >>> lose(lease, "evicted")
-    >>> lease.check()
-    Traceback (most recent call last):
-    holdfast.errors.LeaseLost: the lease on 'orders/7' (token 42) was lost: it was evicted by hand; ...
+    >>> lease.state.value, lease.reason
+    ('lost', 'evicted')
     """
     return Coordinator(_minting(token), ttl, 0.0, None).lock(name).acquire()
 

@@ -13,7 +13,7 @@ from typing import Any
 from ....errors import BackendUnavailable, Misconfigured
 from ..greeting import Refused, Talk, greet
 from .aio_link import AsyncLink
-from .link import Link
+from .link import Link, Silence
 from .translation import unreachable
 
 DEFAULTS = {
@@ -109,6 +109,8 @@ class Dialling:
 
     def _softened(self, error: BaseException) -> BaseException:
         """What is a mistake at the first connection is a fault that may pass at a later one (a failover, mostly)."""
+        if isinstance(error, Silence):
+            return BackendUnavailable(f"PostgreSQL did not answer the greeting: {error}")
         if isinstance(error, Refused):
             return BackendUnavailable(f"PostgreSQL refused the greeting: {error} ({error.state})")
         if isinstance(error, Misconfigured) and self._greeted:

@@ -83,8 +83,8 @@ class RedlockBackend:
         for attempt in range(ROUNDS):
             ballot = self._ballots.next(ask.name, round_, sent, ask.ttl)
             args: tuple[str, ...] = (span, f"{ballot:020d}{begins}{ends}")
-            if queue:
-                args = (*args, f"{round_.since or ballot:016d}")
+            if round_.since:  # it is not the first try: let others see that it waits
+                args = (*args, f"{round_.since:016d}")
             tally: Tally = yield Call(Fanout("take", keys, args, DECIDED), timeout)
             if tally.yes >= self._need:
                 if tally.ailing:

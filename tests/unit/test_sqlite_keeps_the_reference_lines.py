@@ -53,8 +53,10 @@ class Numbers:
         """Fill in tokens: an eviction names one of the last, a renewal its owner's own."""
         match request:
             case Evict(name=name, token=back):
-                owner, token = self.seen[back] if len(self.seen) >= -back else ("", 7)
-                return Evict(self._names.get(owner, "a") if name == ITS_OWN else name, token)
+                if name != ITS_OWN or len(self.seen) < -back:
+                    return Evict("a" if name == ITS_OWN else name, 7)
+                owner, token = self.seen[back]
+                return Evict(self._names[owner], token)
             case Renew(claims=claims):
                 return Renew([self.named(claim) for claim in claims])
         return request

@@ -134,7 +134,7 @@ def test_the_same_take_twice_is_one_claim() -> None:
             request = named(crowd.step(game.picture()).request, game)
             first = game.ask(request)
             picture = game.picture()
-            if isinstance(request, Take):
+            if isinstance(request, Take) and request.queue:
                 again = game.ask(request)
                 assert [taken.token for taken in again] == [taken.token for taken in first]
                 assert [(v.name, len(v.holders), len(v.waiters)) for v in game.picture()] == [

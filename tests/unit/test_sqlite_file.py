@@ -1,0 +1,230 @@
+"""The embedded engine and its file: what happens to it, to the machine, and to the wake-ups beside it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from holdfast import BackendUnavailable, Coordinator, Misconfigured, clock
+from holdfast.backends.sqlite import file, mailbox, store
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "locks.db"
+
+
+@pytest.fixture
+def connect(path: Path) -> Iterator[Callable[..., Coordinator]]:
+    opened: list[Coordinator] = []
+
+    def connect(**options: float) -> Coordinator:
+        opened.append(holdfast.connect(f"sqlite://{path}", **options))  # type: ignore[arg-type]
+        return opened[-1]
+
+    yield connect
+    for locks in opened:
+        locks.close()
+
+
+def eventually(look: Callable[[], object], what: str) -> None:
+    end = time.monotonic() + 20
+    while not look():
+        assert time.monotonic() < end, f"waited in vain for {what}"
+        time.sleep(0.002)
+
+
+def in_thread(locks: Coordinator, name: str, **options: float) -> tuple[threading.Thread, list[holdfast.Lease]]:
+    got: list[holdfast.Lease] = []
+    lock = locks.lock(name, **options)  # type: ignore[arg-type]
+
+    def take() -> None:
+        try:
+            got.append(lock.acquire())
+        except Misconfigured:
+            pass  # closed at the end of a test that let it wait
+
+    thread = threading.Thread(target=take, daemon=True)
+    thread.start()
+    return thread, got
+
+
+def waiters(locks: Coordinator, name: str) -> int:
+    return sum(len(view.waiters) for view in locks.survey(name))
+
+
+def test_a_file_that_was_replaced_is_noticed(
+    connect: Callable[..., Coordinator], path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = connect()
+    old.lock("a").acquire().release()
+    for part in path.parent.glob("locks.db*"):
+        if part.is_file():
+            part.unlink()
+    new = connect()
+    with new.lock("a"):
+        real = clock.now
+        for module in (file, store):
+            monkeypatch.setattr(module, "now", lambda: real() + 5.0)  # the old one looks every second or so
+        with pytest.raises(BackendUnavailable, match="deleted or replaced"):
+            old.lock("a", timeout=0.5, ttl=5).acquire()
+
+
+def test_a_format_of_the_future_is_refused(connect: Callable[..., Coordinator], path: Path) -> None:
+    connect().close()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA user_version = 999")
+    with pytest.raises(Misconfigured, match="newer holdfast"):
+        connect()
+
+
+def test_after_a_restart_of_the_machine_nobody_holds_and_tokens_go_on(
+    connect: Callable[..., Coordinator], path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = connect()
+    lease = before.lock("a", ttl=3600).acquire()
+    limiter = before.limiter("mail", "1/h")
+    assert limiter.try_acquire()
+    monkeypatch.setattr(file, "boot_id", lambda: "another start")
+    after = connect()
+    successor = after.lock("a", timeout=0).acquire()
+    assert successor.token > lease.token
+    assert after.limiter("mail", "1/h").try_acquire()
+    assert successor.release()
+
+
+def test_a_file_that_stays_busy_is_waited_for_no_longer_than_the_timeout(
+    connect: Callable[..., Coordinator], path: Path
+) -> None:
+    locks = connect(request_timeout=0.3)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        began = time.monotonic()
+        with pytest.raises((BackendUnavailable, holdfast.NotAcquired), match=r"busy|not acquired"):
+            locks.lock("a", timeout=0.3, ttl=5).acquire()
+        assert time.monotonic() - began < 10
+        other.execute("COMMIT")
+    assert locks.lock("a").acquire().release()
+
+
+def test_a_busy_moment_is_not_noticed(connect: Callable[..., Coordinator], path: Path) -> None:
+    locks = connect()
+    locks.lock("a").acquire().release()
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        threading.Timer(0.1, other.execute, ("COMMIT",)).start()
+        assert locks.lock("a").acquire().release()
+
+
+def test_nobody_else_can_reach_the_wake_ups(connect: Callable[..., Coordinator], path: Path) -> None:
+    locks = connect()
+    with locks.lock("a"):
+        thread, got = in_thread(connect(), "a")
+        eventually(lambda: waiters(locks, "a") == 1, "the waiter")
+        folder = mailbox.folder_for(path)
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert len(list(folder.iterdir())) == 1
+    thread.join(20)
+    assert got[0].release()
+
+
+def test_a_forged_wake_up_grants_nothing(connect: Callable[..., Coordinator], path: Path) -> None:
+    """A datagram with an old token, or to nobody: the waiter goes on waiting."""
+    locks, other = connect(), connect()
+    old = locks.lock("a").acquire()
+    old.release()
+    holder = locks.lock("a").acquire()
+    thread, got = in_thread(other, "a")
+    eventually(lambda: waiters(locks, "a") == 1, "the waiter")
+    [view] = locks.survey("a")
+    [box] = mailbox.folder_for(path).iterdir()
+    postman = mailbox.Postman()
+    for token in (0, 1, old.token):
+        assert postman.send(str(box), view.waiters[0].owner, token)
+        assert postman.send(str(box), "somebody-else", token)
+    postman.close()
+    time.sleep(0.05)
+    assert not got
+    assert holder.release()
+    thread.join(20)
+    assert got[0].token > holder.token
+    assert got[0].release()
+
+
+def test_a_waiter_whose_socket_is_gone_is_passed_over_at_once(connect: Callable[..., Coordinator], path: Path) -> None:
+    """As after a crash: the next in line does not wait for the dead one's patience."""
+    locks = connect()
+    holder = locks.lock("a").acquire()
+    in_thread(connect(), "a", ttl=300)
+    eventually(lambda: waiters(locks, "a") == 1, "the first waiter")
+    [box] = mailbox.folder_for(path).iterdir()
+    thread, got = in_thread(connect(), "a")
+    eventually(lambda: waiters(locks, "a") == 2, "the second waiter")
+    box.unlink()
+    assert holder.release()
+    thread.join(20)
+    assert got
+    assert got[0].release()
+
+
+def test_a_lost_wake_up_costs_a_moment(connect: Callable[..., Coordinator], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mailbox.Postman, "send", lambda *_: True)
+    locks = connect()
+    holder = locks.lock("a").acquire()
+    thread, got = in_thread(connect(), "a", ttl=1.0)
+    eventually(lambda: waiters(locks, "a") == 1, "the waiter")
+    assert holder.release()
+    thread.join(20)
+    assert got[0].token > holder.token
+    got[0].release()
+
+
+def test_without_sockets_it_looks_instead(connect: Callable[..., Coordinator], monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*args: object, **options: object) -> mailbox.Mailbox:
+        raise OSError("no sockets here")
+
+    monkeypatch.setattr(mailbox.Mailbox, "beside", none)
+    locks = connect()
+    holder = locks.lock("a").acquire()
+    thread, got = in_thread(connect(), "a", ttl=5.0)
+    eventually(lambda: waiters(locks, "a") == 1, "the waiter")
+    assert holder.release()
+    thread.join(20)
+    assert got[0].token > holder.token
+    got[0].release()
+
+
+def test_a_long_path_has_its_sockets_elsewhere(tmp_path: Path) -> None:
+    folder = tmp_path / ("deep/" * 20)
+    folder.mkdir(parents=True)
+    with holdfast.connect(f"sqlite://{folder}/locks.db") as locks, holdfast.connect(locks.url) as other:
+        holder = locks.lock("a").acquire()
+        thread, got = in_thread(other, "a")
+        eventually(lambda: waiters(locks, "a") == 1, "the waiter")
+        assert holder.release()
+        thread.join(20)
+        assert got[0].release()
+        boxes = mailbox.folder_for(folder / "locks.db")
+        assert len(os.fsencode(boxes)) < mailbox.MAX_PATH
+
+
+def test_what_is_done_leaves_nothing_beside_the_file(path: Path) -> None:
+    with holdfast.connect(f"sqlite://{path}") as locks, holdfast.connect(f"sqlite://{path}") as other:
+        for _ in range(3):
+            holder = locks.lock("a").acquire()
+            thread, got = in_thread(other, "a")
+            eventually(lambda: waiters(locks, "a") == 1, "the waiter")
+            assert holder.release()
+            thread.join(20)
+            assert got[0].release()
+    folder = mailbox.folder_for(path)
+    assert list(folder.iterdir()) == []

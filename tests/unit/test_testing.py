@@ -1,0 +1,148 @@
+"""What `holdfast.testing` gives to the tests of other people: a clock to move, leases to make up and to lose."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+import holdfast
+from holdfast import Coordinator, LeaseLost, State, clock
+from holdfast.aio import Coordinator as AioCoordinator
+from holdfast.testing import (
+    BODIES,
+    FakeClock,
+    Venue,
+    aio_granted,
+    contract_promises,
+    granted,
+    lose,
+    memory_engine,
+    play,
+)
+from holdfast.testing.promise import Promise, promise
+from holdfast.testing.stage import Stage
+
+
+def test_a_lease_with_the_token_you_want() -> None:
+    lease = granted("orders/7", 42)
+    assert (lease.name, lease.token, lease.state) == ("orders/7", 42, State.HELD)
+    lease.check()
+    assert lease.release() is True
+
+
+def test_a_lease_is_lost_when_you_say_so() -> None:
+    lease = granted("orders/7", 42)
+    lose(lease, "evicted")
+    assert lease.lost.is_set()
+    with pytest.raises(LeaseLost, match="token 42"):
+        lease.check()
+    assert lease.release() is False
+
+
+def test_the_same_for_asyncio() -> None:
+    async def main() -> None:
+        lease = await aio_granted("orders/7", 42)
+        assert lease.token == 42
+        lose(lease)
+        assert lease.reason == "expired"
+
+    asyncio.run(main())
+
+
+def test_threads_see_the_clock_move() -> None:
+    fake = FakeClock()
+    with fake.installed(), Coordinator(memory_engine(), 30.0, None, None) as locks:
+        lease = locks.lock("a", ttl=10).acquire()
+        assert lease.remaining() > 9
+        fake.advance(5)
+        assert 4 < lease.remaining() < 5
+        lease.renew()
+        assert lease.remaining() > 9
+        fake.advance(11)
+        assert (lease.state, lease.reason) == (State.LOST, "expired")
+        with locks.lock("a", timeout=0) as successor:
+            assert successor.token > lease.token
+
+
+def test_tasks_live_through_hours_in_no_time() -> None:
+    fake = FakeClock()
+
+    async def main() -> float:
+        engine = memory_engine()
+        async with AioCoordinator(engine, await engine.async_wire(), 30.0, None, None) as locks:
+            async with locks.lock("a", ttl=10) as lease:
+                await asyncio.sleep(3600)
+                lease.check()
+        return fake.now()
+
+    assert fake.run(main()) == pytest.approx(1000.0 + 3600.0, abs=1)
+
+
+def test_the_clock_is_given_back() -> None:
+    real = clock.now, clock.calendar_us
+    with FakeClock().installed() as fake:
+        assert clock.now() == fake.now() == 1000.0
+        assert holdfast.face.now() == 1000.0  # type: ignore[attr-defined]
+    assert (clock.now, clock.calendar_us) == real
+    assert holdfast.face.now() != 1000.0  # type: ignore[attr-defined]
+
+
+def test_a_program_that_never_waits_is_stopped() -> None:
+    async def main() -> None:
+        while True:  # noqa: ASYNC110  that is the mistake
+            await asyncio.sleep(0)
+
+    with pytest.raises(RuntimeError, match="turns on the spot"):
+        FakeClock().run(main())
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_a_promise_of_your_own(body: holdfast.testing.Body) -> None:
+    @promise()
+    async def kept(stage: Stage) -> None:
+        locks = await stage.connect()
+        async with locks.lock("a"):
+            assert len((await stage.view("a")).holders) == 1
+
+    assert isinstance(kept, Promise)
+    assert kept not in contract_promises()
+    play(kept, Venue("memory://promise"), body)
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_what_is_left_behind_is_found_out(body: holdfast.testing.Body, monkeypatch: pytest.MonkeyPatch) -> None:
+    @promise()
+    async def untidy(stage: Stage) -> None:
+        await (await stage.connect()).lock("a").acquire()
+
+    monkeypatch.setattr("holdfast.testing.stage.HANG", 0.1)
+    with pytest.raises(AssertionError, match="nobody at any name"):
+        play(untidy, Venue("memory://promise"), body)
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_a_promise_that_hangs_is_ended(body: holdfast.testing.Body, monkeypatch: pytest.MonkeyPatch) -> None:
+    @promise()
+    async def hanging(stage: Stage) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr("holdfast.testing.contract.LONGEST", 0.1)
+    with pytest.raises(AssertionError, match="it hangs"):
+        play(hanging, Venue("memory://promise"), body)
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_what_an_engine_can_not_do_it_must_refuse(body: holdfast.testing.Body) -> None:
+    @promise(needs={"durable"})
+    async def durable(stage: Stage) -> None:
+        locks = await stage.connect()
+        locks.promises.demand({"durable"}, "memory")
+
+    @promise(needs={"durable"})
+    async def silent(stage: Stage) -> None:
+        await stage.connect()
+
+    play(durable, Venue("memory://promise"), body)
+    with pytest.raises(AssertionError, match="was not raised"):
+        play(silent, Venue("memory://promise"), body)

@@ -20,11 +20,24 @@ from bench.model import TAKE_TIMEOUT, Contender, Hands, Target
 def connect(path: Path) -> sqlite3.Connection:
     """WAL, synchronous=NORMAL; a transaction begins where it is written, not where sqlite3 sees fit."""
     link = sqlite3.connect(path, timeout=TAKE_TIMEOUT, isolation_level=None, check_same_thread=False)
-    link.execute("PRAGMA journal_mode = WAL")
+    switch_to_wal(link)
     link.execute("PRAGMA synchronous = NORMAL")
     link.execute("CREATE TABLE IF NOT EXISTS floor (id INTEGER PRIMARY KEY, value INTEGER NOT NULL)")
     link.execute("INSERT OR IGNORE INTO floor VALUES (1, 0)")
     return link
+
+
+def switch_to_wal(link: sqlite3.Connection) -> None:
+    """Again while another process makes the same switch: SQLite answers "locked" to the second, without a busy wait."""
+    end = time.monotonic() + TAKE_TIMEOUT
+    while True:
+        try:
+            link.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.001)
 
 
 @contextmanager

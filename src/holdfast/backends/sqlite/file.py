@@ -85,8 +85,8 @@ class LockFile:
         """Once a second see that this is still the file, and every so often tidy it."""
         self._used += 1
         if moment - self._looked > 1.0:
-            self._looked = moment
             self._stay()
+            self._looked = moment  # only now: a retry within the second must not be granted by the old file
         if self._used % TIDY_EVERY == 0:
             self._tidy()
 

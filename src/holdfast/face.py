@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ._core.coordination import Coordination
 from ._core.lease import Hold
@@ -20,7 +20,6 @@ class LeaseFace:
     def __init__(self, core: Coordination, hold: Hold) -> None:
         self._core = core
         self.hold = hold
-        hold.lease = self
 
     @property
     def name(self) -> str:
@@ -57,6 +56,13 @@ class LeaseFace:
     def sequencer(self) -> Sequencer:
         """The grant as one line of text, for others to check."""
         return self._core.sequencer(self.hold)
+
+    def guard(self) -> Any:
+        """What to add to a transaction of your own on the same engine, so that it fails once this grant is over.
+
+        A comparison for etcd, a check for ZooKeeper; other engines have fences: `holdfast.fenced`, `holdfast.sql`.
+        """
+        return self._core.guard(self.hold)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r} token={self.token} {self.state.value}>"

@@ -104,10 +104,14 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """The engine's yes to a renewal: good for `ttl` from `since`, when the request was sent."""
+    """The engine's yes to a renewal: good for `ttl` from `since`, when the request was sent.
+
+    `asked`: somebody has asked the holder to give way.
+    """
 
     since: float
     ttl: float
+    asked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,24 @@ class Evicts(Protocol):
 
 
 @runtime_checkable
+class Asks(Protocol):
+    """Ask holders to give way. They learn of it with a renewal (`Extension.asked`) and do as they see fit."""
+
+    def ask(self, name: str, token: int | None) -> Flow[int]:
+        """Ask the holders of a name, or the one with this token; answers how many were asked."""
+        ...
+
+
+@runtime_checkable
+class Guards(Protocol):
+    """A condition that a user adds to a transaction of their own on the same engine."""
+
+    def guard(self, claim: Claim) -> Any:
+        """What holds as long as this very grant (`claim.token`) stands, in the engine's own terms."""
+        ...
+
+
+@runtime_checkable
 class Limits(Protocol):
     """Rate limiting: `allow` answers 0.0 for yes now, or for how long to wait.
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from typing import Any
 
 from ..errors import BackendUnavailable, Misconfigured, NotAcquired
-from ..model import Ask, Claim, Grant, Queued, Sequencer, State
+from ..model import Ask, Claim, Grant, Queued, Sequencer, check_name
 from ..observe.event import Event
-from ..ports import Backend, Surveys
+from ..ports import Asks, Backend, Guards, Surveys
 from .acquire import acquire, keep_withdrawing, withdraw, within
 from .deadlock import LOOSE
 from .flow import NOW, Flow, Shield, Spawn
@@ -171,9 +172,25 @@ class Coordination:
             for claim in view.holders
         )
 
-    def observe(self, hold: Hold, state: State) -> None:
+    def ask(self, name: str, token: int | None) -> Flow[int]:
+        """Ask the holders of a name to give way; answers how many were asked."""
+        if not isinstance(self.backend, Asks):
+            raise Misconfigured(
+                f"{self.backend.scheme} can not ask a holder of {name!r} to give way; `evict` ends a hold by force"
+            )
+        return self.backend.ask(check_name(name), token)
+
+    def guard(self, hold: Hold) -> Any:
+        """A condition for the user's own transaction on the same engine: that this very grant stands."""
+        if not isinstance(self.backend, Guards):
+            raise Misconfigured(
+                f"{self.backend.scheme} has no condition to put into a transaction of yours: {hold.claim.ask.name!r} "
+                "can not be guarded so; claim a fence with the lease instead, see holdfast.fenced and holdfast.sql"
+            )
+        return self.backend.guard(hold.granted())
+
+    def observe(self, hold: Hold, kind: str) -> None:
         """Tell of a change in a lease's life."""
         if self.emit is not None:
-            kind = {State.HELD: "recovered", State.JEOPARDY: "jeopardy", State.LOST: "lost"}[state]
             ask = hold.claim.ask
             self.emit(Event(kind, ask.name, hold.claim.owner, hold.token, reason=hold.reason or "", ttl=ask.ttl))

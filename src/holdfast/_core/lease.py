@@ -7,11 +7,12 @@
 3. A renewal that failed leaves the state unknown: JEOPARDY, and further tries. A renewal that was refused, or the
    deadline, is LOST, with the reason. LOST and RELEASED are final.
 4. `max_hold` is a deadline too, and no renewal moves it.
+5. A holder that is asked to give way may do so or not: being asked changes nothing about the hold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Protocol
 
 from ..errors import LeaseLost
 from ..model import Ask, Claim, Grant, State
@@ -38,10 +39,16 @@ def fresh(grant: Grant, ask: Ask, now: float) -> bool:
     return now < grant.since + grant.ttl - drift(grant.ttl) - margin_of(ask)
 
 
+class Holder(Protocol):
+    """Who is told of the steps in a hold's life: recovered, jeopardy, lost, asked."""
+
+    def told(self, what: str) -> None: ...
+
+
 class Hold:
     """What is held, and until when. Only the keeper and the lease's own flows change it."""
 
-    __slots__ = ("_ended", "_ending", "_notify", "claim", "deadline", "depth", "failures", "final", "forgotten",
+    __slots__ = ("_ended", "_ending", "asked", "claim", "deadline", "depth", "failures", "final", "forgotten",
                  "key", "lease", "margin", "reason", "renew_at", "since", "slot", "token", "valid_until")  # fmt: skip
 
     def __init__(self, claim: Claim, grant: Grant, now: float) -> None:
@@ -57,15 +64,16 @@ class Hold:
         self.valid_until = valid_until = grant.since + ttl - (0.01 * ttl + 0.002)
         self.deadline = deadline = min(valid_until - margin, self.final)
         self.renew_at = now + (deadline - now) / 3 if ask.renew and deadline < self.final else NEVER
-        self.lease: object = None
-        """The lease that shows it to its holder."""
+        self.asked = False
+        """Somebody has asked the holder to give way."""
+        self.lease: Holder | None = None
+        """The lease that shows it to its holder, and is told of changes."""
         self.depth = 1
         self.key: tuple[str, str] | None = None
         """How often, and as what, a reentrant lock has taken it."""
         self.forgotten = False
         """The holder has let go, of a live hold or of a lost one."""
         self.slot: float | None = None
-        self._notify: Callable[[Hold, State], None] | None = None
         self._ended: State | None = None
         self._ending = [True]  # popped by whoever ends it: one thread wins
 
@@ -92,7 +100,7 @@ class Hold:
         self.renew_at = now + (deadline - now) / 3 if self.claim.ask.renew and deadline < self.final else NEVER
         if self.failures:
             self.failures = 0
-            self._tell(State.HELD)
+            self._tell("recovered")
 
     def falter(self, now: float, chance: float) -> None:
         """A renewal failed: the state is unknown. Try again soon, with full jitter."""
@@ -100,12 +108,18 @@ class Hold:
         ceiling = min((self.valid_until - now) / 3, 0.02 * float(2 ** min(self.failures, 20)))
         self.renew_at = now + max(0.001, chance * ceiling)
         if self.failures == 1:
-            self._tell(State.JEOPARDY)
+            self._tell("jeopardy")
+
+    def heed(self) -> None:
+        """Somebody asks the holder to give way: it is told once."""
+        if not self.asked:
+            self.asked = True
+            self._tell("asked")
 
     def lose(self, reason: str) -> None:
         """It is over for its holder, who is told why. Nothing if it had ended before."""
         if self._end(State.LOST, reason):
-            self._tell(State.LOST)
+            self._tell("lost")
 
     def let_go(self) -> bool:
         """The holder lets go. False if it had been lost, or let go before."""
@@ -126,7 +140,7 @@ class Hold:
 
     def part(self) -> None:
         """The holder is done with it: let go of its lease, so that neither keeps the other from being freed."""
-        self.lease = self._notify = None
+        self.lease = None
 
     def _end(self, state: State, reason: str | None) -> bool:
         try:
@@ -137,13 +151,13 @@ class Hold:
         self._ended = state
         return True
 
-    def listen(self, notify: Callable[[Hold, State], None]) -> None:
-        """Have changes told to this listener; a loss that was quicker than this call is told at once."""
-        self._notify = notify
+    def listen(self, holder: Holder) -> None:
+        """Have changes told to this holder; a loss that was quicker than this call is told at once."""
+        self.lease = holder
         if self._ended is State.LOST:
-            notify(self, State.LOST)
+            holder.told("lost")
 
-    def _tell(self, state: State) -> None:
-        notify = self._notify
-        if notify is not None and (self._ended is None or state is State.LOST):
-            notify(self, state)
+    def _tell(self, what: str) -> None:
+        holder = self.lease
+        if holder is not None and (self._ended is None or what == "lost"):
+            holder.told(what)

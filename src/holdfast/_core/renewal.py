@@ -148,6 +148,8 @@ def settle(hold: Hold, reply: Extension | Refusal, now: float) -> None:
         hold.lose(reply.reason)
     else:
         hold.extend(reply.since, reply.ttl, now)
+        if reply.asked:
+            hold.heed()
 
 
 def renew_now(backend: Backend, hold: Hold) -> Flow[None]:

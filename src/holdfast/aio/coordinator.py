@@ -128,6 +128,13 @@ class Coordinator:
             raise Misconfigured(f"{backend.scheme} can not evict")
         return await self.run(backend.evict(check_name(name), token))
 
+    async def ask(self, name: str, token: int | None = None) -> int:
+        """Ask the holders of a name (or the one with this token) to give way. Answers how many were asked.
+
+        Each learns of it with its next renewal at the latest (`lease.asked`), and does as it sees fit.
+        """
+        return await self.run(self.core.ask(name, token))
+
     async def check(self, sequencer: Sequencer | str) -> bool:
         """Whether the grant of a sequencer is held at this moment."""
         return await self.run(self.core.check(Sequencer.parse(sequencer) if isinstance(sequencer, str) else sequencer))

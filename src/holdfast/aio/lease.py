@@ -29,15 +29,17 @@ class Lease(LeaseFace):
     'held'
     """
 
-    __slots__ = ("_coordinator", "_lost", "_on_lost", "bodies")
+    __slots__ = ("_asked", "_coordinator", "_lost", "_on_asked", "_on_lost", "bodies")
 
     def __init__(self, coordinator: Coordinator, hold: Hold, on_lost: Callable[[Lease], object] | None) -> None:
         super().__init__(coordinator.core, hold)
         self._coordinator = coordinator
         self._lost: asyncio.Event | None = None
         self._on_lost = on_lost
+        self._asked: asyncio.Event | None = None
+        self._on_asked: Callable[[Lease], object] | None = None
         self.bodies: list[Body] = []
-        hold.listen(self._notify)
+        hold.listen(self)
 
     @property
     def lost(self) -> asyncio.Event:
@@ -47,6 +49,21 @@ class Lease(LeaseFace):
         if self.hold.state is State.LOST:
             self._lost.set()
         return self._lost
+
+    @property
+    def asked(self) -> asyncio.Event:
+        """Set once somebody has asked for the lock (`holdfast ask`, `Coordinator.ask`); giving way is up to you."""
+        if self._asked is None:
+            self._asked = asyncio.Event()
+        if self.hold.asked:
+            self._asked.set()
+        return self._asked
+
+    def when_asked(self, hook: Callable[[Lease], object]) -> None:
+        """Have `hook(lease)` called, plain or async, when somebody asks for the lock; now, if that was before."""
+        self._on_asked = hook
+        if self.hold.asked:
+            run_errand(hook, self)
 
     async def renew(self) -> None:
         """Renew now, beside the keeper's own renewals."""
@@ -68,12 +85,18 @@ class Lease(LeaseFace):
     ) -> None:
         await self.bodies.pop().leave(error, [self.hold], self.release)
 
-    def _notify(self, hold: Hold, state: State) -> None:
-        if state is State.LOST and hold.reason != "forked":
+    def told(self, what: str) -> None:
+        """For the keeper: a step in the life of this lease."""
+        if what == "lost" and self.hold.reason != "forked":
             if self._lost is not None:
                 self._lost.set()
             for body in self.bodies:
                 body.strike_soon()
             if self._on_lost is not None:
                 run_errand(self._on_lost, self)
-        self._core.observe(hold, state)
+        elif what == "asked":
+            if self._asked is not None:
+                self._asked.set()
+            if self._on_asked is not None:
+                run_errand(self._on_asked, self)
+        self._core.observe(self.hold, what)

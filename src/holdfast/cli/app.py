@@ -12,6 +12,7 @@ import click
 
 from ..errors import HoldfastError
 from . import exits
+from .ask import ask
 from .common import Session
 from .demo.command import demo
 from .evict import evict
@@ -26,7 +27,7 @@ from .watch import watch
     epilog="""\b
 Exit codes of holdfast itself:
    0  done                          75  the lock was not acquired
-   1  nothing to evict              76  the lease was lost; the command was stopped
+   1  nobody to evict or to ask     76  the lease was lost; the command was stopped
   64  bad option, name or URL      126  the command is not executable
   69  the engine is unavailable    127  the command was not found
 'run' passes on the command's own code, or 128 + N if signal N ended it.""",
@@ -45,7 +46,7 @@ def holdfast() -> None:
     """
 
 
-for command in (run, ls, watch, evict, schema, demo):
+for command in (run, ls, watch, ask, evict, schema, demo):
     holdfast.add_command(command)
 
 

@@ -10,7 +10,7 @@ from .complaint import complain
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One step. `kind` is one of acquired, timed_out, released, unreleased, jeopardy, recovered, lost.
+    """One step. `kind` is one of acquired, timed_out, released, unreleased, jeopardy, recovered, asked, lost.
 
     `unreleased`: the engine could not be told of a release; it is told in the background, or the ttl ends the hold.
     `seconds` is how long it took: waited for `acquired` and `timed_out`, held for `released` and `lost`.

@@ -5,12 +5,12 @@ What to ask for, how long to wait, what to do in the body, whether the round is 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .._core.flow import NOW, Flow, Shield, Sleep
 from .._core.lease import Hold
 from ..errors import BackendUnavailable, DeadlockDetected, FenceRejected, LeaseLost, NotAcquired
-from ..model import State
 from ..recipes.multi import let_go_all
 from .asking import obtain, pass_limiter
 from .body import body
@@ -22,6 +22,18 @@ if TYPE_CHECKING:
 
 DEEPEST = 2
 """How many rounds a task may have inside each other."""
+
+
+@dataclass(slots=True)
+class Follower:
+    """Follows one lease for a worker; `number` is the round to cancel when it is lost, or -1."""
+
+    worker: Worker
+    hold: Hold
+    number: int
+
+    def told(self, what: str) -> None:
+        self.worker.told(self.hold, what, self.number)
 
 
 class Worker:
@@ -124,18 +136,18 @@ class Worker:
         """Watch a new lease; with a round's number, cancel that round when it is lost, as asyncio does."""
         process, world = self.process, self.world
 
-        def notify(hold: Hold, state: State) -> None:
-            world.trace(process.name, "{} is now {} {}", hold.claim.owner, state.value, hold.reason or "")
-            if state is State.LOST:
-                world.count("lost")
-                world.watch.deadlines.lost(process, hold)
-                if number >= 0:
-                    process.after(0.0, self._cancel, number)
-
-        hold.lease = self
         world.trace(process.name, "{} holds {!r} with token {}", hold.claim.owner, hold.claim.ask.name, hold.token)
         world.watch.acquired(process, hold)
-        hold.listen(notify)
+        hold.listen(Follower(self, hold, number))
+
+    def told(self, hold: Hold, what: str, number: int) -> None:
+        process, world = self.process, self.world
+        world.trace(process.name, "{} is told {} {}", hold.claim.owner, what, hold.reason or "")
+        if what == "lost":
+            world.count("lost")
+            world.watch.deadlines.lost(process, hold)
+            if number >= 0:
+                process.after(0.0, self._cancel, number)
 
     def _let_go(self, holds: list[Hold]) -> Flow[Any]:
         core = self.process.core

@@ -27,14 +27,16 @@ class Lease(LeaseFace):
     ('held', True)
     """
 
-    __slots__ = ("_coordinator", "_lost", "_on_lost")
+    __slots__ = ("_asked", "_coordinator", "_lost", "_on_asked", "_on_lost")
 
     def __init__(self, coordinator: Coordinator, hold: Hold, on_lost: Callable[[Lease], object] | None) -> None:
         super().__init__(coordinator.core, hold)
         self._coordinator = coordinator
         self._lost: threading.Event | None = None
         self._on_lost = on_lost
-        hold.listen(self._notify)
+        self._asked: threading.Event | None = None
+        self._on_asked: Callable[[Lease], object] | None = None
+        hold.listen(self)
 
     @property
     def lost(self) -> threading.Event:
@@ -45,6 +47,22 @@ class Lease(LeaseFace):
         if self.hold.state is State.LOST:
             self._lost.set()
         return self._lost
+
+    @property
+    def asked(self) -> threading.Event:
+        """Set once somebody has asked for the lock (`holdfast ask`, `Coordinator.ask`); giving way is up to you."""
+        if self._asked is None:
+            with self._coordinator.mutex:
+                self._asked = self._asked or threading.Event()
+        if self.hold.asked:
+            self._asked.set()
+        return self._asked
+
+    def when_asked(self, hook: Callable[[Lease], object]) -> None:
+        """Have `hook(lease)` called, by the keeper's thread, when somebody asks for the lock (at once, if one has)."""
+        self._on_asked = hook
+        if self.hold.asked:
+            self._call(hook)
 
     def renew(self) -> None:
         """Renew now, beside the keeper's own renewals."""
@@ -65,13 +83,22 @@ class Lease(LeaseFace):
         if not self.release() and inside and error is None:
             raise first_lost(inside)
 
-    def _notify(self, hold: Hold, state: State) -> None:
-        if state is State.LOST and hold.reason != "forked":
+    def told(self, what: str) -> None:
+        """For the keeper: a step in the life of this lease."""
+        if what == "lost" and self.hold.reason != "forked":
             if self._lost is not None:
                 self._lost.set()
             if self._on_lost is not None:
-                try:
-                    self._on_lost(self)
-                except Exception:  # noqa: BLE001  it is not our code
-                    complain("the on_lost hook of %r raised", self.name)
-        self._core.observe(hold, state)
+                self._call(self._on_lost)
+        elif what == "asked":
+            if self._asked is not None:
+                self._asked.set()
+            if self._on_asked is not None:
+                self._call(self._on_asked)
+        self._core.observe(self.hold, what)
+
+    def _call(self, hook: Callable[[Lease], object]) -> None:
+        try:
+            hook(self)
+        except Exception:  # noqa: BLE001  it is not our code
+            complain("the hook %r of %r raised", hook, self.name)

@@ -41,7 +41,9 @@ class Trouble:
         self.victim: asyncio.Task[Any] | None = None
         """The task to cancel when somebody is struck; else the one that is at the point."""
         self._faults: dict[int, Fault] = {}
-        self._cut = False
+        self._cut: int | None = None
+        self.under_way: set[object] = set()
+        """Calls that are not answered yet: what stands here may reach the engine although it is cut off now."""
         self.hanging: threading.Event | None = None
         """Set when what hangs may go on."""
         self.stuck: list[Reply] = []
@@ -51,9 +53,9 @@ class Trouble:
         """Have this happen at a point, counted from now."""
         self._faults[self.points + point] = fault
 
-    def cut(self) -> None:
-        """From now on the engine is out of reach, both ways."""
-        self._cut = True
+    def cut(self, after: int = 0) -> None:
+        """From now on, or after so many points more, the engine is out of reach, both ways."""
+        self._cut = self.points + after
 
     def hang(self) -> None:
         """From now on no call is answered: each takes all of its timeout."""
@@ -61,7 +63,7 @@ class Trouble:
 
     def mend(self) -> None:
         """All is well again; what hung finds that its outcome is unknown."""
-        self._cut = False
+        self._cut = None
         if self.hanging is not None:
             self.hanging.set()
             self.hanging = None
@@ -72,7 +74,7 @@ class Trouble:
         point, self.points = self.points, self.points + 1
         if request is not None:
             self.requests.append(request)
-        if self._cut:
+        if self._cut is not None and point >= self._cut:
             return Fault.REFUSED
         return self._faults.pop(point, None)
 
@@ -89,18 +91,23 @@ class TroubledWire:
         if (hanging := self._trouble.hanging) is not None:
             hanging.wait(timeout)
             raise _unknown()
-        match self._trouble.next(request):
-            case Fault.REFUSED:
-                raise _refused()
-            case Fault.STRUCK_UNSENT:
-                raise Interrupted
-            case Fault.REPLY_LOST:
-                self._wire.call(request, timeout)
-                raise _unknown()
-            case Fault.STRUCK:
-                self._wire.call(request, timeout)
-                raise Interrupted
-        return self._wire.call(request, timeout)
+        self._trouble.under_way.add(call := object())
+        try:
+            return self._carry_out(request, timeout, self._trouble.next(request))
+        finally:
+            self._trouble.under_way.discard(call)
+
+    def _carry_out(self, request: Any, timeout: float, fault: Fault | None) -> Any:
+        if fault is Fault.REFUSED:
+            raise _refused()
+        if fault is Fault.STRUCK_UNSENT:
+            raise Interrupted
+        answer = self._wire.call(request, timeout)
+        if fault is Fault.REPLY_LOST:
+            raise _unknown()
+        if fault is Fault.STRUCK:
+            raise Interrupted
+        return answer
 
     def wait(self, owner: str, timeout: float) -> Any:
         fault = self._trouble.next(None)
@@ -122,7 +129,6 @@ class TroubledAsyncWire:
     def __init__(self, wire: AsyncWire, trouble: Trouble) -> None:
         self._wire = wire
         self._trouble = trouble
-        self._under_way: set[asyncio.Task[None]] = set()
         self.freeze, self.thaw, self.forked, self.close = wire.freeze, wire.thaw, wire.forked, wire.close
 
     async def call(self, request: Any, timeout: float) -> Any:
@@ -139,8 +145,8 @@ class TroubledAsyncWire:
             await self._strike()
         victim = self._trouble.victim or asyncio.current_task()
         task = asyncio.ensure_future(self._carry_out(request, timeout, fault, victim, reply))
-        self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
+        self._trouble.under_way.add(task)
+        task.add_done_callback(self._trouble.under_way.discard)
         task.add_done_callback(lambda _: _let_go(reply))  # cancelled before it began, at the end of the loop
         return await reply
 

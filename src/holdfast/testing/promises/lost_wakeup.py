@@ -52,18 +52,25 @@ async def evicted_before_it_looked(stage: Stage) -> None:
     """A waiter that was granted, did not hear of it, and was evicted, does not hold when it looks again."""
     trouble = Trouble()
     locks, deaf = await stage.connect(), await stage.connect(trouble=trouble)
-    trouble.deaf = True
     first = await locks.lock("door").acquire()
-    waiter = stage.start(deaf.lock("door", ttl=stage.short * 5).acquire())
+    waiter = stage.start(deaf.lock("door", ttl=stage.short * 15).acquire())
     await stage.queued("door", 1)
+    trouble.deaf = True
+    trouble.cut()  # it does not look before it is evicted, nor is a look of before still under way
+    await stage.eventually(lambda: not trouble.under_way, "its last look")
     next_one = stage.start(locks.lock("door").acquire())
     await stage.queued("door", 2)
     assert await first.release()
     [granted] = (await stage.view("door")).holders
-    if granted.token is not None and await locks.evict("door", granted.token):
-        second = await next_one
-        assert not waiter.done(), "two hold at once"
-        assert await second.release()
+    assert granted.token is not None
+    assert await locks.evict("door", granted.token)
+    second = await next_one
+    assert second.token > granted.token
+    trouble.mend()
+    trouble.deaf = False
+    await stage.queued("door", 1)
+    assert not waiter.done(), "two hold at once"
+    assert await second.release()
     lease = await waiter
-    await (await next_one).release()
+    assert lease.token > second.token
     assert await lease.release()

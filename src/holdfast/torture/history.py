@@ -10,6 +10,8 @@ all processes of a machine share and no fault of ours can set. `kind` says what 
     fault                    what was done to whom: `Fault`                         (director, when it is over)
     left                     a claim that a survey found after the end: `Left`      (director)
     end                      the run is over and the survey is complete: `time`     (director, last line)
+    process                  whose the events of this file are: client, process     (client, first line)
+    commit, final            what the resource's database says: `Commit`, `Final`   (only in an exported history)
 
 Events
 ------
@@ -25,7 +27,8 @@ line was cut off by a kill: its outcome is info, and it never returned. `verb` i
     claim     of the fence, and a read in the same transaction; ok carries parent
     write     parent is the version it was computed from; ok carries version, fail what the fence said
 
-All but acquire carry `of`, the seq of their acquire, and its token.
+All but acquire carry `of`, the seq of their acquire, and its token. In an exported history, where all is in one file
+by time, events carry client and process themselves.
 
 >>> import tempfile; from holdfast.torture.recorder import Recorder; from holdfast.torture.reading import load
 >>> folder = tempfile.mkdtemp()

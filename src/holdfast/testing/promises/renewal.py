@@ -73,7 +73,7 @@ async def many_leases_share_few_requests(stage: Stage) -> None:
     tokens = {lease.token for lease in leases}
     await stage.eventually(lambda: trouble.points > taken, "renewals")
     await asyncio.sleep(ttl * 5 if stage.virtual else ttl * 0.4)
-    assert all(lease.state is State.HELD for lease in leases)
+    assert not any(lease.state is State.LOST for lease in leases)
     assert trouble.points - taken < count / (10 if stage.virtual else 3)
     assert {claim.token for view in await stage.survey("job/") for claim in view.holders} == tokens
     for lease in leases:

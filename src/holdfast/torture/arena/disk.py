@@ -1,0 +1,44 @@
+"""A small disk that can be filled: a tmpfs mounted on a folder. Needs root."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import subprocess
+from pathlib import Path
+
+from .site import NotHere, Site, is_root
+
+
+class Disk:
+    """A disk of so many megabytes under a folder."""
+
+    def __init__(self, site: Site, folder: Path, megabytes: int, user: str | None) -> None:
+        if why_not():
+            raise NotHere(why_not())
+        words = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(folder)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise NotHere(f"mount: {done.stderr.strip()}")
+        site.enter("mount", str(folder))
+        if user is not None:
+            shutil.chown(folder, user, user)
+        self._filler = folder / "filler"
+
+    def fill(self) -> None:
+        """Take every byte that is left."""
+        with self._filler.open("wb", buffering=0) as file:
+            for size in (1 << 20, 1 << 12):
+                try:
+                    while True:
+                        file.write(b"\0" * size)
+                except OSError as error:
+                    if error.errno != errno.ENOSPC:
+                        raise
+
+    def clear(self) -> None:
+        self._filler.unlink(missing_ok=True)
+
+
+def why_not() -> str:
+    return "" if is_root() else "mounting a small disk needs root"

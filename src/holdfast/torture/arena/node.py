@@ -1,0 +1,135 @@
+"""A node: one server process of an engine, that can be stopped, killed, emptied and started again on the same port.
+
+1. `start` returns when the server answers, not when it was started.
+2. `kill` is SIGKILL for the whole family (PostgreSQL has a process per session, in groups of their own) and returns
+   when all are gone: a postmaster does not start while a child of the last one lives.
+3. `wipe` is amnesia: the node begins again as it was before its first start.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from . import warden
+from .clock import Clock
+from .loopback import eventually
+from .site import NotHere, Site
+
+START_TIMEOUT = 60.0
+
+
+@dataclass(slots=True)
+class Node:
+    """One server. The callables are what its engine knows about it."""
+
+    site: Site
+    name: str
+    folder: Path
+    port: int
+    words: Callable[[], list[str]]
+    answers: Callable[[], bool]
+    user: str | None = None
+    host: str = "127.0.0.1"
+    before: list[str] = field(default_factory=list)
+    """What comes before the words of the command: `ip netns exec …`."""
+    environment: dict[str, str] = field(default_factory=dict)
+    clock: Clock | None = None
+    pristine: Path | None = None
+    """What its data looked like before its first start; none: empty."""
+    process: subprocess.Popen[Any] | None = None
+    paused: bool = False
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def pid(self) -> int:
+        assert self.process is not None, f"{self.name} is not running"
+        return self.process.pid
+
+    @property
+    def running(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def start(self, wait: bool = True) -> None:
+        if self.running:
+            return
+        clock = self.clock.environment() if self.clock is not None else {}
+        who: dict[str, Any] = {} if self.user is None else {"user": self.user, "group": self.user, "extra_groups": []}
+        with (self.folder / "log").open("ab") as log:
+            self.process = self.site.spawn(
+                [*self.before, *self.words()],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                env={**os.environ, **self.environment, **clock},
+                **who,
+            )
+        if wait:
+            self.await_answer()
+
+    def await_answer(self) -> None:
+        if not eventually(lambda: not self.running or self.answers(), START_TIMEOUT) or not self.running:
+            raise NotHere(f"{self.name} did not start: {self.log()}")
+
+    def log(self) -> str:
+        """The end of what it has written, on one line."""
+        text = (self.folder / "log").read_text(errors="replace")
+        return " | ".join(text.split("\n")[-4:])[-600:]
+
+    def kill(self) -> None:
+        if self.process is None:
+            return
+        members = family(self.pid) if self.running else []
+        self.site.end(self.process)
+        for pid, started in members:
+            warden.end_process(pid, started)
+        self.process, self.paused = None, False
+
+    def pause(self) -> None:
+        """SIGSTOP of the whole family."""
+        self.paused = True
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        if self.paused and self.running:
+            self._signal(signal.SIGCONT)
+        self.paused = False
+
+    def _signal(self, number: signal.Signals) -> None:
+        for pid, _ in family(self.pid):
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                pass  # a session that has just ended
+
+    def wipe(self) -> None:
+        assert not self.running, f"{self.name} still runs"
+        shutil.rmtree(self.data, ignore_errors=True)
+        if self.pristine is not None:
+            subprocess.run(["cp", "-a", str(self.pristine), str(self.data)], check=True)
+        else:
+            self.data.mkdir()
+            if self.user is not None:
+                shutil.chown(self.data, self.user, self.user)
+
+
+def family(pid: int) -> list[tuple[int, int]]:
+    """A process and all that descend from it, each with the moment of its start."""
+    found = [pid]
+    for member in found:
+        try:
+            tasks = list(Path(f"/proc/{member}/task").iterdir())
+            found += [int(child) for task in tasks for child in (task / "children").read_text().split()]
+        except OSError:
+            continue  # it has just ended
+    return [(member, started) for member in found if (started := warden.started_at(member)) is not None]

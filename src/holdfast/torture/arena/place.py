@@ -1,0 +1,71 @@
+"""Where servers run: on the loopback interface, or in a network namespace of their own.
+
+A namespace has one veth pair and private addresses; iptables inside it drops what a partition is to drop, as a switch
+would: without a word to either side. Needs root.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+
+from .site import NotHere, Site, is_root
+
+
+@dataclass(slots=True)
+class Place:
+    """The address that servers bind to, and the words before their command."""
+
+    host: str = "127.0.0.1"
+    before: list[str] = field(default_factory=list)
+    namespace: str = ""
+
+    def drop(self, port: int, on: bool) -> None:
+        """A partition between this port and the world outside its namespace."""
+        for end in ("--dport", "--sport"):
+            chain = "INPUT" if end == "--dport" else "OUTPUT"
+            _run(*self.before, "iptables", "-A" if on else "-D", chain, "-p", "tcp", end, str(port), "-j", "DROP")
+
+    def as_user(self, user: str | None) -> list[str]:
+        """In a namespace the user is changed after entering, because entering needs root."""
+        if not self.before or user is None:
+            return self.before
+        return [*self.before, "setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
+
+
+def namespace(site: Site) -> Place:
+    """A namespace of this site."""
+    reason = why_not()
+    if reason:
+        raise NotHere(reason)
+    number = os.getpid() % 60000 + len(site.folder.name)
+    name = f"hf-{site.folder.name[-8:]}"
+    block = f"10.{200 + number % 50}.{number // 50 % 250}"
+    near = f"v{site.folder.name[-8:]}"
+    _run("ip", "netns", "add", name)
+    site.enter("netns", name)
+    _run("ip", "link", "add", near, "type", "veth", "peer", "name", "eth0", "netns", name)
+    _run("ip", "addr", "add", f"{block}.1/24", "dev", near)
+    _run("ip", "link", "set", near, "up")
+    inside = ["ip", "netns", "exec", name]
+    _run(*inside, "ip", "addr", "add", f"{block}.2/24", "dev", "eth0")
+    _run(*inside, "ip", "link", "set", "eth0", "up")
+    _run(*inside, "ip", "link", "set", "lo", "up")
+    return Place(f"{block}.2", inside, name)
+
+
+def why_not() -> str:
+    """Why this machine has no namespaces for us, if so."""
+    if not is_root():
+        return "network namespaces need root"
+    missing = [program for program in ("ip", "iptables", "setpriv") if shutil.which(program) is None]
+    return f"{', '.join(missing)}: not installed" if missing else ""
+
+
+def _run(*words: str) -> None:
+    try:
+        subprocess.run(words, check=True, capture_output=True, text=True)
+    except subprocess.CalledProcessError as error:
+        raise NotHere(f"{' '.join(words)}: {error.stderr.strip()}") from error

@@ -1,0 +1,110 @@
+"""A site: the folder of one run, and the books of everything that was started for it.
+
+1. Whatever is started is entered here before it is used, and the warden knows of it: see `arena.warden`.
+2. Leaving the site ends all of it, by its own pid, in the reverse order of its start.
+3. What this machine cannot do raises `NotHere` with the reason; the run lists it as "not run: reason".
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from ...errors import HoldfastError
+from . import warden
+
+
+class NotHere(HoldfastError):
+    """This machine cannot do it: a program is missing, or the right to use it."""
+
+
+class Site:
+    """The place of a run. A context manager."""
+
+    def __init__(self, prefix: str = "holdfast-torture-") -> None:
+        words = [sys.executable, "-P", warden.__file__]
+        self._warden = subprocess.Popen(words, stdin=subprocess.PIPE, start_new_session=True, text=True)
+        self._mutex = threading.Lock()
+        self._processes: dict[int, subprocess.Popen[Any]] = {}
+        self._others: list[tuple[str, str]] = []
+        self.folder = Path(tempfile.mkdtemp(prefix=prefix))
+        self.folder.chmod(0o711)  # servers of other users pass through
+        self.enter("folder", str(self.folder))
+
+    def enter(self, kind: str, name: str, started: int = 0) -> None:
+        """Write down what was made, so that it is ended."""
+        with self._mutex:
+            if kind != "process":
+                self._others.append((kind, name))
+            self._tell("add", kind, name, started)
+
+    def spawn(self, words: list[str], **options: Any) -> subprocess.Popen[Any]:
+        """Start a process of this site, apart from the terminal's signals."""
+        try:
+            process = subprocess.Popen(words, start_new_session=True, **options)
+        except FileNotFoundError as error:
+            raise NotHere(f"{words[0]} is not installed") from error
+        with self._mutex:
+            self._processes[process.pid] = process
+            self._tell("add", "process", str(process.pid), warden.started_at(process.pid) or 0)
+        return process
+
+    def end(self, process: subprocess.Popen[Any], how: signal.Signals = signal.SIGKILL, patience: float = 30.0) -> None:
+        """End a process of this site and wait for it; after `patience`, by SIGKILL."""
+        if process.poll() is None:
+            process.send_signal(how)
+            if how is not signal.SIGKILL:
+                process.send_signal(signal.SIGCONT)
+            try:
+                process.wait(patience)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait(patience)
+        with self._mutex:
+            self._processes.pop(process.pid, None)
+            self._tell("done", "process", str(process.pid), 0)
+
+    def new_folder(self, name: str, user: str | None = None) -> Path:
+        """A folder of a server, owned by the user that it runs as."""
+        folder = self.folder / name
+        folder.mkdir(parents=True)
+        if user is not None:
+            shutil.chown(folder, user, user)
+        return folder
+
+    def _tell(self, *line: object) -> None:
+        assert self._warden.stdin is not None
+        try:
+            print(json.dumps(line), file=self._warden.stdin, flush=True)
+        except OSError:
+            pass  # no warden: the ordinary end still clears up
+
+    def close(self) -> None:
+        for process in reversed(list(self._processes.values())):
+            self.end(process)
+        for kind, name in sorted(self._others, key=lambda entry: warden.KINDS.index(entry[0])):
+            warden.end(kind, name, 0)
+        if self._warden.stdin is not None and not self._warden.stdin.closed:
+            for kind, name in self._others:
+                self._tell("done", kind, name, 0)
+            self._warden.stdin.close()
+        self._warden.wait(30)
+
+    def __enter__(self) -> Site:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self.close()
+
+
+def is_root() -> bool:
+    return os.getuid() == 0

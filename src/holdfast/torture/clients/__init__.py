@@ -1,0 +1,1 @@
+"""Client processes: they speak the public API, and record everything they do."""

@@ -1,0 +1,141 @@
+"""An actor: takes a lock through the public API, reads and writes the resource under it, and records every step.
+
+1. A line is written before a call and after it (see `history`); what nobody can tell is recorded as such.
+2. It does nothing wrong by any textbook: it asks for the lock with a timeout, checks its lease, and releases.
+3. An engine that is out of reach is an outcome, not an end.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ... import Coordinator, Lease, connect
+from ...errors import BackendUnavailable, DeadlockDetected, FenceRejected, HoldfastError, LeaseLost, NotAcquired
+from ...model import Queued
+from ..recorder import Recorder
+from ..resource import FILE, Resource, Seen
+from .order import Order
+
+
+@dataclass(slots=True)
+class Held:
+    """A lease, and the number of the operation that got it."""
+
+    lease: Lease
+    of: int
+    seen: Seen | None = None
+
+
+class Actor:
+    """One client's connection to the engine and to the resource."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._recorder = Recorder(order.folder, order.client)
+        self._resource = Resource(Path(order.folder) / FILE, order.discipline, client=order.client)
+        self._locks: Coordinator | None = None
+        self._asking = 0
+
+    def connect(self, wanted: Callable[[], bool] = lambda: True) -> bool:
+        """Reach the engine, however long it takes, as long as it is wanted."""
+        pause = 0.01
+        while self._locks is None and wanted():
+            try:
+                self._locks = self._connected()
+            except BackendUnavailable:
+                time.sleep(pause)
+                pause = min(0.5, pause * 2)
+        return self._locks is not None
+
+    def _connected(self) -> Coordinator:
+        order = self._order
+        locks = connect(order.url, namespace=order.namespace, ttl=order.ttl, request_timeout=order.request_timeout)
+        backend: Any = locks.core.backend
+        take = backend.take
+
+        def watched(*words: Any, **more: Any) -> Any:
+            outcome = yield from take(*words, **more)
+            if isinstance(outcome, Queued):
+                until = int((outcome.since + outcome.patience) * 1e9)
+                self._recorder.point("queued", words[0].ask.name, of=self._asking, until=until)
+            return outcome
+
+        backend.take = watched
+        return locks
+
+    @property
+    def locks(self) -> Coordinator:
+        assert self._locks is not None, "connect() first"
+        return self._locks
+
+    def acquire(self, name: str, timeout: float, **options: Any) -> Held | HoldfastError:
+        """Hold the lock, or say why not."""
+        step = self._recorder.invoke("acquire", name, mode="lock", weight=1, capacity=1, fair=True)
+        self._asking = step.seq
+
+        def lost(lease: Lease) -> None:
+            self._recorder.point("lost", name, of=step.seq, token=lease.token, error=str(lease.reason))
+
+        try:
+            lease = self.locks.lock(name, timeout=timeout, on_lost=lost, **options).acquire()
+        except (NotAcquired, DeadlockDetected) as error:
+            step.fail(error)
+            return error
+        except HoldfastError as error:
+            step.info(error)
+            return error
+        step.ok(owner=lease.owner, token=lease.token)
+        return Held(lease, step.seq)
+
+    def read(self, held: Held) -> FenceRejected | None:
+        lease = held.lease
+        verb = "claim" if self._resource.discipline == "claim-before-read" else "read"
+        step = self._recorder.invoke(verb, lease.name, of=held.of, token=lease.token)  # type: ignore[arg-type]
+        try:
+            held.seen = self._resource.read(lease.name, lease.token, seq=step.seq)
+        except FenceRejected as error:
+            step.fail(error)
+            return error
+        step.ok(parent=held.seen.version)
+        return None
+
+    def check(self, held: Held) -> LeaseLost | None:
+        """Whether the lease is still good, as far as its holder can tell."""
+        try:
+            held.lease.check()
+        except LeaseLost as error:
+            return error
+        return None
+
+    def write(self, held: Held) -> FenceRejected | None:
+        lease, seen = held.lease, held.seen
+        assert seen is not None, "read() first"
+        step = self._recorder.invoke("write", lease.name, of=held.of, token=lease.token, parent=seen.version)
+        try:
+            version = self._resource.write(lease.name, lease.token, seen, seq=step.seq)
+        except FenceRejected as error:
+            step.fail(error)
+            return error
+        step.ok(version=version)
+        return None
+
+    def release(self, held: Held) -> bool | HoldfastError:
+        lease = held.lease
+        step = self._recorder.invoke("release", lease.name, of=held.of, token=lease.token)
+        try:
+            kept = lease.release()
+        except HoldfastError as error:
+            step.info(error)
+            return error
+        step.ok(held=kept)
+        return kept
+
+    def close(self) -> None:
+        if self._locks is not None:
+            self._locks.close()
+        self._resource.close()
+        self._recorder.close()

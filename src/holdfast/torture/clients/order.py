@@ -1,0 +1,41 @@
+"""What a client process is told at its start: one word of JSON on its command line."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from ..history import Discipline
+
+Failpoint: TypeAlias = Literal["after-acquire", "after-read", "before-write", "before-release"]
+FAILPOINTS: tuple[Failpoint, ...] = ("after-acquire", "after-read", "before-write", "before-release")
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """`aim` says how likely a client stops itself at each failpoint, in the middle of its critical section."""
+
+    client: str
+    url: str
+    folder: str
+    name: str
+    discipline: Discipline
+    ttl: float
+    seed: int = 0
+    namespace: str = "torture"
+    timeout: float = 5.0
+    request_timeout: float = 1.0
+    think: float = 0.015
+    pause: tuple[float, float] = (0.0, 0.0)
+    """How long a pause lasts: from, to; mostly near the shorter end, where the next holder has just begun."""
+    aim: dict[Failpoint, float] = field(default_factory=dict)
+
+    def word(self) -> str:
+        return json.dumps(asdict(self))
+
+    @staticmethod
+    def read(word: str) -> Order:
+        told: dict[str, Any] = json.loads(word)
+        told["pause"] = tuple(told["pause"])
+        return Order(**told)

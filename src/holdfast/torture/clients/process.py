@@ -1,0 +1,129 @@
+"""A client as the director sees it: a process that is paused, woken, killed, started again and, in the end, ended.
+
+1. Who stopped a process wakes it: one pause at a time. A pause is told to `note` when it is over. A client that
+   stops itself is woken once it is seen to be stopped: a signal that comes earlier would be lost.
+2. A client that was killed starts again under its name, as another process: its file in the history is another one.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from ..arena import Site
+from ..arena.loopback import eventually
+from ..history import Fault, now
+from .order import Order
+
+END_TIMEOUT = 20.0
+
+
+class Client:
+    """One client of a run, over all its lives."""
+
+    def __init__(self, site: Site, order: Order, note: Callable[[Fault], None]) -> None:
+        self.site = site
+        self._order = order
+        self._note = note
+        self._pausing = threading.Lock()
+        self._closing = threading.Event()
+        self.lives = 0
+        self.failures: list[str] = []
+        self._process = self._born()
+
+    @property
+    def name(self) -> str:
+        return self._order.client
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def _born(self) -> subprocess.Popen[str]:
+        order = replace(self._order, seed=self._order.seed * 1000 + self.lives)
+        self.lives += 1
+        process = self.site.spawn(
+            [sys.executable, "-m", "holdfast.torture.clients.worker", order.word()],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        threading.Thread(target=self._follow, args=(process,), daemon=True).start()
+        threading.Thread(target=self._complaints, args=(process,), daemon=True).start()
+        return process
+
+    def _follow(self, process: subprocess.Popen[str]) -> None:
+        """Wake the client up from each pause of its own."""
+        assert process.stdout is not None
+        for line in process.stdout:
+            told = json.loads(line)
+            with self._pausing:
+                self._closing.wait(told["seconds"])
+                wake(process)
+            self._note(Fault("pause-aimed", f"client:{self.name}", told["time"], now(), told["at"]))
+
+    def _complaints(self, process: subprocess.Popen[str]) -> None:
+        assert process.stderr is not None
+        text = process.stderr.read()
+        if text:
+            self.failures.append(text)
+
+    def pause(self, seconds: float) -> None:
+        """Stop it wherever it is."""
+        with self._pausing:
+            begin = now()
+            signal_process(self._process, signal.SIGSTOP)
+            self._closing.wait(seconds)
+            signal_process(self._process, signal.SIGCONT)
+        self._note(Fault("pause", f"client:{self.name}", begin, now()))
+
+    def kill(self) -> None:
+        begin = now()
+        self.site.end(self._process)
+        self._note(Fault("kill-client", f"client:{self.name}", begin, now()))
+        if not self._closing.is_set():
+            self._process = self._born()
+
+    def close(self) -> None:
+        """No more pauses, and no more work: it finishes what it does."""
+        self._closing.set()
+        assert self._process.stdin is not None
+        signal_process(self._process, signal.SIGCONT)
+        self._process.stdin.close()
+
+    def ended(self) -> bool:
+        """Wait for its end; False if it had to be killed."""
+        try:
+            code = self._process.wait(END_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            code = None
+        self.site.end(self._process)
+        if code:
+            self.failures.append(f"client {self.name} ended with code {code}")
+        return code is not None
+
+
+def wake(process: subprocess.Popen[str]) -> None:
+    """Continue a process that is about to stop itself, after it did."""
+    eventually(lambda: process.poll() is not None or is_stopped(process.pid), 30.0, 0.001)
+    signal_process(process, signal.SIGCONT)
+
+
+def is_stopped(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+    except OSError:
+        return True  # it has ended
+
+
+def signal_process(process: subprocess.Popen[str], number: signal.Signals) -> None:
+    """A signal to a process that may have ended meanwhile."""
+    if process.poll() is None:
+        process.send_signal(number)

@@ -1,0 +1,70 @@
+"""A worker: `python -m holdfast.torture.clients.worker ORDER`. Reads, thinks, writes under the lock, again and again.
+
+At a failpoint it may stop itself (SIGSTOP), as its order says and its seed decides; it says so first, and the director
+wakes it up. So a pause is aimed at a point between two statements, which no signal from outside could hit.
+It ends in order when its stdin closes.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import random
+import signal
+import sys
+import threading
+import time
+
+from ..history import now
+from .actor import Actor, Held
+from .order import Failpoint, Order
+
+
+class Worker:
+    """One client of a run."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._chance = random.Random(f"{order.seed}/{order.client}")
+        self._actor = Actor(order)
+        self._ending = threading.Event()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        sys.stdin.read()
+        self._ending.set()
+
+    def run(self) -> None:
+        if self._actor.connect(lambda: not self._ending.is_set()):
+            while not self._ending.is_set():
+                self._section()
+                self._ending.wait(self._chance.uniform(0, 0.2 * self._order.think))
+        self._actor.close()
+
+    def _section(self) -> None:
+        held = self._actor.acquire(self._order.name, self._order.timeout)
+        if not isinstance(held, Held):
+            self._ending.wait(self._chance.uniform(0, 0.05))
+            return
+        self._at("after-acquire")
+        if self._actor.read(held) is None:
+            self._at("after-read")
+            time.sleep(self._chance.uniform(0, 2 * self._order.think))
+            if self._actor.check(held) is None:
+                self._at("before-write")
+                self._actor.write(held)
+        self._at("before-release")
+        self._actor.release(held)
+
+    def _at(self, failpoint: Failpoint) -> None:
+        if self._chance.random() < self._order.aim.get(failpoint, 0.0):
+            shortest, longest = self._order.pause
+            seconds = shortest + (longest - shortest) * self._chance.random() ** 2.5
+            print(json.dumps({"at": failpoint, "time": now(), "seconds": seconds}), flush=True)
+            os.kill(os.getpid(), signal.SIGSTOP)
+
+
+if __name__ == "__main__":
+    logging.getLogger("holdfast").addHandler(logging.NullHandler())  # the history tells of losses and refusals
+    Worker(Order.read(sys.argv[1])).run()

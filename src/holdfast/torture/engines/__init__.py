@@ -1,0 +1,32 @@
+"""The engines that torture can start by itself, by the scheme of their URL. Each is imported when it is wanted."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from ...errors import Misconfigured
+from ..arena import Site
+from .model import Engine, Wishes
+
+STARTERS = {
+    "sqlite": "sqlite",
+    "redis": "redis",
+    "redlock": "redlock",
+    "postgresql": "postgresql",
+    "postgresql+session": "postgresql",
+    "mysql": "mysql",
+    "mysql+session": "mysql",
+    "etcd": "etcd",
+    "zookeeper": "zookeeper",
+}
+
+
+def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
+    """A throw-away engine. Raises `NotHere` with the reason if this machine has none."""
+    if scheme not in STARTERS:
+        raise Misconfigured(f"torture cannot start an engine {scheme!r}; it can: {', '.join(STARTERS)}")
+    engine: Engine = import_module(f"{__name__}.{STARTERS[scheme]}").start(scheme, site, wishes)
+    return engine
+
+
+__all__ = ["STARTERS", "Engine", "Wishes", "start"]

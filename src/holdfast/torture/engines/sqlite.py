@@ -1,0 +1,34 @@
+"""SQLite: no server, so no node and no network; the engine is a file, and its death is the death of its clients."""
+
+from __future__ import annotations
+
+from ..arena import Site
+from .model import Engine, Ground, Wishes
+
+_NO_SERVER = "the engine is a file: there is no server"
+_NO_NETWORK = "the engine is a file: there is no network"
+
+
+def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
+    ground = Ground(site, wishes, None, 8)
+    folder = ground.folder("sqlite")
+    file = folder / "locks.db"
+
+    def forget() -> None:
+        for part in folder.glob("locks.db*"):
+            if part.is_file():
+                part.unlink()
+
+    return Engine(
+        scheme,
+        site,
+        0.2,
+        lambda client: f"sqlite://{file}",
+        disks=ground.disks,
+        forget=forget,
+        cannot=ground.cannot
+        | dict.fromkeys(("kill-node", "pause-node", "starve-node"), _NO_SERVER)
+        | dict.fromkeys(("partition", "delay", "lost-replies", "reset", "netns"), _NO_NETWORK)
+        | dict.fromkeys(("clock-forward", "clock-back"), "its clock is the machine's boot clock, which nobody can set")
+        | {"failover": "there is no replica"},
+    )

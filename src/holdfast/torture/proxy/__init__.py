@@ -1,0 +1,5 @@
+"""Our own network between clients and nodes: a process that carries bytes, or does not."""
+
+from .network import Network
+
+__all__ = ["Network"]

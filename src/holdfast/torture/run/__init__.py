@@ -1,0 +1,7 @@
+"""A run: an engine, clients in three disciplines, faults by a seed, and the verdicts."""
+
+from .director import torture
+from .plan import Plan
+from .result import Result
+
+__all__ = ["Plan", "Result", "torture"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from ..._core.line import GHOST
 from ...model import Ask, Claim, ClaimView, LockView
@@ -21,8 +22,14 @@ NOWHERE = "-"
 NOT_YET_HEARING = "?"
 """The channel of a claim that would have to subscribe before it queues, and so does not queue yet."""
 
+SAFE = "!\"#$%&'()*+,:;<=>?@[\\]^`{|}"
 SAID = ("held", "refused", "evicted", "expired")
 KEPT = 1024
+
+
+def channels_of(namespace: str) -> str:
+    """How the channels of a namespace begin: ASCII without a space, because they stand in words of a claim."""
+    return f"{quote(namespace, safe=SAFE)}/wake/"
 
 
 class Order(NamedTuple):
@@ -36,21 +43,19 @@ class Order(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What is the same in every call for one ask, by one actor, reached in one way."""
+    """What is the same in every call for one ask, by one actor."""
 
     ask: Ask
     actor: str
-    wake: str
-    key: bytes
-    taking: bytes
-    """A take up to its owner, for a claim that queues."""
-    detail: bytes
-    """What its owner says of it."""
-    ending: bytes
-    """What follows the detail in a take."""
-    releasing: bytes
+    taking: str
+    """A take up to its owner and channel."""
+    size: int
+    """Of what follows the owner and the channel in the same word."""
+    detail: str
+    """What its owner says of it, and what follows it in a take."""
+    releasing: str
     """A release up to its owner."""
-    leaving: bytes
+    leaving: str
     """What follows the owner in a release that does not linger."""
 
 
@@ -74,19 +79,18 @@ class Codec:
     def taking(self, claim: Claim, wake: str) -> bytes:
         """A take of one claim that queues, whole: the uncontended path has no time for more than this."""
         kept = self._written.get(id(claim.ask))
-        if kept is None or kept.ask is not claim.ask or kept.actor != claim.actor or kept.wake != wake:
-            kept = self._write(claim, wake)
-        owner = claim.owner.encode()
-        size = len(owner) + len(kept.detail)
-        return b"%b$%d\r\n%b%b%b" % (kept.taking, size, owner, kept.detail, kept.ending)
+        if kept is None or kept.ask is not claim.ask or kept.actor != claim.actor:
+            kept = self._write(claim)
+        owner = claim.owner
+        return f"{kept.taking}${len(owner) + len(wake) + kept.size}\r\n{owner} {wake} {kept.detail}".encode()
 
     def releasing(self, claim: Claim) -> bytes:
         """A release that does not linger, whole."""
         kept = self._written.get(id(claim.ask))
         if kept is None or kept.ask is not claim.ask:
-            kept = self._write(claim, NOWHERE)
-        owner = claim.owner.encode()
-        return b"%b$%d\r\n%b\r\n%b" % (kept.releasing, len(owner), owner, kept.leaving)
+            kept = self._write(claim)
+        owner = claim.owner
+        return f"{kept.releasing}${len(owner)}\r\n{owner}\r\n{kept.leaving}".encode()
 
     def take(self, claim: Claim, queue: bool, wake: str) -> Order:
         return self.take_all((claim,), queue, wake)._replace(read=one_taken)
@@ -95,29 +99,30 @@ class Codec:
         keys = [self.line(claim.ask.name) for claim in claims]
         words: list[bytes | str | int] = [len(claims), *keys]
         for claim in claims:
-            kept = self._write(claim, wake)
-            words += [claim.owner.encode() + kept.detail, _left(claim.ask)]
+            words += [f"{claim.owner} {wake} {self._detail(claim)}", _left(claim.ask)]
         if not queue:
             words.append(0)
         return Order(self._take, len(words), bulks(*words), _taken, keys[0])
 
-    def _write(self, claim: Claim, wake: str) -> Written:
+    def _detail(self, claim: Claim) -> str:
         ask = claim.ask
-        key = self.line(ask.name)
-        detail = (
-            f" {wake} {_left(ask)} {ask.capacity} {ask.weight} {int(ask.fair)} {us(ask.ttl)} {us(patience(ask))} "
+        return (
+            f"{_left(ask)} {ask.capacity} {ask.weight} {int(ask.fair)} {us(ask.ttl)} {us(patience(ask))} "
             f"{us(ask.lock_delay)} {self._pid} {ask.mode} {claim.actor} {self._host}"
         )
+
+    def _write(self, claim: Claim) -> Written:
+        ask = claim.ask
+        key = bulks(1, self.line(ask.name))
+        detail = self._detail(claim)
         kept = Written(
             ask,
             claim.actor,
-            wake,
-            key,
-            taking=self._take.call(4) + bulks(1, key),
-            detail=detail.encode(),
-            ending=b"\r\n" + bulks(_left(ask)),
-            releasing=self._release.call(4) + bulks(1, key),
-            leaving=bulks(us(ask.ttl)),
+            taking=(self._take.call(4) + key).decode(),
+            size=2 + len(detail.encode()),
+            detail=detail + "\r\n" + bulks(_left(ask)).decode(),
+            releasing=(self._release.call(4) + key).decode(),
+            leaving=bulks(us(ask.ttl)).decode(),
         )
         if len(self._written) >= KEPT:
             self._written.clear()

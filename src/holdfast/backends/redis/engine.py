@@ -12,6 +12,7 @@ from typing import Any
 from ...ports import AsyncWire, Backend, Wire
 from ..line import LineBackend
 from .backend import ClusterBackend
+from .codec import channels_of
 from .promising import SETTINGS, judge
 from .resp import command
 from .wires.address import Address, of_client, of_url
@@ -52,11 +53,14 @@ class RedisEngine:
     def _servers(self) -> Servers:
         if self._address.seeds:
             return Cluster(self._address.seeds)
-        return Primary(self._address.dialler)
+        if self._address.durability is not None or not self._address.dialler.pushes:
+            return Primary(self._address.dialler)
+        channels, timeout = channels_of(self._namespace), self._timeout
+        return Primary(self._address.dialler, lambda link: link.listen(channels, timeout))
 
     def _listener(self) -> Listener:
         # In a cluster the node that publishes does not know who listens at another one: see `reached` in line.lua.
-        return Listener(self._address.dialler, f"{self._namespace}/wake/", "*" if self._address.seeds else "")
+        return Listener(self._address.dialler, channels_of(self._namespace), "*" if self._address.seeds else "")
 
     def _wire(self) -> RedisWire:
         return RedisWire(self._servers, self._listener, self._namespace, self._address.durability)

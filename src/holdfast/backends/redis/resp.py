@@ -1,8 +1,8 @@
 """The protocol of Redis, versions 2 and 3, as far as it is needed: words out, replies in.
 
 `Reader` is for an installation without hiredis, whose reader has the same two methods and is used where it is there.
-A reply is an int, bytes, None, a list (also for sets and pushes), a dict or an `Error`; errors are values, because one
-may stand inside a list.
+A reply is an int, bytes, None, a list (also for sets), a dict or an `Error`; errors are values, because one may stand
+inside a list. A push is a list of a type of its own.
 """
 
 from __future__ import annotations
@@ -33,6 +33,10 @@ def bulks(*words: bytes | str | int) -> bytes:
 def command(*words: bytes | str | int) -> bytes:
     """A whole command."""
     return b"*%d\r\n%b" % (len(words), bulks(*words))
+
+
+class Pushed(list[Any]):
+    """What the server sends unasked (version 3), between replies."""
 
 
 class _Short(Exception):
@@ -74,8 +78,10 @@ class Reader:
             return int(rest)
         if kind in b"$=!":
             return self._text(int(rest), kind)
-        if kind in b"*~>":
+        if kind in b"*~":
             return None if rest == b"-1" else [self._reply() for _ in range(int(rest))]
+        if kind == b">":
+            return Pushed(self._reply() for _ in range(int(rest)))
         if kind == b"+":
             return rest
         if kind == b"-":

@@ -11,7 +11,7 @@ from typing import Any
 from ....errors import BackendUnavailable, OutcomeUnknown
 from ...line import Push, Release, Renew, Survey, Take, Taken
 from ..backend import UNKNOWN
-from ..codec import NOT_YET_HEARING, NOWHERE, Codec, Order, one_taken, waits, write
+from ..codec import NOT_YET_HEARING, NOWHERE, Codec, Order, channels_of, one_taken, waits, write
 from ..durability import NotConfirmed
 from ..resp import Error, command
 from ..trouble import ELSEWHERE, translated
@@ -43,7 +43,7 @@ class AsyncRedisWire:
         primary = None if seeds else AsyncPrimary(self._address.dialler, timeout)
         self._servers: AsyncServers = primary or AsyncCluster(seeds, timeout)
         self._line = None if primary is None else primary.line
-        self._listener = AsyncListener(self._address.dialler, f"{self._namespace}/wake/", "*" if seeds else "")
+        self._listener = AsyncListener(self._address.dialler, channels_of(self._namespace), "*" if seeds else "")
         self._codec = Codec(self._namespace, socket.gethostname(), os.getpid())
 
     def call(self, request: Any, timeout: float) -> Awaitable[Any]:

@@ -1,8 +1,8 @@
-"""Opening connections with redis-py: URLs, TLS, users and passwords, and where Sentinel says that the primary is.
+"""Opening connections: URLs, TLS, users and passwords, and where Sentinel says that the primary is, as redis-py has it.
 
-redis-py connects a socket and shakes hands on it; then the socket is taken out of its hands and spoken on directly,
-because its way from a command to a reply costs more than the command. Only what decides where and as whom to connect
-is taken over from a URL or a client; how its own pool behaves is not.
+redis-py connects a socket and shakes hands on it, unless we can do it ourselves (`handshake`); then the socket is
+taken out of its hands and spoken on directly, because its way from a command to a reply costs more than the command.
+Only what decides where and as whom to connect is taken over from a URL or a client; how its own pool behaves is not.
 """
 
 from __future__ import annotations
@@ -15,11 +15,15 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from ....errors import BackendUnavailable, Misconfigured
+from ..resp import Error
+from .handshake import can_open, open_plainly
 
 WHERE = frozenset(
     {"host", "port", "path", "db", "username", "password", "credential_provider", "client_name", "protocol"}
     | {"socket_keepalive", "socket_keepalive_options", "socket_type", "driver_info", "lib_name", "lib_version"}
 )
+
+CREDENTIALS = frozenset({"WRONGPASS", "NOAUTH", "NOPERM"})
 
 
 def need_redis_py() -> Any:
@@ -31,7 +35,10 @@ def need_redis_py() -> Any:
 
 
 class Dialler(Protocol):
-    """Opens connections to whichever server is the primary now."""
+    """Opens connections to whichever server is the primary now. `pushes`: they may speak version 3 of the protocol."""
+
+    @property
+    def pushes(self) -> bool: ...
 
     def dial(self, timeout: float) -> socket.socket: ...
 
@@ -50,6 +57,10 @@ class Server:
         return str(self.options.get("path") or f"{self.options.get('host', 'localhost')}:{self.port}")
 
     @property
+    def pushes(self) -> bool:
+        return self.options.get("protocol") != 2
+
+    @property
     def port(self) -> int:
         return int(self.options.get("port", 6379))
 
@@ -59,6 +70,11 @@ class Server:
 
     def dial(self, timeout: float) -> socket.socket:
         redis = need_redis_py()
+        if can_open(self.kind, self.options):
+            try:
+                return open_plainly(self.options, timeout)
+            except (OSError, Error) as error:
+                raise refused(self.place, error) from error
         connection = self.build(redis.connection, timeout)
         try:
             connection.connect()
@@ -101,6 +117,10 @@ class Watched:
     def place(self) -> str:
         return f"{self.service!r} of the sentinels at {', '.join(each.place for each in self.sentinels)}"
 
+    @property
+    def pushes(self) -> bool:
+        return self.server.pushes
+
     def dial(self, timeout: float) -> socket.socket:
         redis = need_redis_py()
         sentinel = redis.Sentinel([])
@@ -138,6 +158,9 @@ class Watched:
 def refused(place: str, error: Exception) -> Exception:
     """Why there is no connection: wrong credentials are the user's to mend, anything else may pass."""
     redis = need_redis_py()
-    if isinstance(error, redis.AuthenticationError | redis.exceptions.AuthorizationError):
+    said = str(error)
+    if isinstance(error, redis.AuthenticationError | redis.exceptions.AuthorizationError) or (
+        isinstance(error, Error) and (error.code in CREDENTIALS or "AUTH" in said)
+    ):
         return Misconfigured(f"Redis at {place} refused the user or password: {error}")
     return BackendUnavailable(f"Redis at {place} can not be reached: {error}; is it running, and reachable from here?")

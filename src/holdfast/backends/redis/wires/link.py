@@ -1,19 +1,25 @@
-"""One blocking connection: a frame out, replies in.
+"""One blocking connection: a frame out, replies in, and pushes between them.
 
-A link is used by one caller at a time. After any error or interruption it is closed and never used again, so that a
-reply that comes late can not be taken for the reply to another request.
+1. A link is used by one caller at a time. After any error or interruption it is closed and never used again, so that a
+   reply that comes late can not be taken for the reply to another request.
+2. A link that listens has a channel of its own, and is told there what its user waits for: the push wakes the very
+   thread that it is for, straight from the socket. A push to whoever waited on it before is dropped: that one has left,
+   or has looked again, and then its reply says what the push would have said.
 """
 
 from __future__ import annotations
 
+import os
 import socket
 import struct
 import time
 from typing import Any
 
-from ..resp import NOT_YET, Error, Reader
+from ..resp import NOT_YET, Error, Pushed, Reader, command
 
 READ_SIZE = 1 << 16
+TOKEN = 16
+"""Digits of a token in a push."""
 
 
 def make_reader() -> Any:
@@ -25,8 +31,21 @@ def make_reader() -> Any:
     return hiredis.Reader(replyError=Error)
 
 
+def push_type() -> type[list[Any]]:
+    """What a push is to the reader that `make_reader` makes."""
+    try:
+        from hiredis import PushNotification
+    except ImportError:
+        return Pushed
+    kind: type[list[Any]] = PushNotification
+    return kind
+
+
+PUSHED = push_type()
+
+
 class Link:
-    """A connected, authenticated socket."""
+    """A connected, authenticated socket. `channel` is where pushes reach it; empty if it does not listen."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
@@ -34,60 +53,133 @@ class Link:
         # use them.
         self._kernel = type(sock) is socket.socket
         self.timeout = -1.0
+        """How long it waits for what it reads, at present."""
+        self._patience = -1.0
+        """How long it waits until it can send."""
         self._reader = make_reader()
         self._gets = self._reader.gets
         self._feed = self._reader.feed
         self.recv = sock.recv
         self.send = sock.sendall
+        self.channel = ""
+        self._hears = b""
         if self._kernel:
             sock.settimeout(None)
 
     def exchange(self, frame: bytes, timeout: float) -> Any:
         """Send a request and read its reply. Raises OSError (TimeoutError) once it may have been carried out."""
-        if timeout != self.timeout:
-            self.set_timeout(timeout)
+        if timeout != self._patience:
+            self._wait_to_send(timeout)
         self.send(frame)
-        try:
-            data = self.recv(READ_SIZE)
-        except BlockingIOError:
-            raise TimeoutError(f"no reply within {timeout:g} s") from None
-        return self.parse(data, timeout)
+        if timeout != self.timeout:
+            self.wait_to_read(timeout)
+        return self.parse(self._receive(timeout), timeout)
 
     def parse(self, data: bytes, timeout: float) -> Any:
         """The reply that begins with this data."""
         self._feed(data)
         reply = self._gets()
-        return self._rest(data, timeout) if reply is NOT_YET else reply
+        if reply is NOT_YET or reply.__class__ is PUSHED:
+            return self._rest(reply, data, timeout)
+        return reply
 
     def read(self, timeout: float) -> Any:
         """The next reply, of several that are due."""
-        reply = self._gets()
-        return self._rest(b"-", timeout) if reply is NOT_YET else reply
+        return self._rest(PUSHED(), b"-", timeout)
 
-    def _rest(self, data: bytes, timeout: float) -> Any:
+    def _rest(self, reply: Any, data: bytes, timeout: float) -> Any:
         end = time.monotonic() + timeout
         while True:
-            if not data:
-                raise ConnectionError("the server closed the connection")
-            try:
-                data = self.recv(READ_SIZE)
-            except BlockingIOError:
-                raise TimeoutError(f"no reply within {timeout:g} s") from None
-            self._feed(data)
-            reply = self._gets()
+            while reply.__class__ is PUSHED:
+                reply = self._gets()
             if reply is not NOT_YET:
                 return reply
-            if data and time.monotonic() >= end:
+            if not data:
+                raise ConnectionError("the server closed the connection")
+            if time.monotonic() >= end:
                 raise TimeoutError(f"no complete reply within {timeout:g} s")
+            data = self._receive(timeout)
+            self._feed(data)
+            reply = self._gets()
 
-    def set_timeout(self, timeout: float) -> None:
+    def _receive(self, timeout: float) -> bytes:
+        try:
+            return self.recv(READ_SIZE)
+        except BlockingIOError:
+            raise TimeoutError(f"no reply within {timeout:g} s") from None
+
+    # Pushes
+
+    def listen(self, prefix: str, timeout: float) -> None:
+        """Have pushes come on this very link (version 3 of the protocol), if the server lets us."""
+        channel = prefix + os.urandom(8).hex()
+        if isinstance(self.exchange(command("HELLO", 3), timeout), Error):
+            return
+        self.send(command("SUBSCRIBE", channel))
+        while (told := self._gets()) is NOT_YET:
+            if not (data := self._receive(timeout)):
+                raise ConnectionError("the server closed the connection")
+            self._feed(data)
+        if isinstance(told, Error):
+            return
+        self.channel = channel
+        self._hears = b">3\r\n$7\r\nmessage\r\n$%d\r\n%b\r\n" % (len(channel), channel.encode())
+
+    def await_push(self, owner: str, timeout: float) -> int:
+        """The token that is pushed to this owner, or 0 once its time is over."""
+        me = owner.encode()
+        expected = self._hears + b"$%d\r\n%b " % (len(me) + 1 + TOKEN, me)
+        whole = len(expected) + TOKEN + 2
+        end = time.monotonic() + timeout
+        pushed = self._gets()  # it may have come with the reply
+        while True:
+            while pushed is not NOT_YET:
+                if pushed.__class__ is PUSHED and pushed[0] == b"message":
+                    said, _, token = pushed[2].partition(b" ")
+                    if said == me:
+                        return int(token)
+                pushed = self._gets()
+            left = end - time.monotonic()
+            if left <= 0:
+                return 0
+            self.wait_to_read(left)
+            try:
+                data = self.recv(READ_SIZE)
+            except (BlockingIOError, TimeoutError):
+                return 0
+            if len(data) == whole and data.startswith(expected):
+                return int(data[-TOKEN - 2 : -2])
+            if not data:
+                raise ConnectionError("the server closed the connection")
+            self._feed(data)
+            pushed = self._gets()
+
+    # Timeouts, and the end
+
+    def wait_to_read(self, timeout: float) -> None:
         self.timeout = timeout
         if self._kernel:
-            whole, rest = divmod(max(1, int(timeout * 1_000_000)), 1_000_000)
-            for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
-                self._sock.setsockopt(socket.SOL_SOCKET, option, struct.pack("@ll", whole, rest))
+            self._set(socket.SO_RCVTIMEO, timeout)
         else:
             self._sock.settimeout(max(0.001, timeout))
+
+    def _wait_to_send(self, timeout: float) -> None:
+        self._patience = timeout
+        if self._kernel:
+            self._set(socket.SO_SNDTIMEO, timeout)
+        else:
+            self._sock.settimeout(max(0.001, timeout))
+
+    def _set(self, option: int, timeout: float) -> None:
+        whole, rest = divmod(max(1, int(timeout * 1_000_000)), 1_000_000)
+        self._sock.setsockopt(socket.SOL_SOCKET, option, struct.pack("@ll", whole, rest))
+
+    def hang_up(self) -> None:
+        """End it for whoever reads from it, in another thread: `close` alone would leave that one waiting."""
+        try:
+            self._sock.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # it had ended by itself
 
     def close(self) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Pushes to the waiting threads of one coordinator: one connection, subscribed to one channel.
+"""Pushes to the waiting threads of one coordinator that have no link of their own to wait on: one connection for all.
 
 Nobody reads it in the background. The waiting threads read it themselves: the one that has waited longest leads and
 reads, the others sleep each on a queue of its own. In a line the longest waiter is mostly the next to be promoted, so
@@ -120,7 +120,7 @@ class Listener:
             if left <= 0:
                 return None
             try:
-                link.set_timeout(left)
+                link.wait_to_read(left)
                 reply = link.read(left)
             except TimeoutError:
                 return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from ....errors import BackendUnavailable
@@ -11,6 +11,7 @@ from ..resp import Error, command
 from ..slots import Address, SlotMap
 from ..trouble import redirection, translated
 from .dialling import Dialler, Server
+from .link import Link
 from .links import Links
 
 REFRESH_TIMEOUT = 5.0
@@ -37,8 +38,8 @@ class Servers(Protocol):
 class Primary:
     """One server at a time. When it is no longer the primary, the next connection finds the one that is."""
 
-    def __init__(self, dialler: Dialler) -> None:
-        self._links = Links(dialler)
+    def __init__(self, dialler: Dialler, greet: Callable[[Link], None] | None = None) -> None:
+        self._links = Links(dialler, greet)
 
     def having(self, key: bytes) -> Links:
         return self._links

@@ -1,8 +1,9 @@
-"""The blocking wire: each request on a link of its own, each waiter on its coordinator's one subscription.
+"""The blocking wire: each request, and each waiter, on a link of its own.
 
 1. Nothing is sent before a link is open: failing that is `BackendUnavailable`. After sending, whatever goes wrong is
    `OutcomeUnknown`, except for an error reply, which means that nothing was done.
-2. A claim that queues can be reached: the first one that would have to wait subscribes, and then queues.
+2. A claim that queues can be reached: its link listens, and is kept for its owner to wait on. Where it does not (an old
+   server or proxy, a cluster, many waiters), the first one that would have to wait subscribes for all, and then queues.
 3. Where replicas have to confirm (`Durability`), WAIT goes out behind the write on the same link; a grant that was
    pushed is taken again, because its own write was somebody else's.
 """
@@ -23,7 +24,7 @@ from ..durability import Durability, NotConfirmed
 from ..resp import Error, command
 from ..trouble import ELSEWHERE, translated
 from .batch import call_each
-from .link import READ_SIZE
+from .link import READ_SIZE, Link
 from .links import Links
 from .listener import POLL, Listener
 from .servers import Primary, Servers
@@ -31,6 +32,9 @@ from .servers import Primary, Servers
 TRIES = 5
 """How often a request follows a redirection, or tries another link when its own was found broken."""
 SCAN_COUNT = 1000
+MOST_PARKED = 64
+"""So many threads wait on links of their own; more share one."""
+GRANTED, RELEASED = b"$16", b":1\r\n"
 
 
 class RedisWire:
@@ -53,6 +57,8 @@ class RedisWire:
         self._codec = Codec(self._namespace, socket.gethostname(), os.getpid())
         simple = isinstance(self.servers, Primary) and self._durability is None
         self._only = self.servers.having(b"") if simple else None
+        self._parked: dict[str, Link] = {}
+        """Links that listen for an owner that waits, or is about to."""
 
     def call(self, request: Any, timeout: float) -> Any:
         kind = request.__class__
@@ -65,33 +71,34 @@ class RedisWire:
         if kind is Renew and not isinstance(self.servers, Primary):
             return self._renew_each(request, timeout)
         if kind is Release:
-            self._listener.forget(request.claim.owner)
+            self._forget(request.claim.owner)
             return self._ask(write(self._codec, request, NOWHERE), timeout, repeatable=False)
         return self._ask(write(self._codec, request, NOWHERE), timeout, confirmed=kind is Renew)
 
     def _quickly(self, kind: type, request: Any, timeout: float, links: Links) -> Any:
         """The uncontended take and release, with nothing in the way. None: it is to be done with all due care."""
-        wake = NOT_YET_HEARING
         if kind is Take:
             if len(request.claims) != 1 or not request.queue:
                 return None
-            if self._listener.ready:
-                wake = self._listener.channel
+            link = links.get(timeout)
+            wake = link.channel
+            if not wake or len(self._parked) >= MOST_PARKED:
+                wake = self._listener.channel if self._listener.ready else NOT_YET_HEARING
             frame = self._codec.taking(request.claims[0], wake)
         elif kind is Release and not request.linger:
+            link = links.get(timeout)
             frame = self._codec.releasing(request.claim)
         else:
             return None
-        link = links.get(timeout)
         try:
-            if timeout != link.timeout:
-                link.set_timeout(timeout)
             link.send(frame)
+            if timeout != link.timeout:
+                link.wait_to_read(timeout)
             data = link.recv(READ_SIZE)
-            if kind is Take and len(data) == 24 and data[:3] == b"$16":
+            if kind is Take and len(data) == 24 and data[:3] == GRANTED:
                 links.put(link)
                 return [Taken(int(data[5:21]))]
-            reply = link.parse(data, timeout)
+            reply = 1 if data == RELEASED else link.parse(data, timeout)
         except BaseException as error:
             links.drop(link)
             if kind is Take and isinstance(error, ConnectionError):
@@ -100,13 +107,22 @@ class RedisWire:
             if isinstance(error, OSError):
                 raise OutcomeUnknown(f"Redis did not answer within {timeout:g} s: {error}") from error
             raise
+        if reply.__class__ is list and wake is link.channel:
+            self._parked[request.claims[0].owner] = link
+            return one_taken(reply)
         links.put(link)
         if reply.__class__ is Error:
             return None
         if kind is Release:
-            self._listener.forget(request.claim.owner)
+            self._forget(request.claim.owner)
             return reply == 1
         return self._reachable(request, timeout, wake, one_taken(reply))
+
+    def _forget(self, owner: str) -> None:
+        """This owner waits no longer."""
+        if self._parked and self._only is not None and (link := self._parked.pop(owner, None)) is not None:
+            self._only.put(link)
+        self._listener.forget(owner)
 
     def _take(self, request: Take, timeout: float) -> list[Taken]:
         wake = self._listener.channel if self._listener.ready else NOT_YET_HEARING
@@ -221,11 +237,26 @@ class RedisWire:
         return told
 
     def wait(self, owner: str, timeout: float) -> Push | None:
+        if (link := self._parked.get(owner)) is not None and self._only is not None:
+            return self._wait_on(link, self._only, owner, timeout)
         if not self._listener.ready:
             time.sleep(min(timeout, POLL))
             return None
         push = self._listener.wait(owner, timeout)
         return push if self._durability is None else None
+
+    def _wait_on(self, link: Link, links: Links, owner: str, timeout: float) -> Push | None:
+        try:
+            token = link.await_push(owner, timeout)
+        except BaseException as error:
+            self._parked.pop(owner, None)
+            links.drop(link)
+            if isinstance(error, OSError):
+                return None  # to look again finds out more
+            raise
+        if self._parked.pop(owner, None) is not None:
+            links.put(link)
+        return Push(token) if token else None
 
     def freeze(self) -> None:
         pass  # requests under way are on links that the child does not touch
@@ -234,6 +265,8 @@ class RedisWire:
         pass
 
     def forked(self) -> None:
+        for link in self._parked.values():
+            link.close()
         self.servers.close()
         self._listener.close()
         self._begin()
@@ -241,3 +274,5 @@ class RedisWire:
     def close(self) -> None:
         self.servers.close()
         self._listener.close()
+        for link in list(self._parked.values()):
+            link.hang_up()  # its waiter looks again, and is told

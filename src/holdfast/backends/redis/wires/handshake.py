@@ -1,0 +1,69 @@
+"""Opening a plain connection by ourselves: all that has to be said first leaves in one write.
+
+redis-py does the same in several trips and with six times the work, which many threads that begin at once would wait
+for. TLS and credential providers are left to it.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..resp import Error, command
+from .link import Link
+
+PLAIN = frozenset({"Connection", "UnixDomainSocketConnection"})
+KNOWN = frozenset(
+    {"host", "port", "path", "db", "username", "password", "client_name", "protocol", "socket_keepalive"}
+    | {"socket_type", "driver_info", "lib_name", "lib_version"}
+)
+
+
+def can_open(kind: str, options: Mapping[str, Any]) -> bool:
+    return kind in PLAIN and options.keys() <= KNOWN
+
+
+def open_plainly(options: Mapping[str, Any], timeout: float) -> socket.socket:
+    """A connected socket on which the server knows us. Raises OSError, or an `Error` of the server's."""
+    sock = _connected(options, timeout)
+    try:
+        link = Link(sock)
+        frames = [command(*words) for words in _introduction(options)]
+        replies = [link.exchange(b"".join(frames), timeout), *(link.read(timeout) for _ in frames[1:])]
+        for reply in replies:
+            if isinstance(reply, Error) and reply.code != "NOPERM":  # what it may not say, it can do without
+                raise reply
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def _connected(options: Mapping[str, Any], timeout: float) -> socket.socket:
+    if "path" in options:
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            sock.settimeout(timeout)
+            sock.connect(options["path"])
+        except BaseException:
+            sock.close()
+            raise
+        return sock
+    sock = socket.create_connection((options.get("host", "localhost"), int(options.get("port", 6379))), timeout)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if options.get("socket_keepalive"):
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    return sock
+
+
+def _introduction(options: Mapping[str, Any]) -> Sequence[Sequence[str | int]]:
+    said: list[Sequence[str | int]] = []
+    if (password := options.get("password")) is not None:
+        username = options.get("username")
+        said.append(("AUTH", password) if username is None else ("AUTH", username, password))
+    if (name := options.get("client_name")) is not None:
+        said.append(("CLIENT", "SETNAME", name))
+    if db := int(options.get("db", 0) or 0):
+        said.append(("SELECT", db))
+    return said or [("PING",)]

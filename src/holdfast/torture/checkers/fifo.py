@@ -3,7 +3,7 @@
 Proven from times and acknowledgements alone, so that no unlucky delay looks like a bug:
 
 1. A queue acknowledgement at time t with `until` shows that the claim stood in line at t, and that its place is kept
-   until then. A later one not after `until` shows the same place; one after it may be a new place, at the end.
+   until then. A later one before `until` shows the same place; any other may be a new place, at the end.
 2. B overtook A if B was invoked after A stood in line, and returned granted while A's place was kept, and A returned
    later. For A had not been granted before B: both together exceed the capacity (only such pairs are judged). Where
    tokens say otherwise, two were granted at once, and other checkers tell of it.
@@ -90,8 +90,8 @@ def _places(acquire: Operation, points: list[Operation], calm: Calm) -> Iterator
         if number is None:
             continue
         end = calm.end(number)
-        until = min(point.until, acquire.returned - 1, point.until if end is None else end - 1)
-        if place is not None and number == period and point.invoked <= place.until:
+        until = min(point.until, acquire.returned, point.until if end is None else end)
+        if place is not None and number == period and point.invoked < place.until:
             place.until = max(place.until, until)
             continue
         if place is not None:
@@ -115,7 +115,7 @@ def _see_order(finding: Finding, name: str, places: list[Place], comers: list[Op
         returned = comer.returned
         assert returned is not None
         for weight, place in latest.items():
-            if weight + comer.weight > comer.capacity and returned <= place.until:
+            if weight + comer.weight > comer.capacity and returned < place.until:
                 _see_who(finding, name, places[:number], comer, returned)
                 break
 
@@ -125,7 +125,7 @@ def _see_who(finding: Finding, name: str, ahead: list[Place], comer: Operation, 
     for place in ahead:
         mine = place.acquire
         fits = mine.weight + comer.weight <= comer.capacity
-        if not fits and returned <= place.until and not 0 < mine.token < comer.token:
+        if not fits and returned < place.until and not 0 < mine.token < comer.token:
             early = (comer.invoked - place.since) / 1e6
             story = f"{who(comer)} was let in to {name!r} before {who(mine)}"
             story += f", which stood in line {early:.1f} ms before it asked"

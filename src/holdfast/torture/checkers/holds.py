@@ -39,7 +39,7 @@ def holds_of(operations: Iterable[Operation]) -> dict[str, list[Hold]]:
     for operation in operations:
         process = (operation.client, operation.process)
         seen = operation.returned or operation.invoked
-        if seen > last.get(process, 0):
+        if seen > last.get(process, -1):
             last[process] = seen
         if operation.verb == "acquire":
             if operation.outcome == "ok" and operation.returned is not None:

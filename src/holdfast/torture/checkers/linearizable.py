@@ -2,7 +2,8 @@
 
 The order is given by the tokens, so nothing must be searched: each grant is put at the earliest point that is left.
 
-1. A grant takes effect between its invocation and its return, and not before the grants with smaller tokens.
+1. A grant takes effect between its invocation and its return, and after the grants with smaller tokens. Two with the
+   same token have no order.
 2. At that point it fits, together with what is held, into the capacity.
 3. A clean release (release() said: held until now) ends its hold at its invocation at the earliest. Any other hold may
    have ended right after its grant: that is what a lease is.
@@ -37,6 +38,10 @@ def _place(finding: Finding, name: str, granted: list[Hold]) -> None:
     inside: list[tuple[int, int, Hold]] = []  # clean holds by their earliest end
     for number, hold in enumerate(granted):
         mine = hold.acquire
+        if before is not None and before.acquire.token == mine.token:
+            story = f"{mine.client} and {before.acquire.client} were both given token {mine.token} of {name!r}"
+            finding.broken(name, f"{story}: they have no order", [before.acquire, mine])
+            continue
         earliest, waits_for = point, before
         if mine.invoked > earliest:
             earliest, waits_for = mine.invoked, None

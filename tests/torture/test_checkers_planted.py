@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from holdfast.model import SHARED_CAPACITY
-from holdfast.torture.checkers import commits, fifo, judge, leftovers, linearizable, overlap, tokens, updates
+from holdfast.torture.checkers import fifo, leftovers, linearizable, overlap, tokens
 from holdfast.torture.checkers.finding import Finding
 from holdfast.torture.checkers.holds import holds_of
-from holdfast.torture.history import DISCIPLINES, Commit, Discipline, Fault, Left
-from holdfast.torture.synthetic import BUGS, Bug, Plan, make_up
+from holdfast.torture.history import Fault, Left
 from tests.torture.tale import Tale
 
 ALL = SHARED_CAPACITY
@@ -149,89 +148,6 @@ def test_no_token_is_not_judged() -> None:
     assert see_order(tale).held is None
 
 
-# the resource's own log
-
-
-def log(*rows: tuple[str, int], name: str = "a") -> list[Commit]:
-    return [
-        Commit(number, "claim" if verb == "claim" else "write", name, f"c{token}", 1, number, token, number)
-        for number, (verb, token) in enumerate(rows, 1)
-    ]
-
-
-@pytest.mark.parametrize(
-    ("discipline", "rows", "broken"),
-    [
-        ("claim-before-read", [("claim", 1), ("write", 1), ("claim", 2), ("claim", 2), ("write", 2)], 0),
-        ("claim-before-read", [("claim", 1), ("claim", 2), ("write", 1), ("write", 2)], 1),
-        ("claim-before-read", [("claim", 2), ("claim", 1)], 1),
-        ("claim-before-read", [("claim", 1), ("write", 2)], 1),
-        ("claim-before-read", [("write", 1)], 1),
-        ("check-on-write", [("write", 1), ("write", 3), ("write", 3)], 0),
-        ("check-on-write", [("write", 3), ("write", 1)], 1),
-        ("unfenced", [("write", 3), ("write", 1)], 0),
-    ],
-)
-def test_commits_behind_a_newer_token(discipline: Discipline, rows: list[tuple[str, int]], broken: int) -> None:
-    assert len(commits.check(log(*rows), discipline, []).violations) == broken
-
-
-def test_unfenced_writes_that_went_back_are_counted() -> None:
-    assert commits.stale_writes(log(("write", 1), ("write", 3), ("write", 2), ("write", 3))) == 1
-
-
-def test_marks_are_of_a_name() -> None:
-    assert not commits.check(log(("claim", 5)) + log(("claim", 1), name="b"), "claim-before-read", []).violations
-
-
-# lost updates
-
-
-def test_an_update_that_was_undone_and_who_did_it() -> None:
-    tale = Tale("unfenced")
-    tale.writes(0, 1, 1, 3, clients="abcd")
-    tale.ends_with(4, 1, 3, 4)
-    (violation,) = updates.check(tale.history()).violations
-    assert violation.commits == (2, 3)
-    assert "acknowledged to b (token 2), is not in the end" in violation.story
-    assert "c (token 3) undid it with version 3, computed from version 1" in violation.story
-
-
-def test_two_acknowledged_writes_from_one_version_without_the_resource() -> None:
-    tale = Tale("unfenced")
-    tale.writes(0, 1, 1, 3)
-    (violation,) = updates.check(tale.history()).violations
-    assert "both wrote from version 1" in violation.story
-
-
-def test_nothing_lost() -> None:
-    tale = Tale()
-    tale.writes(0, 1, 2)
-    tale.ends_with(3, 1, 2, 3)
-    finding = updates.check(tale.history())
-    assert (finding.held, finding.judged) == (True, 3)
-
-
-def test_a_write_that_was_never_acknowledged_is_no_loss() -> None:
-    tale = Tale()
-    tale.commit(Commit(1, "write", "a", "c1", 0, 0, 1, 10, 0, 0), acknowledged=False)
-    tale.commit(Commit(2, "write", "a", "c2", 0, 0, 2, 20, 1, 0))
-    tale.ends_with(2, 2)
-    assert updates.check(tale.history()).held is True
-
-
-def test_a_counter_that_does_not_add_up_and_a_version_out_of_nowhere() -> None:
-    tale = Tale()
-    tale.writes(0)
-    tale.ends_with(1, 1, counter=2)
-    tale.operation("c9", "write", 50, 51, parent=1, version=77)
-    stories = [violation.story for violation in updates.check(tale.history()).violations]
-    assert stories == [
-        "version 77 of c9 is not in the resource's log",
-        "the counter of 'a' says 2, and its set has 1 members",
-    ]
-
-
 # FIFO
 
 
@@ -329,43 +245,3 @@ def test_a_run_that_was_not_surveyed_is_not_judged() -> None:
     history = Tale().history()
     history.ended = None
     assert leftovers.check(history).held is None
-
-
-# whole runs, made up
-
-CATCHES: dict[Bug, set[str]] = {
-    "double-grant": {"overlap", "linearizable"},
-    "same-token": {"tokens", "linearizable"},
-    "token-back": {"tokens", "linearizable"},
-    "overtake": {"fifo"},
-    "open-fence": {"commits", "updates"},
-    "left-behind": {"leftovers"},
-}
-
-
-def test_every_bug_has_its_checkers() -> None:
-    assert set(CATCHES) == set(BUGS)
-
-
-@pytest.mark.parametrize("bug", BUGS)
-def test_a_planted_bug_is_caught(bug: Bug) -> None:
-    judgement = judge(make_up(Plan(holds=600, bug=bug, pauses=0.1 if bug == "open-fence" else 0.0)))
-    found = {checker for checker, finding in judgement.findings.items() if finding.violations}
-    assert found - {"overlap"} == CATCHES[bug] - {"overlap"}
-    assert not judgement.passed
-
-
-@pytest.mark.parametrize("capacity", [1, 3])
-@pytest.mark.parametrize("discipline", DISCIPLINES)
-@pytest.mark.parametrize("seed", range(5))
-def test_a_correct_engine_is_never_accused(seed: int, discipline: Discipline, capacity: int) -> None:
-    judgement = judge(make_up(Plan(seed, holds=300, discipline=discipline, capacity=capacity, pauses=0.05)))
-    found = {checker for checker, finding in judgement.findings.items() if finding.violations}
-    assert found <= ({"overlap"} if discipline == "claim-before-read" else {"overlap", "updates"})
-    assert judgement.passed
-    assert all(line.held is not None for line in judgement.lines)
-
-
-def test_without_pauses_nothing_overlaps() -> None:
-    judgement = judge(make_up(Plan(holds=300, pauses=0.0)))
-    assert [line.held for line in judgement.lines] == [True] * 6

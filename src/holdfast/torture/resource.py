@@ -104,9 +104,12 @@ class Resource:
 
     def finals(self) -> list[Final]:
         """What is there now, of each name, with its whole set."""
+        self._db.execute("BEGIN")  # one view of both tables
         parents: dict[int, int] = dict(self._db.execute("SELECT number, parent FROM log WHERE verb = 'write'"))
+        heads = self._db.execute("SELECT name, version, counter FROM head ORDER BY name").fetchall()
+        self._db.execute("COMMIT")
         found = []
-        for name, head, counter in self._db.execute("SELECT name, version, counter FROM head ORDER BY name"):
+        for name, head, counter in heads:
             members = set()
             version: int = head
             while version:

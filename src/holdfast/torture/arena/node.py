@@ -20,6 +20,7 @@ from typing import Any
 from . import warden
 from .clock import Clock
 from .loopback import eventually
+from .place import Place
 from .site import NotHere, Site
 
 START_TIMEOUT = 60.0
@@ -36,15 +37,19 @@ class Node:
     words: Callable[[], list[str]]
     answers: Callable[[], bool]
     user: str | None = None
-    host: str = "127.0.0.1"
-    before: list[str] = field(default_factory=list)
-    """What comes before the words of the command: `ip netns exec …`."""
+    place: Place = field(default_factory=Place)
     environment: dict[str, str] = field(default_factory=dict)
     clock: Clock | None = None
     pristine: Path | None = None
     """What its data looked like before its first start; none: empty."""
+    farewell: signal.Signals = signal.SIGKILL
+    """What ends it in the end: PostgreSQL leaves shared memory behind unless it is told."""
     process: subprocess.Popen[Any] | None = None
     paused: bool = False
+
+    @property
+    def host(self) -> str:
+        return self.place.host
 
     @property
     def data(self) -> Path:
@@ -62,17 +67,22 @@ class Node:
     def start(self, wait: bool = True) -> None:
         if self.running:
             return
-        clock = self.clock.environment() if self.clock is not None else {}
-        who: dict[str, Any] = {} if self.user is None else {"user": self.user, "group": self.user, "extra_groups": []}
+        # By `env`, after the user was changed: libfaketime makes a semaphore that belongs to whoever it starts as.
+        clock = (
+            []
+            if self.clock is None
+            else ["env", *(f"{key}={value}" for key, value in self.clock.environment().items())]
+        )
         with (self.folder / "log").open("ab") as log:
             self.process = self.site.spawn(
-                [*self.before, *self.words()],
+                [*self.place.before_words(self.user), *clock, *self.words()],
+                farewell=self.farewell,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 cwd=self.folder,
-                env={**os.environ, **self.environment, **clock},
-                **who,
+                env={**os.environ, **self.environment},
+                **self.place.identity(self.user),
             )
         if wait:
             self.await_answer()
@@ -111,6 +121,15 @@ class Node:
                 os.kill(pid, number)
             except ProcessLookupError:
                 pass  # a session that has just ended
+
+    def run(self, *words: str) -> None:
+        """A program that ends by itself, as the server's user, where the server is."""
+        told = [*self.place.before_words(self.user), *words]
+        done = subprocess.run(
+            told, capture_output=True, text=True, cwd=self.folder, check=False, **self.place.identity(self.user)
+        )
+        if done.returncode:
+            raise NotHere(f"{words[0]}: {done.stderr.strip()[-300:]}")
 
     def wipe(self) -> None:
         assert not self.running, f"{self.name} still runs"

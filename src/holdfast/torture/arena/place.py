@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 from dataclasses import dataclass, field
+from typing import Any
 
 from .site import NotHere, Site, is_root
 
@@ -19,6 +20,8 @@ class Place:
     """The address that servers bind to, and the words before their command."""
 
     host: str = "127.0.0.1"
+    gateway: str = "127.0.0.1"
+    """The address outside, as servers see it."""
     before: list[str] = field(default_factory=list)
     namespace: str = ""
 
@@ -28,11 +31,15 @@ class Place:
             chain = "INPUT" if end == "--dport" else "OUTPUT"
             _run(*self.before, "iptables", "-A" if on else "-D", chain, "-p", "tcp", end, str(port), "-j", "DROP")
 
-    def as_user(self, user: str | None) -> list[str]:
+    def before_words(self, user: str | None) -> list[str]:
         """In a namespace the user is changed after entering, because entering needs root."""
         if not self.before or user is None:
             return self.before
         return [*self.before, "setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
+
+    def identity(self, user: str | None) -> dict[str, Any]:
+        """Outside, the user is changed at the start of the process."""
+        return {} if self.before or user is None else {"user": user, "group": user, "extra_groups": []}
 
 
 def namespace(site: Site) -> Place:
@@ -53,7 +60,7 @@ def namespace(site: Site) -> Place:
     _run(*inside, "ip", "addr", "add", f"{block}.2/24", "dev", "eth0")
     _run(*inside, "ip", "link", "set", "eth0", "up")
     _run(*inside, "ip", "link", "set", "lo", "up")
-    return Place(f"{block}.2", inside, name)
+    return Place(f"{block}.2", f"{block}.1", inside, name)
 
 
 def why_not() -> str:

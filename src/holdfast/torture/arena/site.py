@@ -34,7 +34,7 @@ class Site:
         words = [sys.executable, "-P", warden.__file__]
         self._warden = subprocess.Popen(words, stdin=subprocess.PIPE, start_new_session=True, text=True)
         self._mutex = threading.Lock()
-        self._processes: dict[int, subprocess.Popen[Any]] = {}
+        self._processes: dict[int, tuple[subprocess.Popen[Any], signal.Signals]] = {}
         self._others: list[tuple[str, str]] = []
         self.folder = Path(tempfile.mkdtemp(prefix=prefix))
         self.folder.chmod(0o711)  # servers of other users pass through
@@ -47,14 +47,16 @@ class Site:
                 self._others.append((kind, name))
             self._tell("add", kind, name, started)
 
-    def spawn(self, words: list[str], **options: Any) -> subprocess.Popen[Any]:
-        """Start a process of this site, apart from the terminal's signals."""
+    def spawn(
+        self, words: list[str], farewell: signal.Signals = signal.SIGKILL, **options: Any
+    ) -> subprocess.Popen[Any]:
+        """Start a process of this site, apart from the terminal's signals. `farewell` ends it when the site ends."""
         try:
             process = subprocess.Popen(words, start_new_session=True, **options)
         except FileNotFoundError as error:
             raise NotHere(f"{words[0]} is not installed") from error
         with self._mutex:
-            self._processes[process.pid] = process
+            self._processes[process.pid] = (process, farewell)
             self._tell("add", "process", str(process.pid), warden.started_at(process.pid) or 0)
         return process
 
@@ -89,8 +91,9 @@ class Site:
             pass  # no warden: the ordinary end still clears up
 
     def close(self) -> None:
-        for process in reversed(list(self._processes.values())):
-            self.end(process)
+        for process, farewell in reversed(list(self._processes.values())):
+            process.send_signal(signal.SIGCONT)
+            self.end(process, farewell)
         for kind, name in sorted(self._others, key=lambda entry: warden.KINDS.index(entry[0])):
             warden.end(kind, name, 0)
         if self._warden.stdin is not None and not self._warden.stdin.closed:

@@ -33,7 +33,8 @@ class Held:
 class Actor:
     """One client's connection to the engine and to the resource."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: Order, queued: Callable[[], None] = lambda: None) -> None:
+        self._queued = queued
         self._order = order
         self._recorder = Recorder(order.folder, order.client)
         self._resource = Resource(Path(order.folder) / FILE, order.discipline, client=order.client)
@@ -62,6 +63,7 @@ class Actor:
             if isinstance(outcome, Queued):
                 until = int((outcome.since + outcome.patience) * 1e9)
                 self._recorder.point("queued", words[0].ask.name, of=self._asking, until=until)
+                self._queued()
             return outcome
 
         backend.take = watched
@@ -72,8 +74,15 @@ class Actor:
         assert self._locks is not None, "connect() first"
         return self._locks
 
-    def acquire(self, name: str, timeout: float, **options: Any) -> Held | HoldfastError:
-        """Hold the lock, or say why not."""
+    def reconnect(self, wanted: Callable[[], bool]) -> bool:
+        """Begin anew, as a process that was restarted would."""
+        locks, self._locks = self._locks, None
+        if locks is not None:
+            locks.close()
+        return self.connect(wanted)
+
+    def acquire(self, name: str, timeout: float, scoped: bool = False, **options: Any) -> Held | HoldfastError:
+        """Hold the lock, or say why not. `scoped`: as a `with` statement does, which is what circles are made of."""
         step = self._recorder.invoke("acquire", name, mode="lock", weight=1, capacity=1, fair=True)
         self._asking = step.seq
 
@@ -81,11 +90,12 @@ class Actor:
             self._recorder.point("lost", name, of=step.seq, token=lease.token, error=str(lease.reason))
 
         try:
-            lease = self.locks.lock(name, timeout=timeout, on_lost=lost, **options).acquire()
+            lock = self.locks.lock(name, timeout=timeout, on_lost=lost, **options)
+            lease = lock.__enter__() if scoped else lock.acquire()
         except (NotAcquired, DeadlockDetected) as error:
             step.fail(error)
             return error
-        except HoldfastError as error:
+        except BackendUnavailable as error:
             step.info(error)
             return error
         step.ok(owner=lease.owner, token=lease.token)

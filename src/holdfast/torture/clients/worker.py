@@ -16,9 +16,13 @@ import sys
 import threading
 import time
 
+from ...errors import NotAcquired
 from ..history import now
 from .actor import Actor, Held
 from .order import Failpoint, Order
+
+PATIENCE = 5
+"""So many failures in a row, and it connects anew."""
 
 
 class Worker:
@@ -28,6 +32,7 @@ class Worker:
         self._order = order
         self._chance = random.Random(f"{order.seed}/{order.client}")
         self._actor = Actor(order)
+        self._failures = 0
         self._ending = threading.Event()
         threading.Thread(target=self._listen, daemon=True).start()
 
@@ -39,14 +44,19 @@ class Worker:
         if self._actor.connect(lambda: not self._ending.is_set()):
             while not self._ending.is_set():
                 self._section()
+                if self._failures >= PATIENCE:
+                    self._failures = 0
+                    self._actor.reconnect(lambda: not self._ending.is_set())
                 self._ending.wait(self._chance.uniform(0, 0.2 * self._order.think))
         self._actor.close()
 
     def _section(self) -> None:
         held = self._actor.acquire(self._order.name, self._order.timeout)
         if not isinstance(held, Held):
+            self._failures += not isinstance(held, NotAcquired)
             self._ending.wait(self._chance.uniform(0, 0.05))
             return
+        self._failures = 0
         self._at("after-acquire")
         if self._actor.read(held) is None:
             self._at("after-read")

@@ -69,6 +69,8 @@ class Engine:
     """Amnesia of the whole engine, where it is not just a wipe of all nodes."""
     mends_for: float = 0.5
     """How long it needs after a node came back."""
+    counts_tokens: bool = False
+    """Tokens are counted (a revision, a zxid), not timed: an engine that forgot begins again at 1."""
     sessions: bool = False
     """Holds live with a connection, not with a ttl."""
     end_sessions: Callable[[], None] | None = None

@@ -55,7 +55,7 @@ def new_node(ground: Ground, name: str, append_only: bool = True, **settings: st
     program = need_program("redis-server", "redis-server")
     return Node(
         ground.site, name, folder, port, words, lambda: answers(host, port),
-        host=host, before=ground.place.before, clock=ground.clock(folder),
+        place=ground.place, clock=ground.clock(folder),
     )  # fmt: skip
 
 
@@ -70,8 +70,9 @@ class Pair:
 
     def follow(self) -> None:
         """The other becomes a replica of the primary, through a link that can be held."""
-        port = self.network.open("replica", self.primary.name, self.primary.host, self.primary.port)
-        command(self.other.host, self.other.port, "REPLICAOF", "127.0.0.1", str(port))
+        gateway = self.primary.place.gateway
+        port = self.network.open("replica", self.primary.name, self.primary.host, self.primary.port, gateway)
+        command(self.other.host, self.other.port, "REPLICAOF", gateway, str(port))
         if not eventually(self._in_step, START_TIMEOUT):
             raise RuntimeError(f"{self.other.name} does not follow {self.primary.name}: {self.other.log()}")
 
@@ -90,6 +91,7 @@ class Pair:
 
     def rebuild(self) -> None:
         self.network.heal("replica>*")
+        self.other.kill()
         self.other.wipe()
         self.other.start()
         self.follow()
@@ -109,12 +111,10 @@ def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
     engine = Engine(
         scheme, site, 0.2, url, [node], network, ground.place, ground.disks, ground.cannot,
     )  # fmt: skip
-    if wishes.replica and not ground.place.before:
+    if wishes.replica:
         other = new_node(ground, "redis-2")
         other.start()
         pair = Pair(engine, network, node, other)
         pair.follow()
         engine.replica = pair
-    elif wishes.replica:
-        engine.cannot["failover"] = "the replica follows through the proxy, which is outside the namespace"
     return engine

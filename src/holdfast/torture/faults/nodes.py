@@ -6,7 +6,6 @@ Of an engine that needs a majority, one node at a time is struck: more would onl
 from __future__ import annotations
 
 from ..arena import Node
-from ..engines import Engine
 from .model import Kind, Stage
 
 
@@ -43,6 +42,8 @@ def amnesia(stage: Stage) -> None:
         finally:
             node.wipe()
             node.start()
+    if engine.replica is not None:
+        engine.replica.rebuild()
     stage.ending.wait(engine.mends_for)
 
 
@@ -56,10 +57,6 @@ def pause_node(stage: Stage) -> None:
             node.resume()
 
 
-def _with_replica(engine: Engine) -> str:
-    return "with a replica in place, an empty primary is what failover shows" if engine.replica else ""
-
-
 KINDS = (
     Kind(
         "kill-node", "kill -9 of a server, which comes back with what it had on disk", "engine", kill_node, weight=0.7
@@ -69,7 +66,6 @@ KINDS = (
         "kill -9 of a server, which comes back empty",
         "engine",
         amnesia,
-        _with_replica,
         forgets=True,
         weight=0.7,
     ),

@@ -127,7 +127,7 @@ async def serve() -> None:
             else:
                 link = links[name] = Link(order["host"], order["target"])
                 link.flowing.set()
-                servers.append(await asyncio.start_server(link.accept, "127.0.0.1", order["port"]))
+                servers.append(await asyncio.start_server(link.accept, order["at"], order["port"]))
         print(json.dumps({"done": order["number"]}), flush=True)
 
 

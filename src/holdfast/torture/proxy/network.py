@@ -31,12 +31,12 @@ class Network:
         self._number = 0
         self._ports: dict[str, int] = {}
 
-    def open(self, client: str, node: str, host: str, port: int) -> int:
+    def open(self, client: str, node: str, host: str, port: int, at: str = "127.0.0.1") -> int:
         """A port on which this client reaches this node."""
         name = f"{client}>{node}"
         if name not in self._ports:
             self._ports[name] = free_port()
-            self._order([name], host=host, target=port, port=self._ports[name])
+            self._order([name], host=host, target=port, port=self._ports[name], at=at)
         return self._ports[name]
 
     def names(self, pattern: str = "*") -> list[str]:

@@ -38,7 +38,7 @@ class Plan:
         return Wishes(
             clocks=bool(names & {"clock-forward", "clock-back"}),
             small_disk="disk-full" in names,
-            netns="netns" in names and "failover" not in names,
+            netns="netns" in names,
             replica="failover" in names,
         )
 

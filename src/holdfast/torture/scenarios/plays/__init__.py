@@ -1,0 +1,1 @@
+"""The classic failures, one file each."""

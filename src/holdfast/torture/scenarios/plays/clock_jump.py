@@ -1,0 +1,22 @@
+"""The engine's clock jumps forward: every lease is over for the engine, while its holder goes on in good faith."""
+
+from ..model import Scenario
+from ..reasons import no_clock
+from ..remarks import whether_b_came_in
+from ..words import A, B, clock_is_moved
+
+SCENARIO = Scenario(
+    "clock-jump",
+    "The engine's clock jumps an hour forward while a lock is held; its holder's own clock does not.",
+    (
+        A.acquires(ttl=20),
+        A.reads(),
+        clock_is_moved(+3600),
+        *B.works(patience=2),
+        A.writes(),
+        A.releases(),
+        B.comes_again(),
+    ),
+    why_not=no_clock,
+    remark=whether_b_came_in,
+)

@@ -1,0 +1,24 @@
+"""The engine ends the session that a lock lives with, while its holder works on."""
+
+from ..model import Scenario
+from ..reasons import no_session
+from ..remarks import whether_b_came_in
+from ..words import A, B, sessions_end
+
+SCENARIO = Scenario(
+    "session-expiry",
+    "The engine ends the session that a lock lives with; its holder works on.",
+    (
+        A.acquires(ttl=3),
+        A.reads(),
+        A.is_stopped(),
+        sessions_end(),
+        *B.works(patience=8),
+        A.wakes_up(),
+        A.writes(),
+        A.releases(),
+        B.comes_again(),
+    ),
+    why_not=no_session,
+    remark=whether_b_came_in,
+)

@@ -1,0 +1,28 @@
+"""Why an engine cannot play a scenario; empty if it can."""
+
+from __future__ import annotations
+
+from ..engines import Engine
+
+
+def no_clock(engine: Engine) -> str:
+    if any(node.clock is not None for node in engine.nodes):
+        return engine.cannot.get("clock-forward", "")
+    return engine.cannot.get("clock-forward", "its servers were started without a clock of their own")
+
+
+def no_network(engine: Engine) -> str:
+    return "" if engine.network is not None else engine.cannot["partition"]
+
+
+def no_replica(engine: Engine) -> str:
+    return "" if engine.replica is not None else engine.cannot.get("failover", "it has no replica")
+
+
+def no_session(engine: Engine) -> str:
+    return "" if engine.end_sessions is not None and engine.sessions else "a lock does not live with a session here"
+
+
+def no_total_amnesia(engine: Engine) -> str:
+    """Counted tokens need no clock to be given twice."""
+    return "" if engine.counts_tokens else no_clock(engine)

@@ -1,0 +1,12 @@
+"""What the numbers of a telling do not say, in a few words."""
+
+from __future__ import annotations
+
+from .model import Telling
+
+
+def whether_b_came_in(telling: Telling) -> str:
+    """The second one took over, or was kept out until the first let go."""
+    return (
+        "the next one has to wait until the first lets go" if telling.errors.get("B account") == "NotAcquired" else ""
+    )

@@ -1,0 +1,58 @@
+"""docs/guarantees.md: what happens without a fence and with one, by scenario and engine, as it was seen.
+
+Written by a run, never by hand. The same outcomes give the same text: no times, no numbers that vary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .model import Shown, Telling
+
+_HEAD = """# Guarantees, as seen
+
+Written by `holdfast torture --scenario all --guarantees docs/guarantees.md`, on real engines with real processes; do
+not edit. Each scenario is played twice: under a lock alone, and under the same lock with a fence that is claimed before
+the resource is read. *Two holders* says that two held the lock at the same time, in good faith: under pauses, jumps of the
+clock and partitions no lease can exclude that, and no engine does. The fence is what makes it harmless.
+"""
+_FOOT = """
+## What no design survives
+
+A token is either remembered or read from a clock. An engine that comes back without its memory **and** with a clock
+that is behind (or whose tokens are counted, not timed) gives out a token again that it has given out before, or a lower
+one. `forgets-and-goes-back` does that on purpose. Long runs leave this combination out, and count how often they put
+off a fault because of it: while a token that was given out lies ahead of the engine's clock, it is not made to forget.
+Keep the memory (a disk, a majority), or keep the clock; with either, tokens grow.
+"""
+
+
+def write(shown: Sequence[Shown]) -> str:
+    """The page."""
+    parts = [_HEAD]
+    names = list(dict.fromkeys(one.scenario.name for one in shown))
+    for name in names:
+        rows = [one for one in shown if one.scenario.name == name]
+        parts.append(f"\n## {name}\n\n{rows[0].scenario.about}\n")
+        parts.append("\n| engine | two holders | without a fence | with a fence | |\n|---|---|---|---|---|\n")
+        parts += [_row(one) for one in rows]
+    return "".join(parts) + _FOOT
+
+
+def _row(one: Shown) -> str:
+    if one.failure:
+        return f"| {one.engine} | | | | the play itself failed: {one.failure} |\n"
+    if one.unfenced is None or one.fenced is None:
+        return f"| {one.engine} | | | | not run: {one.not_run} |\n"
+    cells = (one.engine, _holders(one.fenced), _lost(one.unfenced), _lost(one.fenced), one.scenario.remark(one.fenced))
+    return "| " + " | ".join(cells) + " |\n"
+
+
+def _holders(telling: Telling) -> str:
+    return "yes" if telling.overlapped else "no"
+
+
+def _lost(telling: Telling) -> str:
+    lost = f"**{telling.lost} of {telling.acknowledged} lost**" if telling.lost else "nothing lost"
+    refused = f", {telling.refused} refused" if telling.refused else ""
+    return lost + refused + (", tokens out of order" if telling.disordered else "")

@@ -40,10 +40,10 @@ class AsyncRedisWire:
 
     def _begin(self) -> None:
         seeds, timeout = self._address.seeds, self._timeout
-        primary = None if seeds else AsyncPrimary(self._address.dialler, timeout)
+        self._listener = AsyncListener(self._address.dialler, channels_of(self._namespace), "*" if seeds else "")
+        primary = None if seeds else AsyncPrimary(self._address.dialler, timeout, self._listener)
         self._servers: AsyncServers = primary or AsyncCluster(seeds, timeout)
         self._line = None if primary is None else primary.line
-        self._listener = AsyncListener(self._address.dialler, channels_of(self._namespace), "*" if seeds else "")
         self._codec = Codec(self._namespace, socket.gethostname(), os.getpid())
 
     def call(self, request: Any, timeout: float) -> Awaitable[Any]:
@@ -93,6 +93,8 @@ class AsyncRedisWire:
         return await self._ask(write(self._codec, request, NOWHERE), timeout, kind is Renew)
 
     async def _take(self, request: Take, timeout: float) -> list[Taken]:
+        if self._line is not None:
+            await self._line.get()  # it may listen, then
         wake = self._listener.channel if self._listener.ready else NOT_YET_HEARING
         try:
             taken: list[Taken] = await self._ask(write(self._codec, request, wake), timeout, True)

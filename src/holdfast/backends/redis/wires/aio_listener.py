@@ -1,4 +1,8 @@
-"""Pushes to the waiting tasks of one coordinator: one stream, subscribed to one channel."""
+"""Pushes to the waiting tasks of one coordinator, on one channel.
+
+They come on the stream that carries the requests, between the replies (version 3 of the protocol): whoever lets go and
+whoever is next are told in one read. Where the server does not speak that, or is one of a cluster, on one of its own.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,7 @@ class AsyncListener:
         async with self._opening:
             if self.ready:
                 return True
-            stream = Stream(await self._dialler.dial_async(timeout), self._deliver, self._lost)
+            stream = Stream(await self._dialler.dial_async(timeout), self.deliver, self.lost)
             try:
                 reply = await stream.ask(command("SUBSCRIBE", self.channel), timeout)
             except BaseException:
@@ -42,6 +46,14 @@ class AsyncListener:
                 return False
             self._stream, self.ready = stream, stream.open
             return self.ready
+
+    async def join(self, stream: Stream, timeout: float) -> None:
+        """Have pushes come on this stream, if its server lets us. It tells us of them, and of its end."""
+        if not self._dialler.pushes or isinstance(await stream.ask(command("HELLO", 3), timeout), Error):
+            return
+        if not isinstance(await stream.ask(command("SUBSCRIBE", self.channel), timeout), Error) and stream.open:
+            self.close()  # one of its own, meanwhile
+            self._stream, self.ready = stream, True
 
     def forget(self, owner: str) -> None:
         if self._early:
@@ -63,7 +75,7 @@ class AsyncListener:
             timer.cancel()
             self._waiting.pop(owner, None)
 
-    def _deliver(self, message: Any) -> None:
+    def deliver(self, message: Any) -> None:
         if not (isinstance(message, list) and len(message) == 3 and message[0] == b"message"):
             return
         owner, _, token = message[2].decode().partition(" ")
@@ -74,9 +86,11 @@ class AsyncListener:
             if len(self._early) > EARLY:
                 self._early.popitem(last=False)
 
-    def _lost(self, stream: Stream) -> None:
+    def lost(self, stream: Stream) -> None:
         """Everybody looks, and the next to queue subscribes anew."""
-        self.ready = False
+        if stream is not self._stream:
+            return
+        self._stream, self.ready = None, False
         for future in self._waiting.values():
             _settle(future, None)
 

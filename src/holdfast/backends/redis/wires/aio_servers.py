@@ -11,6 +11,7 @@ from ....errors import BackendUnavailable
 from ..resp import Error, command
 from ..slots import Address, SlotMap
 from ..trouble import redirection, translated
+from .aio_listener import AsyncListener
 from .dialling import Dialler, Server
 from .stream import Stream
 
@@ -21,9 +22,10 @@ LONGEST_PAUSE = 0.5
 class Line:
     """The stream to one server, opened when it is needed and shared by all who wait for it to open."""
 
-    def __init__(self, dialler: Dialler, timeout: float) -> None:
+    def __init__(self, dialler: Dialler, timeout: float, listener: AsyncListener | None = None) -> None:
         self._dialler = dialler
         self._timeout = timeout
+        self._listener = listener
         self.stream: Stream | None = None
         self._opening: asyncio.Task[Stream] | None = None
         self._pause = 0.0
@@ -43,11 +45,23 @@ class Line:
             if self._pause:
                 await asyncio.sleep(random.random() * self._pause)
             self._pause = min(max(FIRST_PAUSE, 2 * self._pause), LONGEST_PAUSE)
-            self.stream = Stream(await self._dialler.dial_async(self._timeout))
-            self._pause = 0.0
-            return self.stream
+            stream = await self._dial(self._listener)
+            self.stream, self._pause = stream, 0.0
+            return stream
         finally:
             self._opening = None
+
+    async def _dial(self, listener: AsyncListener | None) -> Stream:
+        writer = await self._dialler.dial_async(self._timeout)
+        if listener is None:
+            return Stream(writer)
+        stream = Stream(writer, listener.deliver, listener.lost)
+        try:
+            await listener.join(stream, self._timeout)
+        except BaseException:
+            stream.close()
+            raise
+        return stream
 
     def drop(self) -> None:
         """Its server is no longer the one to ask."""
@@ -78,8 +92,8 @@ class AsyncServers(Protocol):
 class AsyncPrimary:
     """One server at a time."""
 
-    def __init__(self, dialler: Dialler, timeout: float) -> None:
-        self.line = Line(dialler, timeout)
+    def __init__(self, dialler: Dialler, timeout: float, listener: AsyncListener | None = None) -> None:
+        self.line = Line(dialler, timeout, listener)
 
     async def having(self, key: bytes) -> Line:
         return self.line

@@ -98,7 +98,8 @@ class Server:
 
     def build(self, module: Any, timeout: float) -> Any:
         """redis-py's connection, not yet connected."""
-        options = {"protocol": 2, **self.options, "socket_timeout": timeout, "socket_connect_timeout": timeout}
+        # Whoever listens on it says HELLO for version 3 by itself.
+        options = {**self.options, "protocol": 2, "socket_timeout": timeout, "socket_connect_timeout": timeout}
         try:
             return getattr(module, self.kind)(**options)
         except (TypeError, ValueError, need_redis_py().RedisError) as error:

@@ -1,10 +1,11 @@
-"""One asyncio connection that carries many requests: written in order, answered in order.
+"""One asyncio connection that carries many requests: written in order, answered in order, with pushes between replies.
 
 1. Requests of one tick of the loop leave in one write. One that comes alone leaves at once.
 2. A request that timed out, or whose task was cancelled, stays in the queue of those that are owed a reply: its reply
    is dropped when it comes, so it can never be taken for another's.
-3. Timeouts are swept, some times a second, instead of a timer for each request. When one has passed and nothing at
-   all has come since the request was sent, the connection is given up, and with it all that it owes.
+3. Timeouts are swept, some times a second, instead of a timer for each request; they may come so much late. When one
+   has passed and nothing at all has come since the request was sent, the connection is given up, and with it all that
+   it owes.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from typing import Any, TypeAlias
 
 from ....errors import OutcomeUnknown
 from ..resp import NOT_YET
-from .link import make_reader
+from .link import PUSHED, make_reader
 
 SWEEP = 0.05
+SUBSCRIBED = b"subscribe"
+"""The push that is the reply to SUBSCRIBE."""
 
 
 class Reply(asyncio.Future[Any]):
@@ -46,10 +49,13 @@ class Stream(asyncio.Protocol):
         self._on_push = on_push
         self._on_lost = on_lost
         self._reader = make_reader()
-        self._owed: deque[tuple[Reply, float, float, Settle | None, Any]] = deque()
+        self._owed: deque[tuple[Reply, float, int, Settle | None, Any]] = deque()
         self._unsent: list[bytes] = []
         self._alone = True
-        self._heard = 0.0
+        self._chunks = 0
+        """How often something has come."""
+        self._now = 0.0
+        """When it was swept last: what came since is taken for sent then, and given as much longer."""
         self._sweeping: asyncio.TimerHandle | None = None
         self.open = True
         self._transport.set_protocol(self)
@@ -61,8 +67,10 @@ class Stream(asyncio.Protocol):
         """
         loop = self._loop
         reply = Reply(loop=loop)
-        now = loop.time()
-        self._owed.append((reply, now + timeout, now, settle, request))
+        if self._sweeping is None:
+            self._now = loop.time()
+            self._sweeping = loop.call_later(SWEEP, self._sweep)
+        self._owed.append((reply, self._now + timeout + SWEEP, self._chunks, settle, request))
         if self._alone and not self._unsent:
             self._alone = False
             self._transport.write(frame)
@@ -70,8 +78,6 @@ class Stream(asyncio.Protocol):
             if not self._unsent:
                 loop.call_soon(self._flush)
             self._unsent.append(frame)
-        if self._sweeping is None:
-            self._sweeping = loop.call_later(SWEEP, self._sweep)
         return reply
 
     def _flush(self) -> None:
@@ -80,13 +86,14 @@ class Stream(asyncio.Protocol):
             self._transport.write(b"".join(unsent))
 
     def data_received(self, data: bytes) -> None:
-        self._heard = self._loop.time()
+        self._chunks += 1
         gets, owed = self._reader.gets, self._owed
         self._reader.feed(data)
         answered = 0
         while (value := gets()) is not NOT_YET:
-            if self._on_push is not None and not owed:
-                self._on_push(value)
+            if (value.__class__ is PUSHED and value[0] != SUBSCRIBED) or not owed:
+                if self._on_push is not None:
+                    self._on_push(value)
                 continue
             reply, _, _, settle, request = owed.popleft()
             answered += 1
@@ -102,10 +109,10 @@ class Stream(asyncio.Protocol):
         self._sweeping = None
         if not self._owed:
             return
-        now = self._loop.time()
-        for reply, deadline, sent, *_ in self._owed:
+        self._now = now = self._loop.time()
+        for reply, deadline, chunks, *_ in self._owed:
             if deadline <= now and not reply.done():
-                if self._heard < sent:
+                if self._chunks == chunks:
                     self._transport.abort()
                     self.connection_lost(TimeoutError("nothing came for as long as a request may take"))
                     return

@@ -1,0 +1,134 @@
+"""A push reaches whoever waits, in each way in which it can, and nobody else; what comes unasked is no reply."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+import holdfast
+import holdfast.aio
+from holdfast.backends.redis.resp import Pushed, Reader
+from holdfast.backends.redis.wires import link as links
+from holdfast.backends.redis.wires import wire as wires
+from tests.redis.faces import both, run, until
+from tests.support.redis_server import RedisServer
+from tests.support.redis_topologies import await_true
+
+ON_ITS_OWN = 4
+"""Take and release of both: a claim that waits on a connection that listens is told there, and asks once."""
+SHARED = 5
+"""The first that has to wait where connections do not listen subscribes before it queues, and so asks twice."""
+
+
+def hand_over(face: str, server: RedisServer, url: str, **options: Any) -> int:
+    """One holds, another waits, the first lets go: how many calls that took. None is made while waiting."""
+
+    def calls() -> int:
+        found: int = server.client().info("commandstats").get("cmdstat_evalsha", {"calls": 0})["calls"]
+        return found
+
+    with holdfast.connect(url, **options) as locks:
+        locks.lock("x").acquire().release()  # the server knows the programs
+        held = locks.lock("x").acquire()
+        surveys = 0
+
+        def waits() -> bool:
+            nonlocal surveys
+            surveys += 1
+            return any(view.waiters for view in locks.survey("x"))
+
+        server.client().config_resetstat()
+        if face == "sync":
+            with holdfast.connect(url, **options) as others:
+                thread = threading.Thread(target=lambda: others.lock("x").acquire().release())
+                thread.start()
+                await_true(waits, "somebody to wait")
+                assert held.release()
+                thread.join(30)
+        else:
+
+            async def wait() -> None:
+                async with holdfast.aio.connect(url, **options) as others:
+                    waiting = asyncio.ensure_future(others.lock("x").acquire())
+
+                    async def look() -> bool:
+                        return waits()
+
+                    await until(look, bool)
+                    assert await asyncio.to_thread(held.release)
+                    assert await (await waiting).release()
+
+            run(wait())
+        return 1 + calls() - surveys  # the holder's take was before
+
+
+@both
+def test_a_waiter_is_told_on_its_own_connection(server: RedisServer, face: str) -> None:
+    assert hand_over(face, server, server.url) == ON_ITS_OWN
+    assert hand_over(face, server, f"unix://{server.unix_path}") == ON_ITS_OWN
+
+
+@both
+def test_or_on_one_for_all(server: RedisServer, face: str) -> None:
+    assert hand_over(face, server, f"{server.url}?protocol=2") == SHARED
+
+
+@both
+@pytest.mark.parametrize("namespace", ["my locks", "schlösser", "50%*"])
+def test_a_namespace_may_have_any_name(server: RedisServer, face: str, namespace: str) -> None:
+    assert hand_over(face, server, server.url, namespace=namespace) == ON_ITS_OWN
+
+
+def test_more_waiters_than_connections(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wires, "MOST_PARKED", 1)
+    with holdfast.connect(server.url) as locks:
+        held = locks.lock("x").acquire()
+        tokens: list[int] = []
+
+        def take() -> None:
+            with locks.lock("x", timeout=30) as lease:
+                tokens.append(lease.token)
+
+        threads = [threading.Thread(target=take) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        await_true(lambda: any(len(view.waiters) == 4 for view in locks.survey("x")), "all to wait")
+        assert held.release()
+        for thread in threads:
+            thread.join(30)
+        assert len(tokens) == 4
+        assert tokens == sorted(tokens)
+
+
+def test_what_comes_unasked_is_no_reply(server: RedisServer) -> None:
+    """A push to somebody who has left stands before the reply to the next request on the same connection."""
+    with holdfast.connect(server.url) as locks:
+        locks.lock("x").acquire().release()
+        [channel] = server.client().pubsub_channels("holdfast/wake/*")
+        for message in ("0123-1 1794739688509276", "nonsense"):
+            assert server.client().publish(channel, message) == 1
+            lease = locks.lock("x").acquire()
+            assert server.client().publish(channel, message) == 1
+            assert lease.token != 1794739688509276
+            assert lease.release()
+        assert server.client().publish(channel, "0123-1 1794739688509276") == 1
+        assert locks.survey("") == []
+
+
+def test_a_push_may_come_in_pieces_and_with_others() -> None:
+    begins = b">3\r\n$7\r\nmessage\r\n$2\r\nch\r\n"
+    mine = begins + b"$25\r\nowner-22 1794739688509276\r\n"
+    other = mine.replace(b"owner-22", b"owner-21")
+    for pieces in ([mine], [other, mine], [mine[:30], mine[30:]], [other + mine[:9], mine[9:]]):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(links, "PUSHED", Pushed)
+            link: Any = links.Link.__new__(links.Link)
+            reader = Reader()
+            link._gets, link._feed, link._hears = reader.gets, reader.feed, begins
+            link.wait_to_read = lambda _: None
+            coming = iter(pieces)
+            link.recv = lambda _, coming=coming: next(coming)
+            assert link.await_push("owner-22", 1.0) == 1794739688509276

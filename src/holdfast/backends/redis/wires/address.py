@@ -81,6 +81,8 @@ def _parse(url: str, options: dict[str, str]) -> Server:
         if name not in WHERE and not name.startswith("ssl_"):
             raise Misconfigured(f"{shown} has an option that is not known here: {name}")
     if "protocol" in found:
+        if str(found["protocol"]) not in ("2", "3"):
+            raise Misconfigured(f"{shown}: protocol={found['protocol']} is neither 2 nor 3")
         found["protocol"] = int(found["protocol"])
     server = Server(kind, found)
     server.build(redis.connection, 1.0)  # finds out what redis-py does not take

@@ -1,7 +1,7 @@
 """A puppet: `python -m holdfast.torture.clients.puppet`. Does one thing at a time, as a scenario tells it.
 
 Each line on stdin is a command in JSON, each is answered by one line: `{"error": ""}` if it went well, or the
-name of the error. An acquire that has to wait says `{"queued": true}` first. `play` begins a scenario anew, with an `Order`.
+name of the error. An acquire that has to wait says `{"queued": true}` first. `play` begins anew, with an `Order`.
 """
 
 from __future__ import annotations
@@ -33,6 +33,10 @@ class Puppet:
         match verb:
             case "acquire":
                 return self._acquire(name, command)
+            case "again":
+                self._actor.reconnect(lambda: True)
+                answer = self._acquire(name, command)
+                return answer if answer["error"] else self._work(name)
             case "section":
                 answer = self._acquire(name, command)
                 return answer if answer["error"] else self._work(name)

@@ -35,15 +35,15 @@ class FailsOver(Protocol):
     """An engine with an asynchronous replica."""
 
     def lag(self) -> None:
-        """From now on the replica hears nothing."""
+        """A replica that has heard everything so far, and from now on hears nothing."""
         ...
 
     def fail_over(self) -> None:
         """The primary dies; the replica, as far as it heard, takes its place."""
         ...
 
-    def rebuild(self) -> None:
-        """A new replica of the new primary."""
+    def disown(self) -> None:
+        """The primary has another history now: the replica is none any more. The next `lag` makes a new one."""
         ...
 
 
@@ -69,6 +69,7 @@ class Engine:
     """Amnesia of the whole engine, where it is not just a wipe of all nodes."""
     mends_for: float = 0.5
     """How long it needs after a node came back."""
+    longest_ttl: float = 3600.0
     counts_tokens: bool = False
     """Tokens are counted (a revision, a zxid), not timed: an engine that forgot begins again at 1."""
     sessions: bool = False

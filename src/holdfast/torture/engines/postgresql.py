@@ -104,6 +104,7 @@ class Pair:
     network: Network
     primary: Node
     other: Node
+    following: bool = False
 
     def follow(self) -> None:
         """The other becomes a standby of the primary, from a copy, through a link that can be held."""
@@ -123,6 +124,9 @@ class Pair:
         return bool(execute(self.primary.host, self.primary.port, "SELECT 1 FROM pg_stat_replication"))
 
     def lag(self) -> None:
+        if not self.following:
+            self.follow()
+            self.following = True
         self.network.hold("replica>*")
 
     def fail_over(self) -> None:
@@ -131,11 +135,12 @@ class Pair:
         self.network.lead("*>postgresql", self.other.port)
         self.primary, self.other = self.other, self.primary
         self.engine.nodes[0] = self.primary
+        self.disown()
 
-    def rebuild(self) -> None:
+    def disown(self) -> None:
         self.network.heal("replica>*")
         self.other.kill()
-        self.follow()
+        self.following = False
 
 
 def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
@@ -161,7 +166,5 @@ def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
         end_sessions=end_sessions,
     )  # fmt: skip
     if wishes.replica:
-        pair = Pair(engine, network, node, new_node(ground, "postgresql-2", pristine))
-        pair.follow()
-        engine.replica = pair
+        engine.replica = Pair(engine, network, node, new_node(ground, "postgresql-2", pristine))
     return engine

@@ -67,9 +67,12 @@ class Pair:
     network: Network
     primary: Node
     other: Node
+    following: bool = False
 
     def follow(self) -> None:
         """The other becomes a replica of the primary, through a link that can be held."""
+        self.other.wipe()
+        self.other.start()
         gateway = self.primary.place.gateway
         port = self.network.open("replica", self.primary.name, self.primary.host, self.primary.port, gateway)
         command(self.other.host, self.other.port, "REPLICAOF", gateway, str(port))
@@ -80,6 +83,9 @@ class Pair:
         return b"master_link_status:up" in command(self.other.host, self.other.port, "INFO", "replication")
 
     def lag(self) -> None:
+        if not self.following:
+            self.follow()
+            self.following = True
         self.network.hold("replica>*")
 
     def fail_over(self) -> None:
@@ -88,13 +94,12 @@ class Pair:
         self.network.lead("*>redis", self.other.port)
         self.primary, self.other = self.other, self.primary
         self.engine.nodes[0] = self.primary
+        self.disown()
 
-    def rebuild(self) -> None:
+    def disown(self) -> None:
         self.network.heal("replica>*")
         self.other.kill()
-        self.other.wipe()
-        self.other.start()
-        self.follow()
+        self.following = False
 
 
 def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
@@ -112,9 +117,5 @@ def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
         scheme, site, 0.2, url, [node], network, ground.place, ground.disks, ground.cannot,
     )  # fmt: skip
     if wishes.replica:
-        other = new_node(ground, "redis-2")
-        other.start()
-        pair = Pair(engine, network, node, other)
-        pair.follow()
-        engine.replica = pair
+        engine.replica = Pair(engine, network, node, new_node(ground, "redis-2"))
     return engine

@@ -11,7 +11,7 @@ from .model import Engine, Ground, Wishes, need_module, need_scheme
 from .redis import new_node
 
 NODES = 5
-LONGEST_TTL = 1.0
+LONGEST_TTL = 3.0
 
 
 def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
@@ -34,5 +34,6 @@ def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
         scheme, site, 0.3, url, nodes, network, ground.place, ground.disks,
         ground.cannot | {"failover": "the nodes are independent: there is no replica", "disk-full": no_disk},
         quorum=NODES // 2 + 1,
-        mends_for=3 * LONGEST_TTL,
+        mends_for=2 * LONGEST_TTL,
+        longest_ttl=LONGEST_TTL,
     )  # fmt: skip

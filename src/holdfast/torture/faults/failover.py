@@ -10,11 +10,10 @@ def failover(stage: Stage) -> None:
     assert stage.engine is not None
     replica = stage.engine.replica
     assert replica is not None
+    replica.lag()
     with stage.during("failover", "engine"):
-        replica.lag()
         stage.last(0.1, 3 * stage.ttl)
         replica.fail_over()
-    replica.rebuild()
 
 
 def _no_replica(engine: Engine) -> str:

@@ -43,7 +43,7 @@ def amnesia(stage: Stage) -> None:
             node.wipe()
             node.start()
     if engine.replica is not None:
-        engine.replica.rebuild()
+        engine.replica.disown()
     stage.ending.wait(engine.mends_for)
 
 

@@ -7,6 +7,9 @@ from .model import Telling
 
 def whether_b_came_in(telling: Telling) -> str:
     """The second one took over, or was kept out until the first let go."""
-    return (
-        "the next one has to wait until the first lets go" if telling.errors.get("B account") == "NotAcquired" else ""
-    )
+    match telling.errors.get("B account"):
+        case "NotAcquired":
+            return "the next one has to wait until the first lets go"
+        case "BackendUnavailable" | "OutcomeUnknown":
+            return "the next one is refused for as long as the engine cannot vouch for its memory"
+    return ""

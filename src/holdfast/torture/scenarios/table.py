@@ -13,8 +13,8 @@ _HEAD = """# Guarantees, as seen
 
 Written by `holdfast torture --scenario all --guarantees docs/guarantees.md`, on real engines with real processes; do
 not edit. Each scenario is played twice: under a lock alone, and under the same lock with a fence that is claimed before
-the resource is read. *Two holders* says that two held the lock at the same time, in good faith: under pauses, jumps of the
-clock and partitions no lease can exclude that, and no engine does. The fence is what makes it harmless.
+the resource is read. *Two holders* says that two held the lock at the same time, in good faith: under pauses and jumps
+of the clock no lease can exclude that, and no engine does. The fence is what makes it harmless.
 """
 _FOOT = """
 ## What no design survives

@@ -32,6 +32,8 @@ class Theatre:
         self._engine = engine
         self._folder = folder
         self._puppets: dict[str, Puppet] = {}
+        self._shaken = False
+        """The engine's replica is no longer one of its primary."""
 
     def show(self, scenario: Scenario) -> Shown:
         shown = Shown(scenario, self._engine.scheme)
@@ -73,6 +75,7 @@ class Theatre:
         return telling
 
     def _do(self, step: Step, telling: Telling) -> None:
+        self._shaken = self._shaken or step.verb in ("forget", "failover")
         if step.verb in _TO_THE_ENGINE:
             _TO_THE_ENGINE[step.verb](self._engine, step)
         elif step.verb in _TO_A_PUPPET:
@@ -85,8 +88,8 @@ class Theatre:
         if step.verb in ("acquire", "ask", "queue", "again"):
             options = dict(step.options)
             if "ttl" in options:
-                options["ttl"] = float(str(options["ttl"])) * self._engine.ttl
-            verb = "section" if step.verb in ("queue", "again") else "acquire"
+                options["ttl"] = min(float(str(options["ttl"])) * self._engine.ttl, self._engine.longest_ttl)
+            verb = {"queue": "section", "again": "again"}.get(step.verb, "acquire")
             words |= {"do": verb, "timeout": step.patience * self._engine.ttl, "options": options}
         if step.verb == "again" and f"{step.actor} {step.name}" not in telling.errors:
             return
@@ -117,6 +120,9 @@ class Theatre:
                 puppet.hear()
             if puppet.alive:
                 puppet.tell(do="rest")
+        if engine.replica is not None and self._shaken:
+            engine.replica.disown()
+        self._shaken = False
 
     def _judge(self, folder: Path, telling: Telling) -> None:
         judgement = judge(load(folder))
@@ -139,8 +145,6 @@ def _forget(engine: Engine, step: Step) -> None:
         node.start(wait=False)
     for node in nodes:
         node.await_answer()
-    if engine.replica is not None:
-        engine.replica.rebuild()
 
 
 def _clock(engine: Engine, step: Step) -> None:
@@ -157,7 +161,6 @@ def _lag(engine: Engine, step: Step) -> None:
 def _fail_over(engine: Engine, step: Step) -> None:
     assert engine.replica is not None
     engine.replica.fail_over()
-    engine.replica.rebuild()
 
 
 def _network(verb: str) -> Callable[[Engine, Step], None]:

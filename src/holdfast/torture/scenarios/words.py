@@ -46,7 +46,7 @@ class Someone:
         return (self.acquires(name, patience), self.reads(name), self.writes(name), self.releases(name))
 
     def comes_again(self, name: str = LOCK) -> Step:
-        """Does its work now, if it could not before."""
+        """Connects anew and does its work now, if it could not before."""
         return Step("again", self.who, name, 20.0)
 
     def is_stopped(self) -> Step:

@@ -8,7 +8,7 @@ from ..words import A, B, C, clock_is_moved
 def _remark(telling: Telling) -> str:
     if telling.errors.get("C account") == "NotAcquired":
         return "tokens go on growing; a dead holder's lock stays closed until the clock has caught up"
-    return "tokens go on growing; a dead holder's lock opens after its ttl all the same"
+    return "tokens go on growing; a dead holder's lock opens all the same"
 
 
 SCENARIO = Scenario(
@@ -18,12 +18,12 @@ SCENARIO = Scenario(
         *A.works(),
         clock_is_moved(-3600),
         *B.works(),
-        A.acquires(),
+        A.acquires(ttl=4),
         A.reads(),
         A.writes(),
         clock_is_moved(-7200),
         A.is_killed(),
-        *C.works(patience=4),
+        *C.works(patience=8),
     ),
     why_not=no_clock,
     remark=_remark,

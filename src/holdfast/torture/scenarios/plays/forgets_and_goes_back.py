@@ -24,7 +24,7 @@ SCENARIO = Scenario(
     "forgets-and-goes-back",
     "The engine comes back empty and its clock is an hour behind (where tokens are counted: it comes back empty).",
     (
-        A.acquires(ttl=20),
+        A.acquires(ttl=20, renew=False),
         A.reads(),
         clock_is_moved(-3600),
         engine_forgets(),
@@ -37,7 +37,7 @@ SCENARIO = Scenario(
     hopeless=True,
     on={
         engine: (
-            A.acquires(ttl=4),
+            A.acquires(ttl=4, renew=False),
             A.reads(),
             engine_forgets(),
             B.acquires(patience=10),

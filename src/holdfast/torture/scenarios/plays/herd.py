@@ -3,7 +3,7 @@
 from ..model import Scenario, Telling
 from ..words import A, Someone
 
-HERD = tuple(Someone(f"W{number}") for number in range(1, 9))
+HERD = tuple(Someone(f"W{number}") for number in range(1, 7))
 
 
 def _remark(telling: Telling) -> str:

@@ -11,7 +11,7 @@ SCENARIO = Scenario(
     "restart-amnesia",
     "The engine is killed and comes back empty (of five Redlock nodes: one, which made up the majority).",
     (
-        A.acquires(ttl=20),
+        A.acquires(ttl=20, renew=False),
         A.reads(),
         engine_forgets(),
         *B.works(patience=10),
@@ -22,9 +22,10 @@ SCENARIO = Scenario(
     remark=whether_b_came_in,
     on={
         "redlock": (
+            *A.works(),
             A.is_cut_off("redis-4"),
             A.is_cut_off("redis-5"),
-            A.acquires(ttl=3),
+            A.acquires(ttl=10, renew=False),
             A.reads(),
             B.is_cut_off("redis-1"),
             B.is_cut_off("redis-2"),

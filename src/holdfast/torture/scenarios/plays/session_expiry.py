@@ -9,12 +9,10 @@ SCENARIO = Scenario(
     "session-expiry",
     "The engine ends the session that a lock lives with; its holder works on.",
     (
-        A.acquires(ttl=3),
+        A.acquires(ttl=20, renew=False),
         A.reads(),
-        A.is_stopped(),
         sessions_end(),
         *B.works(patience=8),
-        A.wakes_up(),
         A.writes(),
         A.releases(),
         B.comes_again(),

@@ -29,6 +29,7 @@ ENGINES: dict[str, Callable[[Path], AbstractContextManager[Venue]]] = {
 }
 
 ELSEWHERE = {
+    "mysql": "tests/mysql/test_contract.py",
     "redlock": "tests/redlock/test_contract_of_redlock.py",
     "postgresql": "tests/postgresql/test_contract.py",
     "redis": "tests/redis/test_contract_of_redis.py",

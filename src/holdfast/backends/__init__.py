@@ -22,6 +22,7 @@ SCHEMES = {
     "redlock": "holdfast.backends.redlock.engine",
     "postgresql": "holdfast.backends.postgresql.engine",
     "postgresql+session": "holdfast.backends.postgresql.session.engine",
+    "mysql": "holdfast.backends.mysql.engine",
 }
 
 

@@ -1,0 +1,250 @@
+"""Verbs as statements, and replies as what the flows expect: the same for the blocking and the asyncio wire.
+
+Text goes out in hexadecimal, so nothing needs escaping and no character set is in the way. What a claim says of itself
+is written once per ask and actor and kept, because a lock is taken again and again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ..._core.line import GHOST
+from ...model import Ask, Claim, ClaimView, LockView
+from ..line import Allow, Evict, Push, Release, Renew, Survey, Take, Taken, patience
+from ..verbs import SECOND, us
+from .packets import Reply
+
+LAST = chr(0x10FFFF)
+"""After every name."""
+
+KEPT = 1024
+QUARTERS = 40
+"""For how long (10 s) ears sleep at the server before they are asked again."""
+
+NOW = b"TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
+RENEW = b"""UPDATE holdfast_claim c FORCE INDEX (PRIMARY) SET c.expires = %(now)b + c.ttl WHERE c.name IN (%(names)b)
+AND (c.owner, c.token) IN (%(holds)b) AND c.token > 0 AND c.expires > %(now)b AND NOT c.evicted"""
+WHY = b"""SELECT c.owner, c.token, c.evicted, c.expires > %(now)b FROM holdfast_claim c FORCE INDEX (PRIMARY)
+WHERE c.name IN (%(names)b) AND c.owner IN (%(owners)b)"""
+SURVEY = b"""SELECT c.name, s.capacity, c.owner, c.token, c.weight, c.host, c.pid, c.since, c.expires, c.actor, c.mode,
+c.expires > %(now)b AND NOT c.evicted, %(now)b
+FROM holdfast_claim c FORCE INDEX (PRIMARY) STRAIGHT_JOIN holdfast_claim s ON s.name = c.name AND s.place = 0
+WHERE c.name >= %(first)b AND c.name < %(last)b AND c.owner IS NOT NULL
+AND %(now)b < c.expires + IF(c.token > 0, c.delay, 0) ORDER BY c.name, c.place"""
+"""Of one moment each: the time of a statement is that of its beginning. One snapshot, no lock."""
+
+
+class Order(NamedTuple):
+    """One statement, and how to read the reply; the reading may ask for another order first."""
+
+    text: bytes
+    read: Callable[[Reply], Any]
+
+
+class Written(NamedTuple):
+    """What is the same in every take for one ask, by one actor."""
+
+    ask: Ask
+    actor: str
+    name: bytes
+    before: bytes
+    after: bytes
+    """The values between the owner and `queue`, and after `wake`."""
+
+
+class Codec:
+    """Writes orders for one namespace on behalf of one process."""
+
+    def __init__(self, namespace: str, host: str, pid: int) -> None:
+        self._prefix = f"{namespace}/"
+        self._at = b"%b,%d" % (_hex(host), pid)
+        self._written: dict[int, Written] = {}
+        self._locks: dict[str, tuple[bytes, bytes]] = {}
+
+    def write(self, request: Any, wake: int = 0) -> Order:
+        """Any verb. `wake` says whose ears a push reaches the asker through."""
+        match request:
+            case Take(claims=[claim], queue=queue):
+                kept = self._details(claim)
+                asked = kept.name, _hex(claim.owner), kept.before, queue, wake, kept.after
+                return Order(b"CALL holdfast_take(%b,%b,%b,%d,%d,%b)" % asked, _one_taken)
+            case Release(claim=claim, linger=linger):
+                values = self._key(claim.ask.name), _hex(claim.owner), us(linger)
+                return Order(b"CALL holdfast_release(%b,%b,%d)" % values, _yes)
+            case Renew(claims=claims):
+                return self._renew(claims)
+            case Take(claims=claims, queue=queue):
+                several = _quoted(json.dumps([self._listed(claim) for claim in claims]))
+                return Order(b"CALL holdfast_take_all(%b,%d,%d,%b)" % (several, queue, wake, self._at), _taken)
+            case Evict(name=name, token=token):
+                return Order(b"CALL holdfast_evict(%b,%d)" % (self._key(name), token), _yes)
+            case Survey(prefix=prefix):
+                first, last = self._key(prefix), self._key(prefix + LAST)
+                return Order(SURVEY % {b"now": NOW, b"first": first, b"last": last}, self._views)
+            case Allow(name=name):
+                numbers = us(request.interval), request.burst, request.cost, us(request.reserve)
+                return Order(b"CALL holdfast_allow(%b,%d,%d,%d,%d)" % (self._key(name), *numbers), _allowed)
+        raise TypeError(f"not a verb: {request!r}")
+
+    def tidy(self, after: bytes, most: int) -> Order:
+        """Housekeeping: the next names after this one."""
+        return Order(b"CALL holdfast_tidy(x'%b',%d)" % (after.hex().encode(), most), _last)
+
+    def _renew(self, claims: Sequence[Claim]) -> Order:
+        """One update for all; only if some were not there to be updated, a second statement finds out why."""
+        names = b",".join({self._key(claim.ask.name) for claim in claims})
+        owners = [_hex(claim.owner) for claim in claims]
+        holds = b",".join(b"(%b,%d)" % (owner, claim.token) for owner, claim in zip(owners, claims, strict=True))
+
+        def read(reply: Reply) -> Any:
+            if reply.changed == len(claims):
+                return ["held"] * len(claims)
+            why = {b"now": NOW, b"names": names, b"owners": b",".join(owners)}
+            return Order(WHY % why, lambda found: _said(found, claims))
+
+        return Order(RENEW % {b"now": NOW, b"names": names, b"holds": holds}, read)
+
+    # Session locks
+
+    def session_take(self, name: str, within: int) -> Order:
+        """Take a user lock within so many seconds: its token, or 0."""
+        return Order(b"CALL holdfast_session_take(%b,%b,%d)" % (*self._lock(name), within), _number)
+
+    def session_unlock(self, name: str) -> Order:
+        """Whether this session held it."""
+        return Order(b"SELECT RELEASE_LOCK(%b)" % self._lock(name)[0], _yes)
+
+    def _lock(self, name: str) -> tuple[bytes, bytes]:
+        """The user lock and the mark of a name: a strong hash, as user locks have 64 characters and ignore case."""
+        if (kept := self._locks.get(name)) is None:
+            digest = hashlib.sha256((self._prefix + name).encode()).hexdigest().encode()
+            kept = b"'%b'" % digest, b"x'%b'" % digest
+            if len(self._locks) >= KEPT:
+                self._locks.clear()
+            self._locks[name] = kept
+        return kept
+
+    def _key(self, name: str) -> bytes:
+        return _hex(self._prefix + name)
+
+    def _details(self, claim: Claim) -> Written:
+        ask = claim.ask
+        kept = self._written.get(id(ask))
+        if kept is None or kept.ask is not ask or kept.actor != claim.actor:
+            after = b"%b,%b,%b" % (_hex(claim.actor), _hex(ask.mode), self._at)
+            kept = Written(ask, claim.actor, self._key(ask.name), b"%d,%d,%d,%d,%d,%d" % _numbers(claim), after)
+            if len(self._written) >= KEPT:
+                self._written.clear()
+            self._written[id(ask)] = kept
+        return kept
+
+    def _listed(self, claim: Claim) -> list[object]:
+        name, owner, actor = ((self._prefix + claim.ask.name), claim.owner, claim.actor)
+        hexes = [text.encode().hex() for text in (name, owner, actor, claim.ask.mode)]
+        return [*hexes[:2], *_numbers(claim), *hexes[2:]]
+
+    def _views(self, reply: Reply) -> list[LockView]:
+        found: dict[str, tuple[int, list[ClaimView], list[ClaimView]]] = {}
+        for row in reply.rows:
+            name, capacity, owner, token, weight, host, pid, since, expires, actor, mode, holds, now = map(_text, row)
+            _, holders, waiters = found.setdefault(name.removeprefix(self._prefix), (int(capacity), [], []))
+            view = ClaimView(
+                owner=owner.removeprefix(GHOST),
+                token=int(token) or None,
+                weight=int(weight),
+                host=host,
+                pid=int(pid),
+                since=int(since) / SECOND,
+                remaining=max(0, int(expires) - int(now)) / SECOND,
+                actor=actor,
+                mode=mode,
+                live=token == "0" or (holds == "1" and not owner.startswith(GHOST)),
+            )
+            (holders if view.token else waiters).append(view)
+        return [LockView(name, capacity, tuple(held), tuple(wait)) for name, (capacity, held, wait) in found.items()]
+
+
+def ears_open(wake: int) -> Order:
+    """These ears are ours: whoever rouses them asks the server whose lock this is."""
+    return Order(b"SELECT GET_LOCK('holdfast-ears-%d', 0)" % wake, _yes)
+
+
+def ears_hear(wake: int) -> Order:
+    """Sleep at the server until there is a push, and fetch it: (owner, push) of each."""
+    return Order(b"CALL holdfast_hear(%d,%d)" % (wake, QUARTERS), _pushes)
+
+
+def _numbers(claim: Claim) -> tuple[int, int, int, int, int, int]:
+    ask = claim.ask
+    return ask.weight, ask.capacity, int(ask.fair), us(ask.ttl), us(patience(ask)), us(ask.lock_delay)
+
+
+def _hex(text: str) -> bytes:
+    return b"x'%b'" % text.encode().hex().encode()
+
+
+def _quoted(ascii_text: str) -> bytes:
+    """Of JSON whose strings are hexadecimal: there is neither a quote nor a backslash in it."""
+    return b"'%b'" % ascii_text.encode("ascii")
+
+
+# Replies
+
+
+def _text(value: bytes | None) -> str:
+    return (value or b"").decode()
+
+
+def _one(reply: Reply) -> bytes:
+    return reply.rows[0][0] or b""
+
+
+def _one_taken(reply: Reply) -> list[Taken]:
+    said = _one(reply)
+    return _taken(reply) if b"," in said else [Taken(int(said))]
+
+
+def _taken(reply: Reply) -> list[Taken]:
+    numbers = list(map(int, _one(reply).split(b",")))
+    return [_read_taken(*numbers[at : at + 5]) for at in range(0, len(numbers), 5)]
+
+
+def _read_taken(token: int, look_again: int, ahead: int, capacity: int, mark: int) -> Taken:
+    return Taken(token, look_again / SECOND, ahead, capacity or None, mark)
+
+
+def _said(reply: Reply, claims: Sequence[Claim]) -> list[str]:
+    found = {_text(row[0]): row for row in reply.rows}
+    return [_verdict(found.get(claim.owner), claim.token) for claim in claims]
+
+
+def _verdict(row: list[bytes | None] | None, token: int) -> str:
+    if row is None or not token or row[1] != b"%d" % token:
+        return "refused"
+    if row[2] == b"1":
+        return "evicted"
+    return "held" if row[3] == b"1" else "expired"
+
+
+def _yes(reply: Reply) -> bool:
+    return _one(reply) == b"1" if reply.rows else bool(reply.changed)
+
+
+def _allowed(reply: Reply) -> tuple[bool, float]:
+    allowed, wait = map(int, _one(reply).split(b","))
+    return bool(allowed), wait / SECOND
+
+
+def _number(reply: Reply) -> int:
+    return int(_one(reply) or 0)
+
+
+def _last(reply: Reply) -> bytes:
+    return _one(reply)
+
+
+def _pushes(reply: Reply) -> list[tuple[str, Push]]:
+    return [(_text(owner), Push(int(token or 0))) for owner, token in reply.rows]

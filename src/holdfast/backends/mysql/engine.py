@@ -1,0 +1,48 @@
+"""`mysql://user:password@host:port/database`: the lock table of MariaDB."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+from ...ports import AsyncWire, Wire
+from ..line import LineBackend
+from .codec import Codec
+from .greeting import promises_of
+
+LEAST_TTL = 0.05
+
+
+class MySQLEngine:
+    """Greets the server once, to see that it can be used; each wire has connections of its own."""
+
+    def __init__(self, url: str, namespace: str, request_timeout: float) -> None:
+        from .wires.dialling import Dialling, shown
+
+        self.url = shown(url)
+        self._namespace = namespace
+        self._dialling = Dialling(url, request_timeout)
+        self._host = socket.gethostname()
+        link = self._dialling.dial()
+        link.close()
+        greeting = link.greeting
+        self.backend = LineBackend("mysql", greeting.cluster, promises_of(greeting), LEAST_TTL, request_timeout)
+
+    def codec(self) -> Codec:
+        return Codec(self._namespace, self._host, os.getpid())
+
+    def wire(self) -> Wire:
+        from .wires.blocking import MySQLWire
+
+        return MySQLWire(self._dialling, self.codec)
+
+    async def async_wire(self) -> AsyncWire:
+        from .wires.aio import AsyncMySQLWire
+
+        wire = AsyncMySQLWire(self._dialling, self.codec)
+        await wire.open()
+        return wire
+
+
+def open_engine(url: str, namespace: str, request_timeout: float) -> MySQLEngine:
+    return MySQLEngine(url, namespace, request_timeout)

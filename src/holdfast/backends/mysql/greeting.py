@@ -1,0 +1,144 @@
+"""The first words on a new connection: what the server is, whether it can be used, and what it can promise.
+
+It is a generator that yields statements and is sent their replies.
+
+1. A server that may only be read, another product or an old version: refused, with what to do.
+2. Behind a proxy that shares sessions (the server's own connection id is not the one that the connection was told) no
+   ears can be opened: waiters look.
+3. The session is set to READ COMMITTED, which locks no gaps between names; the procedures are right under REPEATABLE
+   READ too, and stay there where the binary log is by statement, which does not allow the other.
+4. A wait for a row or for a table is bounded by the request's own bound.
+5. The tables and procedures are made where they are missing and the user may; one client at a time.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Generator
+from typing import NamedTuple, TypeAlias
+
+from ...errors import Misconfigured
+from ...model import Promises
+from .packets import Refused, Reply
+from .programs import VERSION, schema, statements
+
+OLDEST = (10, 6)
+KEPT = frozenset({"fencing", "shared", "counting"})
+ASKED = (
+    *("version", "read_only", "innodb_read_only", "log_bin", "binlog_format", "sync_binlog"),
+    *("innodb_flush_log_at_trx_commit", "rpl_semi_sync_master_enabled", "wsrep_on"),
+)
+FACTS = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ({})".format(", ".join(f"'{name}'" for name in ASKED)).encode()
+REPLICAS = b"SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE COMMAND LIKE 'Binlog Dump%'"
+META = b"SELECT word, value FROM holdfast_meta"
+HAS_ALL = (
+    b"SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() "
+    b"AND ROUTINE_NAME = 'holdfast_tidy'"
+)
+NO_SUCH = frozenset({1146, 1305})
+CREATING = b"SELECT GET_LOCK(CONCAT('holdfast-schema-', LEFT(SHA2(DATABASE(), 256), 32)), 30)"
+CREATED = b"SELECT RELEASE_LOCK(CONCAT('holdfast-schema-', LEFT(SHA2(DATABASE(), 256), 32)))"
+
+
+class Greeting(NamedTuple):
+    """What is known after it. `facts` are the server's settings, by name."""
+
+    facts: dict[str, str]
+    replicas: int
+    pooled: bool
+    cluster: str
+
+
+Talk: TypeAlias = Generator[bytes, Reply, Greeting]
+
+
+def greet(told_id: int, request_timeout: float) -> Talk:
+    """The talk; ends with a `Greeting`, or raises `Misconfigured`."""
+    facts = {_text(row[0]).lower(): _text(row[1]) for row in (yield FACTS).rows}
+    _check(facts)
+    bound = max(1, math.ceil(request_timeout))
+    by_statement = facts.get("log_bin") == "ON" and facts.get("binlog_format") == "STATEMENT"
+    level = "REPEATABLE READ" if by_statement else "READ COMMITTED"
+    yield f"SET SESSION TRANSACTION ISOLATION LEVEL {level}".encode()
+    yield f"SET SESSION autocommit = 1, innodb_lock_wait_timeout = {bound}, lock_wait_timeout = {bound}".encode()
+    pooled = int(_text((yield b"SELECT CONNECTION_ID()").rows[0][0])) != told_id
+    replicas = int(_text((yield REPLICAS).rows[0][0]))
+    meta = yield from _meta()
+    if b"version" not in meta:
+        yield from _create()
+        meta = yield from _meta()
+    if (version := meta.get(b"version", b"none")) != b"%d" % VERSION:
+        raise Misconfigured(
+            f"the lock table has version {version.decode()}, and this holdfast works with {VERSION}; "
+            "use the same holdfast everywhere, and run the output of its `holdfast schema mysql`"
+        )
+    return Greeting(facts, replicas, pooled, meta[b"cluster"].decode())
+
+
+def _meta() -> Generator[bytes, Reply, dict[bytes, bytes]]:
+    """Empty if the lock table is not there, or only in part."""
+    try:
+        rows = (yield META).rows
+        if (yield HAS_ALL).rows == [[b"0"]]:
+            return {}
+    except Refused as error:
+        if error.code in NO_SUCH:
+            return {}
+        raise Misconfigured(
+            f"the lock table can not be read by this user: {error}; grant what the head of "
+            "`holdfast schema mysql` names"
+        ) from error
+    return {word or b"": value or b"" for word, value in rows}
+
+
+def _create() -> Generator[bytes, Reply, None]:
+    yield CREATING
+    try:
+        for statement in statements(schema()):  # noqa: UP028  replies are thrown in where they are refused
+            yield statement
+    except Refused as error:
+        raise Misconfigured(
+            f"the lock table is not there, and can not be made by this user: {error}; let somebody who may run the "
+            "output of `holdfast schema mysql` in this database"
+        ) from error
+    finally:
+        yield CREATED
+
+
+def _check(facts: dict[str, str]) -> None:
+    version = facts.get("version", "")
+    if "MariaDB" not in version:
+        raise Misconfigured(f"this server is {version or 'unknown'}, not MariaDB, for which the lock table is made")
+    numbers = tuple(map(int, re.findall(r"\d+", version)[:2]))
+    if numbers < OLDEST:
+        raise Misconfigured(f"this server is MariaDB {version}; 10.6 or later is needed")
+    for setting in ("read_only", "innodb_read_only"):
+        if facts.get(setting, "OFF") not in ("OFF", "0"):
+            raise Misconfigured(f"{setting} is on: this server can only be read; connect to the primary")
+
+
+def promises_of(greeting: Greeting) -> Promises:
+    """What this server can keep, by its settings of the moment."""
+    facts = greeting.facts
+    notes = {}
+    flush = facts.get("innodb_flush_log_at_trx_commit")
+    if flush != "1":
+        what = "the machine" if flush in ("2", "3") else "the server"
+        notes["durable"] = f"innodb_flush_log_at_trx_commit is {flush}; a crash of {what} loses the last grants"
+    elif facts.get("log_bin") == "ON" and facts.get("sync_binlog") != "1":
+        notes["durable"] = f"sync_binlog is {facts.get('sync_binlog')}; a crash of the machine loses the last grants"
+    if facts.get("wsrep_on") == "ON":
+        notes["linearizable"] = (
+            "in a Galera cluster a row lock holds on one node only; send all clients to the same node"
+        )
+    elif greeting.replicas and facts.get("rpl_semi_sync_master_enabled") != "ON":
+        notes["linearizable"] = (
+            "a replica follows asynchronously; promoted, it may grant again what the primary had granted. "
+            "Use semi-synchronous replication (tokens do not go back either way)"
+        )
+    return Promises(KEPT | ({"durable", "linearizable"} - notes.keys()), notes)
+
+
+def _text(value: bytes | None) -> str:
+    return (value or b"").decode("utf-8", "replace")

@@ -1,0 +1,28 @@
+"""The DDL of `schema.sql`, cut into its statements."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+VERSION = 1
+
+
+def schema() -> str:
+    """The DDL of the lock table, for those who create their tables themselves."""
+    return (files(__package__) / "schema.sql").read_text("utf-8")
+
+
+def statements(text: str) -> list[bytes]:
+    """What the command-line client would send: cut at the delimiter, which a file can change; without comments."""
+    found, body, delimiter = [], "", ";"
+    for line in text.splitlines():
+        line = re.sub(r"(^|\s)-- .*$|^--$", "", line).rstrip()
+        if line.startswith("DELIMITER "):
+            delimiter = line.split()[1]
+        elif line.endswith(delimiter):
+            found.append((body + line.removesuffix(delimiter)).strip().encode())
+            body = ""
+        elif line:
+            body += line + "\n"
+    return found

@@ -1,0 +1,148 @@
+"""The blocking wire: one connection and one mutex for all requests of a coordinator, another one to listen on.
+
+Requests are short, so threads queue at the mutex; waiting for a turn happens at the ears and never keeps the request
+connection. Behind a proxy that shares sessions nothing can be listened for: waiters look, with growing random pauses.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ....errors import BackendUnavailable
+from ...line import Push, Release, Take, closed
+from ..codec import Codec, Order
+from ..packets import Refused
+from .dialling import Dialling
+from .ears import Ears
+from .link import Link
+from .translation import GONE, Silence, translated, unknown
+
+TIDY_EVERY = 512
+TIDY_NAMES = 200
+FIRST_LOOK, LAST_LOOK = 0.005, 0.25
+
+
+def pause_before_look(tries: int) -> float:
+    """How long to wait before a look where there are no pushes: exponential, with full jitter."""
+    return random.random() * float(min(LAST_LOOK, FIRST_LOOK * 2.0 ** min(tries, 10)))
+
+
+class MySQLWire:
+    """Carries out requests on the caller's thread."""
+
+    def __init__(self, dialling: Dialling, codec: Callable[[], Codec]) -> None:
+        self._dialling = dialling
+        self._make_codec = codec
+        self._closed = False
+        self._begin(dialling.dial())
+
+    def _begin(self, link: Link | None) -> None:
+        self._codec = self._make_codec()
+        self._mutex = threading.Lock()
+        self._link = link
+        self._ears = Ears(self._dialling.dial)
+        self._looks: dict[str, int] = {}
+        self._used = 0
+        self._tidied = b""
+
+    def call(self, request: Any, timeout: float) -> Any:
+        if request.__class__ is Take and request.queue:
+            return self._take(request, timeout)
+        if request.__class__ is Release:
+            self._ears.forget(request.claim.owner)
+            self._looks.pop(request.claim.owner, None)
+        return self._ask(self._codec.write(request), timeout)
+
+    def _take(self, request: Take, timeout: float) -> Any:
+        """Take with a place in the line: the first time that somebody has to wait, the ears are opened."""
+        wake = self._ears.wake
+        replies = self._ask_heard(request, wake, timeout)
+        if not wake and any(not taken.token and not taken.capacity for taken in replies) and self._pushable():
+            try:
+                self._ears.open(timeout)
+            except BackendUnavailable:
+                return replies  # one more connection is not to be had now: look instead
+            replies = self._ask_heard(request, self._ears.wake, timeout)
+        return replies
+
+    def _ask_heard(self, request: Take, wake: int, timeout: float) -> Any:
+        if wake:
+            for claim in request.claims:
+                self._ears.expect(claim.owner)
+        replies = self._ask(self._codec.write(request, wake), timeout)
+        for claim, taken in zip(request.claims, replies, strict=True):
+            if taken.token:
+                self._ears.forget(claim.owner)
+                self._looks.pop(claim.owner, None)
+        return replies
+
+    def _pushable(self) -> bool:
+        link = self._link
+        return link is not None and not link.greeting.pooled
+
+    def _ask(self, order: Order, timeout: float) -> Any:
+        if not self._mutex.acquire(blocking=False) and not self._mutex.acquire(timeout=timeout):
+            raise BackendUnavailable(f"other requests kept the connection to MariaDB busy for {timeout:g} s")
+        try:
+            link = self._link or self._redial()
+            try:
+                reply = link.ask(order, timeout)
+                self._used += 1
+                if not self._used % TIDY_EVERY:
+                    self._tidied = link.ask(self._codec.tidy(self._tidied, TIDY_NAMES), timeout)
+                return reply
+            except Refused as error:
+                if error.code in GONE:
+                    self._drop()
+                raise translated(error) from error
+            except Silence as error:
+                self._drop()
+                raise unknown(error) from error
+            except BaseException:
+                self._drop()
+                raise
+        finally:
+            self._mutex.release()
+
+    def _redial(self) -> Link:
+        if self._closed:
+            raise closed()
+        self._link = self._dialling.dial()
+        return self._link
+
+    def _drop(self) -> None:
+        if self._link is not None:
+            self._link.close()
+            self._link = None
+
+    def wait(self, owner: str, timeout: float) -> Push | None:
+        if self._ears.expects(owner) and self._ears.wake:
+            push = self._ears.wait(owner, timeout)
+            if push is not None:
+                self._ears.forget(owner)
+            return push
+        tries = self._looks[owner] = self._looks.get(owner, -1) + 1
+        time.sleep(min(timeout, pause_before_look(tries)))
+        return None
+
+    def freeze(self) -> None:
+        self._mutex.acquire()
+
+    def thaw(self) -> None:
+        self._mutex.release()
+
+    def forked(self) -> None:
+        self._ears.forked()
+        if self._link is not None:
+            self._link.disown()
+        self._begin(None)
+
+    def close(self) -> None:
+        self._closed = True
+        self._ears.close()
+        with self._mutex:
+            self._drop()

@@ -1,0 +1,140 @@
+"""How a connection is made: PyMySQL for the address, TLS and the login; the greeting; keep-alives on both sides.
+
+asyncio dials in a thread, with the same code: a connection is made once and used for long.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+from importlib import import_module
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from ....errors import BackendUnavailable, Misconfigured
+from ..greeting import Greeting, Talk, greet
+from ..packets import Refused
+from .link import Link
+from .translation import Silence, unreachable
+
+PORT = 3306
+TEXTS = frozenset({"unix_socket", "ssl_ca", "ssl_cert", "ssl_key", "read_default_file", "read_default_group"})
+SWITCHES = frozenset({"ssl_verify_cert", "ssl_verify_identity", "ssl_disabled"})
+DENIED = frozenset({1044, 1045, 1049, 1698})
+KEEP_ALIVE = (("TCP_KEEPIDLE", 10), ("TCP_KEEPALIVE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
+USER_TIMEOUT_MS = 25_000
+
+
+def driver() -> Any:
+    """PyMySQL, or what to install."""
+    try:
+        return import_module("pymysql")  # it has no types
+    except ImportError as error:
+        raise Misconfigured("mysql:// needs PyMySQL; pip install 'holdfast[mysql]'") from error
+
+
+def shown(url: str) -> str:
+    """The URL without its password."""
+    return re.sub(r"(://[^/@:]*):[^/@]*@", r"\1:***@", url)
+
+
+def read_url(url: str) -> dict[str, Any]:
+    """What PyMySQL is to be told."""
+    parts = urlsplit(url)
+    words: dict[str, Any] = {"database": unquote(parts.path.removeprefix("/"))}
+    if not words["database"] or "/" in words["database"]:
+        raise Misconfigured(f"{shown(url)!r} names no database; it should look like mysql://user@host/database")
+    try:
+        words |= {"host": parts.hostname or "localhost", "port": parts.port or PORT}
+    except ValueError as error:
+        raise Misconfigured(f"{shown(url)!r} is not a URL of MariaDB: {error}") from error
+    if parts.username is not None:
+        words |= {"user": unquote(parts.username), "password": unquote(parts.password or "")}
+    for name, value in parse_qsl(parts.query, keep_blank_values=True):
+        if name in TEXTS:
+            words[name] = value
+        elif name in SWITCHES and value in ("true", "false"):
+            words[name] = value == "true"
+        else:
+            known = ", ".join(sorted(TEXTS | SWITCHES))
+            raise Misconfigured(
+                f"{shown(url)!r} has the option {name}={value!r}; there are {known} (switches: true, false)"
+            )
+    return words
+
+
+class Dialling:
+    """Makes connections to one server."""
+
+    def __init__(self, url: str, request_timeout: float) -> None:
+        self._pymysql = driver()
+        self.timeout = request_timeout
+        self._greeted = False
+        self._words = read_url(url) | {"connect_timeout": max(2, round(request_timeout))}
+
+    def dial(self) -> Link:
+        """A greeted connection."""
+        try:
+            connection = self._pymysql.connect(
+                autocommit=True,
+                charset="utf8mb4",
+                program_name="holdfast",
+                client_flag=self._pymysql.constants.CLIENT.FOUND_ROWS,
+                **self._words,
+            )
+        except self._pymysql.Error as error:
+            if error.args and error.args[0] in DENIED and not self._greeted:
+                raise Misconfigured(f"MariaDB does not let us in: {error.args[-1]}") from error
+            raise unreachable(error) from error
+        except (OSError, ValueError) as error:  # a certificate that is not there, an answer that is none
+            raise unreachable(error) from error
+        link = Link(connection)
+        keep_alive(link.socket)
+        try:
+            link.greeting = self._greet(link)
+        except BaseException as error:
+            link.close()
+            raise self._softened(error) from error
+        self._greeted = True
+        return link
+
+    def _greet(self, link: Link) -> Greeting:
+        talk: Talk = greet(link.told_id, self.timeout)
+        try:
+            statement = next(talk)
+            while True:
+                try:
+                    reply = link.say(statement, self.timeout)
+                except Refused as error:
+                    statement = talk.throw(error)
+                else:
+                    statement = talk.send(reply)
+        except StopIteration as stop:
+            greeting: Greeting = stop.value
+            return greeting
+
+    async def dial_async(self) -> Link:
+        return await asyncio.to_thread(self.dial)
+
+    def _softened(self, error: BaseException) -> BaseException:
+        """What is a mistake at the first connection is a fault that may pass at a later one (a failover, mostly)."""
+        if isinstance(error, Silence):
+            return BackendUnavailable(f"MariaDB did not answer the greeting: {error}")
+        if isinstance(error, Refused):
+            return BackendUnavailable(f"MariaDB refused the greeting: {error} ({error.code})")
+        if isinstance(error, Misconfigured) and self._greeted:
+            return BackendUnavailable(f"MariaDB is not what it was: {error}")
+        return error
+
+
+def keep_alive(sock: socket.socket) -> None:
+    """A dead peer is noticed in 25 seconds, not in the system's two hours."""
+    if sock.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in KEEP_ALIVE:
+        if hasattr(socket, name):
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, USER_TIMEOUT_MS)

@@ -1,0 +1,20 @@
+"""The lock table keeps the whole contract."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.testing import BODIES, Body, Promise, Venue, contract_promises, play
+from tests.mysql.conftest import new_database
+
+
+@pytest.fixture(scope="module")
+def venue(port: int) -> Venue:
+    """One database: every promise is played in a namespace of its own."""
+    return Venue(f"mysql://root@127.0.0.1:{port}/{new_database(port)}")
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("promise", contract_promises(), ids=lambda promise: promise.name)
+def test_the_contract(venue: Venue, promise: Promise, body: Body) -> None:
+    play(promise, venue, body)

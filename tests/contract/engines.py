@@ -29,6 +29,7 @@ ENGINES: dict[str, Callable[[Path], AbstractContextManager[Venue]]] = {
 }
 
 ELSEWHERE = {
+    "etcd": "tests/etcd/test_contract_of_etcd.py",
     "mysql": "tests/mysql/test_contract.py",
     "redlock": "tests/redlock/test_contract_of_redlock.py",
     "postgresql": "tests/postgresql/test_contract.py",

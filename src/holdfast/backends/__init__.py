@@ -19,6 +19,7 @@ SCHEMES = {
         ("redis", "rediss", "unix", "redis+unix", "redis+sentinel", "redis+cluster"),
         "holdfast.backends.redis.engine",
     ),
+    **dict.fromkeys(("etcd", "etcds"), "holdfast.backends.etcd.engine"),
     "redlock": "holdfast.backends.redlock.engine",
     "postgresql": "holdfast.backends.postgresql.engine",
     "postgresql+session": "holdfast.backends.postgresql.session.engine",

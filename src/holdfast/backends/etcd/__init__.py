@@ -1,0 +1,1 @@
+"""etcd: a line of keys per name, on a cluster that rests on consensus."""

@@ -1,0 +1,127 @@
+"""Granting: who holds is told that it does, who waits is told what to listen for. The rules are in `backend`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..._core.flow import NOW, Call, Flow
+from ...model import Grant, Queued
+from . import overtaking
+from .entering import Sight, shade_value, value
+from .keys import Keys
+from .places import MARKED, OUT_OF_TURN
+from .rpc import Rejected, changed_at, put, revision_of, txn
+from .session import Standing
+from .sessions import Sessions, post
+from .watch import Watch, for_ghosts, for_one_before, for_room
+
+PATIENCE = 10.0
+"""A waiter looks at least three times in so many seconds, or in a ttl, whichever is shorter."""
+SHORTEST_LOOK = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """Where and who we are: what the world tells the flows."""
+
+    namespace: str
+    host: str
+    pid: Callable[[], int]
+    calendar_us: Callable[[], int]
+    request_timeout: float
+
+
+class Granting:
+    """From what was seen of a line to a grant, or a place in it."""
+
+    def __init__(self, here: Here, keys: Keys, sessions: Sessions) -> None:
+        self._here = here
+        self._keys = keys
+        self._sessions = sessions
+
+    def grant(self, standing: Standing, seen: Sight, timeout: float) -> Flow[Grant | None]:
+        own = seen.own
+        assert own is not None
+        if own.granted == OUT_OF_TURN:
+            standing.out_of_turn = True
+            return self.granted(standing, own.created, own.changed)
+        if not seen.holds:
+            if seen.line is None or standing.claim.ask.fair:
+                return None
+            revision = yield from overtaking.overtake(self._keys, standing, seen, timeout)
+            if revision is None:
+                return None
+            standing.out_of_turn = True
+            return self.granted(standing, own.created, revision)
+        if own.granted:
+            return self.granted(standing, own.created, own.created)
+        if own.overtaken or standing.shade is not None:
+            revision = yield from self._confirm(standing, own.overtaken, timeout)
+            if revision is None:
+                return None
+            standing.out_of_turn = own.overtaken
+            return self.granted(standing, own.created, revision if own.overtaken else own.created)
+        if standing.waited:
+            yield from self.mark(standing)
+        return self.granted(standing, own.created, own.created)
+
+    def _confirm(self, standing: Standing, overtaken: bool, timeout: float) -> Flow[int | None]:
+        """Write down a grant that must not go unwritten: it needs a new token, or something that outlives it."""
+        now = self._here.calendar_us()
+        granted = OUT_OF_TURN if overtaken else MARKED
+        puts = [put(standing.key, value(standing, now, granted), standing.session.lease)]
+        if standing.shade is not None:
+            rpcs, about = self._sessions.prepare([standing.shade], standing.claim.ask.ttl, (yield NOW))
+            shade = self._keys.shade(standing.claim.ask.name, standing.claim.owner)
+            puts.append(put(shade, shade_value(standing, now, 0), standing.shade.lease))
+        else:
+            rpcs, about = [], []
+        sent: float = yield NOW
+        rpcs.append(txn([changed_at(standing.key, standing.changed)], puts))
+        replies: list[Any] = yield Call(tuple(rpcs), timeout)
+        self._sessions.hear(about, replies, sent)
+        reply = replies[-1]
+        if isinstance(reply, Rejected) or not reply.get("succeeded"):
+            return None
+        return revision_of(reply)
+
+    def mark(self, standing: Standing) -> Flow[None]:
+        held = value(standing, self._here.calendar_us(), MARKED)
+        standing.changed = standing.changed or standing.created
+        yield from post(
+            txn([changed_at(standing.key, standing.changed)], [put(standing.key, held, standing.session.lease)])
+        )
+
+    def granted(self, standing: Standing, created: int, token: int) -> Grant:
+        standing.created, standing.token, standing.held, standing.watch = created, token, True, None
+        since = standing.given = standing.session.since
+        return Grant(token, since, standing.claim.ask.ttl)
+
+    def queued(self, standing: Standing, seen: Sight, sent: float) -> Queued:
+        ask = standing.claim.ask
+        standing.waited = True
+        standing.watch = self._watch(standing, seen)
+        if seen.line is not None:
+            standing.ahead = len(seen.line.before(standing.claim.owner)) + len(seen.line.ghosts)
+        elif seen.before is None or seen.before.granted:
+            standing.ahead = 1
+        elif not standing.ahead:
+            standing.ahead = seen.count - 1
+        pause = max(SHORTEST_LOOK, min(PATIENCE, ask.ttl) / 3)
+        return Queued(pause, standing.ahead, sent, ask.ttl, standing.created)
+
+    def _watch(self, standing: Standing, seen: Sight) -> Watch:
+        name = standing.claim.ask.name
+        if seen.line is not None and seen.line.capacity > 1:
+            own = seen.own
+            assert own is not None
+            before = [*seen.line.before(own.owner), *seen.line.ghosts]
+            excess = sum(place.weight for place in before) + own.weight - seen.line.capacity
+            ranges = [self._keys.claims(name), self._keys.ghosts(name)]
+            return for_room(own.key, before, excess, ranges, seen.revision, not standing.claim.ask.fair)
+        if seen.before is None:
+            return for_ghosts(seen.ghosts, seen.revision)
+        first = seen.line is None and seen.count == 2 and not seen.ghosts
+        return for_one_before(seen.before, first, seen.revision)

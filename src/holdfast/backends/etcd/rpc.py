@@ -1,0 +1,150 @@
+"""What is said to etcd, in the words of its JSON gateway. Keys and values are base64 there, 64-bit numbers are text.
+
+A request is a tuple of `Rpc`s that leave in one write and are carried out one after the other; its reply is the list of
+their answers, each the decoded JSON or a `Rejected`. A `Post` is sent and not waited for.
+"""
+
+from __future__ import annotations
+
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+TXN = "/v3/kv/txn"
+
+
+@dataclass(slots=True)  # made for each request, never changed; freezing would cost more than making it
+class Rpc:
+    path: str
+    body: str
+
+
+@dataclass(slots=True)
+class Post:
+    """Something that may be told later, or never: nobody waits for the answer."""
+
+    rpc: Rpc
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """etcd's no to one request, with its gRPC code."""
+
+    code: int
+    message: str
+
+    @property
+    def lease_is_gone(self) -> bool:
+        return "lease not found" in self.message
+
+    @property
+    def lease_exists(self) -> bool:
+        return "lease already exists" in self.message
+
+
+def b64(text: str) -> str:
+    return b2a_base64(text.encode(), newline=False).decode()
+
+
+def unb64(text: str) -> str:
+    return a2b_base64(text).decode()
+
+
+def end_of(prefix: str) -> str:
+    """The end of the range of all keys with this prefix. UTF-8 has no byte 0xff, so the last one can be raised."""
+    data = bytearray(prefix.encode())
+    data[-1] += 1
+    return b2a_base64(data, newline=False).decode()
+
+
+# Conditions: target 1 is CREATE, 2 is MOD; result 0 is EQUAL, 1 GREATER, 2 LESS. Over a range: true of every key in it.
+
+
+def absent(key: str, end: str = "") -> str:
+    until = f'"range_end":"{end}",' if end else ""
+    return f'{{"key":"{key}",{until}"target":1,"create_revision":0}}'
+
+
+def exists(key: str) -> str:
+    return f'{{"key":"{key}","target":1,"result":1,"create_revision":0}}'
+
+
+def created_at(key: str, revision: int) -> str:
+    return f'{{"key":"{key}","target":1,"create_revision":{revision}}}'
+
+
+def changed_at(key: str, revision: int) -> str:
+    return f'{{"key":"{key}","target":2,"mod_revision":{revision}}}'
+
+
+def unchanged_since(key: str, end: str, revision: int) -> str:
+    return f'{{"key":"{key}","range_end":"{end}","target":2,"result":2,"mod_revision":{revision + 1}}}'
+
+
+# Operations
+
+
+def put(key: str, value: str, lease: int) -> str:
+    return f'{{"request_put":{{"key":"{key}","value":"{b64(value)}","lease":{lease}}}}}'
+
+
+def delete(key: str) -> str:
+    return f'{{"request_delete_range":{{"key":"{key}"}}}}'
+
+
+def get(key: str, end: str = "") -> str:
+    until = f',"range_end":"{end}"' if end else ""
+    return f'{{"request_range":{{"key":"{key}"{until}}}}}'
+
+
+def youngest(key: str, end: str, count: int, created_by: int = 0) -> str:
+    """The keys of a range that were created last (by a revision, or by now)."""
+    bound = f',"max_create_revision":{created_by}' if created_by else ""
+    return (
+        f'{{"request_range":{{"key":"{key}","range_end":"{end}","sort_order":2,"sort_target":2,'
+        f'"limit":{count}{bound}}}}}'
+    )
+
+
+def inner(compare: Iterable[str], success: Iterable[str], failure: Iterable[str] = ()) -> str:
+    return f'{{"request_txn":{_txn(compare, success, failure)}}}'
+
+
+def txn(compare: Iterable[str], success: Iterable[str], failure: Iterable[str] = ()) -> Rpc:
+    return Rpc(TXN, _txn(compare, success, failure))
+
+
+def _txn(compare: Iterable[str], success: Iterable[str], failure: Iterable[str]) -> str:
+    otherwise = f',"failure":[{",".join(failure)}]' if failure else ""
+    return f'{{"compare":[{",".join(compare)}],"success":[{",".join(success)}]{otherwise}}}'
+
+
+def grant_lease(lease: int, seconds: int) -> Rpc:
+    return Rpc("/v3/lease/grant", f'{{"ID":{lease},"TTL":{seconds}}}')
+
+
+def keep_alive(lease: int) -> Rpc:
+    return Rpc("/v3/lease/keepalive", f'{{"ID":{lease}}}')
+
+
+def keys_of(lease: int) -> Rpc:
+    return Rpc("/v3/lease/timetolive", f'{{"ID":{lease},"keys":true}}')
+
+
+def time_to_live(lease: int) -> Rpc:
+    return Rpc("/v3/lease/timetolive", f'{{"ID":{lease}}}')
+
+
+def revoke(lease: int) -> Rpc:
+    return Rpc("/v3/lease/revoke", f'{{"ID":{lease}}}')
+
+
+def seconds_left(reply: Any) -> int:
+    """The TTL that a keep-alive was answered with; 0: there is no such lease."""
+    result = reply.get("result", reply)
+    return int(result.get("TTL", 0))
+
+
+def revision_of(reply: Any) -> int:
+    return int(reply["header"]["revision"])

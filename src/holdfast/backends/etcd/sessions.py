@@ -1,0 +1,134 @@
+"""Looking after sessions: made with the first claim, kept alive with renewals and looks, and swept. See `session`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..._core.flow import NOW, Call, Flow
+from ...errors import BackendUnavailable, Misconfigured
+from ...model import Ask
+from .keys import Keys
+from .rpc import Post, Rejected, Rpc, delete, grant_lease, keep_alive, keys_of, revoke, seconds_left, txn, unb64
+from .session import NEVER, Session, Standing, new_session, whole
+
+SWEEP = 100
+"""Keys removed in one transaction: etcd takes 128 operations."""
+STALE = 4
+"""A lease that was kept alive longer than a quarter of the ttl ago is kept alive along with a take."""
+
+
+class Sessions:
+    """The sessions of one coordinator."""
+
+    def __init__(self, keys: Keys) -> None:
+        self._keys = keys
+        self._shared: dict[int, Session] = {}
+        self.standings: dict[str, Standing] = {}
+        """By owner."""
+
+    def shared(self, ask: Ask) -> Flow[Session]:
+        seconds = whole(ask.ttl)
+        session = self._shared.get(seconds)
+        if session is None or session.dead:
+            fresh = yield from new_session(seconds, sole=False)
+            session = self._shared.get(seconds)
+            if session is None or session.dead:  # nobody else made one meanwhile
+                session = self._shared[seconds] = fresh
+        return session
+
+    def prepare(self, sessions: Iterable[Session], ttl: float, now: float) -> tuple[list[Rpc], list[Session]]:
+        """What has to be asked, in front of a take, so that these live; and whom each is about."""
+        rpcs, about = [], []
+        for session in sessions:
+            if session.since == NEVER:
+                if session.asked_for == NEVER:
+                    session.asked_for = now
+                rpcs.append(grant_lease(session.lease, session.seconds))
+            elif session.sole or now - session.since > ttl / STALE:
+                rpcs.append(keep_alive(session.lease))
+            else:
+                continue
+            about.append(session)
+        return rpcs, about
+
+    def hear(self, about: Sequence[Session], replies: Sequence[Any], sent: float) -> None:
+        for session, reply in zip(about, replies, strict=False):
+            if isinstance(reply, Rejected):
+                if not reply.lease_exists:
+                    raise BackendUnavailable(f"etcd granted no lease: {reply.message}")
+                session.since = max(session.since, session.asked_for)
+            elif "result" in reply:
+                if seconds_left(reply) > 0:
+                    session.since = max(session.since, sent)
+                else:
+                    self.bury(session)
+            else:
+                session.since = max(session.since, sent)
+
+    def bury(self, session: Session) -> None:
+        """It is over, and so is all that hung on it."""
+        session.dead = True
+        if self._shared.get(session.seconds) is session:
+            del self._shared[session.seconds]
+
+    def tend(self, sessions: Sequence[Session], timeout: float) -> Flow[None]:
+        """Keep these alive, and see what hangs on them: two small requests for each, in one write."""
+        sent: float = yield NOW
+        rpcs = [rpc for each in sessions for rpc in (keep_alive(each.lease), keys_of(each.lease))]
+        replies: list[Any] = yield Call(tuple(rpcs), timeout)
+        stray: list[str] = []
+        for session, kept, listed in zip(sessions, replies[::2], replies[1::2], strict=True):
+            if isinstance(kept, Rejected) or isinstance(listed, Rejected):
+                continue
+            if seconds_left(kept) <= 0:
+                self.bury(session)
+                continue
+            session.keys = frozenset(listed.get("keys", ()))
+            session.since = max(session.since, sent)
+            session.seen = sent
+            stray += self._stray(session, sent)
+        for start in range(0, len(stray), SWEEP):
+            yield from post(txn((), [delete(key) for key in stray[start : start + SWEEP]]))
+
+    def _stray(self, session: Session, now: float) -> list[str]:
+        """Keys that nobody will ever let go of."""
+        overdue = [
+            key
+            for key, each in list(session.members.items())
+            if each.held and each.given + each.claim.ask.ttl < now and key in session.keys
+        ]
+        for key in session.keys - session.members.keys():
+            if self._keys.owner_of(unb64(key)) not in self.standings:
+                overdue.append(key)  # noqa: PERF401  two reasons, one list
+        return overdue
+
+    def leave(self, standing: Standing) -> None:
+        """Forget a claim."""
+        self.standings.pop(standing.claim.owner, None)
+        standing.session.members.pop(standing.key, None)
+
+    def last_words(self, standing: Standing) -> list[Rpc]:
+        """What ends the leases that were this claim's alone."""
+        alone = (each for each in (standing.session, standing.shade) if each is not None and each.sole)
+        return [revoke(each.lease) for each in alone if each.asked_for != NEVER]
+
+    def farewell(self) -> list[Rpc]:
+        """What to say when the coordinator closes: all its leases end, and with them whatever hangs on them."""
+        sessions = {id(each): each for each in self._shared.values()}
+        for standing in list(self.standings.values()):
+            sessions |= {id(each): each for each in (standing.session, standing.shade) if each is not None}
+        self.forget()
+        return [revoke(each.lease) for each in sessions.values() if each.asked_for != NEVER]
+
+    def forget(self) -> None:
+        """In a forked child: these are the parent's."""
+        self._shared, self.standings = {}, {}
+
+
+def post(rpc: Rpc) -> Flow[None]:
+    """Tell, and do not wait; if it does not arrive, no harm is done."""
+    try:
+        yield Call(Post(rpc), 1.0)
+    except (BackendUnavailable, Misconfigured):
+        pass  # a look, a sweep or the end of the lease will see to it

@@ -1,0 +1,185 @@
+"""Taking: into the line, or another look at it, and what that means. The rules are in `backend`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from ..._core.flow import NOW, Call, Flow
+from ...errors import BackendUnavailable, Misconfigured
+from ...model import Claim, Grant, Queued
+from .entering import Sight, enter, look, sight
+from .granting import Granting, Here
+from .keys import Keys
+from .releasing import forget, release
+from .rpc import Rejected, revision_of
+from .session import Session, Standing, alone, new_session
+from .sessions import STALE, Sessions
+
+TRIES = 5
+MOST_NAMES = 60
+"""etcd takes 128 conditions in a transaction, and a name has two."""
+
+
+class Taking:
+    """Everything up to the grant."""
+
+    def __init__(self, here: Here, keys: Keys, sessions: Sessions) -> None:
+        self._here = here
+        self._host = json.dumps(here.host)
+        self._timeout = here.request_timeout
+        self._keys = keys
+        self._sessions = sessions
+        self.granting = Granting(here, keys, sessions)
+
+    def take_all(
+        self, claims: Sequence[Claim], queue: bool, within: float | None = None
+    ) -> Flow[list[Grant | Queued] | None]:
+        timeout = self._timeout if within is None else min(self._timeout, within)
+        if len(claims) > MOST_NAMES:
+            raise Misconfigured(
+                f"{len(claims)} names at once are more than one transaction of etcd holds; take at most {MOST_NAMES}"
+            )
+        for _ in range(TRIES):
+            standings: list[Standing] = []
+            for claim in claims:
+                standing = self._sessions.standings.get(claim.owner)
+                if standing is None or standing.session.dead:
+                    standing = yield from self._admit(claim)
+                standings.append(standing)
+            if all(standing.created for standing in standings):
+                outcomes = yield from self._look(standings, queue, timeout)
+            else:
+                outcomes = yield from self._enter(standings, queue, timeout)
+            if outcomes is not None:
+                return outcomes or None
+        raise BackendUnavailable(f"the line of {claims[0].ask.name!r} changed {TRIES} times under a take; try again")
+
+    def _admit(self, claim: Claim) -> Flow[Standing]:
+        """A claim that nothing is known of yet, with the session that it will live by."""
+        ask = claim.ask
+        if alone(ask):
+            session = yield from new_session(ask.ttl, sole=True)
+        else:
+            session = yield from self._sessions.shared(ask)
+        shade = (yield from new_session(ask.ttl + ask.lock_delay, sole=True)) if ask.lock_delay else None
+        stays = 1 if ask.hold_at_least or ask.lock_delay else 0
+        words = (
+            f'{{"w":{ask.weight},"c":{ask.capacity},"t":{ask.ttl},"d":{ask.lock_delay},"l":{stays},'
+            f'"u":{0 if ask.fair else 1},"a":{json.dumps(claim.actor)},"m":"{ask.mode}","h":{self._host},'
+            f'"p":{self._here.pid()},'
+        )
+        standing = Standing(claim, self._keys.claim(ask.name, claim.owner), words, session, shade)
+        standing.born = self._here.calendar_us()
+        self._sessions.standings[claim.owner] = session.members[standing.key] = standing
+        return standing
+
+    def _enter(self, standings: list[Standing], queue: bool, timeout: float) -> Flow[list[Grant | Queued] | None]:
+        """Into all lines at once. None: begin again; nothing in the list: it was only a try."""
+        sent: float = yield NOW
+        sessions = _sessions_of(standings)
+        rpcs, about = self._sessions.prepare(sessions, standings[0].claim.ask.ttl, sent)
+        rpcs.append(enter(self._keys, standings, queue))
+        for each in standings:
+            each.entered = True
+        replies: list[Any] = yield Call(tuple(rpcs), timeout)
+        self._sessions.hear(about, replies, sent)
+        reply = replies[-1]
+        if isinstance(reply, Rejected):
+            self._refused(reply, sessions)
+            return None
+        revision = revision_of(reply)
+        if reply.get("succeeded"):
+            return [self.granting.granted(each, revision, revision) for each in standings]
+        shown = reply["responses"]
+        put_now = queue or standings[0].claim.ask.capacity > 1
+        for each, mine in zip(standings, shown[::3], strict=True):
+            if put_now and mine["response_txn"].get("succeeded"):
+                each.created = revision
+        sights = [
+            sight(each, listed, haunted, revision, each.claim.ask.capacity > 1)
+            for each, listed, haunted in zip(standings, shown[1::3], shown[2::3], strict=True)
+        ]
+        if not put_now and not any(mine["response_range"].get("kvs") for mine in shown[::3]):
+            for each in standings:
+                yield from forget(self._sessions, each)
+            return []
+        return (yield from self._judge(standings, sights, queue, sent, timeout))
+
+    def _refused(self, reply: Rejected, sessions: Sequence[Session]) -> None:
+        if not reply.lease_is_gone:
+            raise BackendUnavailable(f"etcd refused: {reply.message}")
+        for session in sessions:  # one of them is; claims that live by another are found again
+            self._sessions.bury(session)
+
+    def _look(self, standings: list[Standing], queue: bool, timeout: float) -> Flow[list[Grant | Queued] | None]:
+        """At all lines, and keep the places in them."""
+        sent: float = yield NOW
+        ttl = standings[0].claim.ask.ttl
+        stale = [each for each in _sessions_of(standings) if each.sole or sent - each.since > ttl / STALE]
+        if stale:
+            yield from self._sessions.tend(stale, timeout)
+            if any(session.dead for session in stale):
+                return None
+        reply: Any
+        [reply] = yield Call((look(self._keys, standings, False),), timeout)
+        return (yield from self._judge(standings, self._sights(standings, reply, False), queue, sent, timeout))
+
+    def _sights(self, standings: list[Standing], reply: Any, full: bool) -> list[Sight]:
+        if isinstance(reply, Rejected):
+            raise BackendUnavailable(f"etcd refused a look: {reply.message}")
+        shown = reply["responses"]
+        return [
+            sight(each, listed, haunted, revision_of(reply), full or each.claim.ask.capacity > 1)
+            for each, listed, haunted in zip(standings, shown[::2], shown[1::2], strict=True)
+        ]
+
+    def _judge(
+        self, standings: list[Standing], sights: list[Sight], queue: bool, sent: float, timeout: float
+    ) -> Flow[list[Grant | Queued] | None]:
+        """What the sights mean for each claim."""
+        if any(
+            seen.own is None or seen.capacity != each.claim.ask.capacity
+            for each, seen in zip(standings, sights, strict=True)
+        ):
+            reply: Any
+            [reply] = yield Call((look(self._keys, standings, True),), timeout)
+            sights = self._sights(standings, reply, True)
+        outcomes: list[Grant | Queued] = []
+        for each, seen in zip(standings, sights, strict=True):
+            if seen.own is None:  # expired, or evicted before it heard of its grant: it stands at the end again
+                each.created = 0
+                return None
+            if seen.capacity != each.claim.ask.capacity:
+                for other in standings:
+                    yield from release(self._here, self._keys, self._sessions, other.claim, 0.0)
+                raise _mismatch(each.claim, seen.capacity)
+            each.created, each.changed = seen.own.created, seen.own.changed
+            grant = yield from self.granting.grant(each, seen, timeout)
+            outcomes.append(grant or self.granting.queued(each, seen, sent))
+        if not queue and not all(isinstance(outcome, Grant) for outcome in outcomes):
+            for each in standings:
+                yield from release(self._here, self._keys, self._sessions, each.claim, 0.0)
+            return []
+        return outcomes
+
+
+def _sessions_of(standings: Sequence[Standing]) -> list[Session]:
+    """Of these claims, each once."""
+    if len(standings) == 1 and standings[0].shade is None:
+        return [standings[0].session]
+    found: dict[int, Session] = {}
+    for each in standings:
+        found[id(each.session)] = each.session
+        if each.shade is not None:
+            found[id(each.shade)] = each.shade
+    return list(found.values())
+
+
+def _mismatch(claim: Claim, capacity: int) -> Misconfigured:
+    ask = claim.ask
+    return Misconfigured(
+        f"{ask.name!r} is in use with capacity {capacity}, and was asked for with {ask.capacity}; "
+        "use one kind of lock and one number of permits for a name"
+    )

@@ -1,0 +1,247 @@
+"""The asyncio wire: each request on a free connection of a small pool; each waiter on one of its own.
+
+The rules are those of the blocking wire. Who finds no free connection waits for one, at most as long as its request may
+take; nothing is sent behind another request, because the gateway answers in order: one would wait for the other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
+from json import dumps
+from typing import Any
+
+from ....errors import BackendUnavailable, OutcomeUnknown
+from ...line import closed
+from ..rpc import Post, Rpc
+from ..watch import Watch
+from .address import Address
+from .aio_link import AsyncEar, AsyncLink, Reply
+from .http import Unauthenticated
+from .members import Members
+from .wire import AFTER_A_BROKEN_WATCH, FAREWELL
+
+MOST = 16
+"""Connections for requests: etcd carries out one after the other on each."""
+_errands: set[asyncio.Task[Any]] = set()
+_abandoned: list[Any] = []
+"""What a forked child has of its parent's: neither used nor closed, for its transports are bound to a loop."""
+
+
+class AsyncEtcdWire:
+    """Carries out requests in the caller's loop."""
+
+    def __init__(
+        self,
+        address: Address,
+        watch_of: Callable[[str], Watch | None],
+        farewell: Callable[[], list[Rpc]],
+        forget: Callable[[], None],
+    ) -> None:
+        self._address = address
+        self._watch_of, self._farewell, self._forget = watch_of, farewell, forget
+        self._closed = False
+        self._begin()
+
+    def _begin(self) -> None:
+        self._members = Members(self._address)
+        self._idle: list[AsyncLink] = []
+        self._links: set[AsyncLink] = set()
+        self._dialling = 0
+        self._queue: deque[asyncio.Future[None]] = deque()
+        self._ears: set[AsyncEar] = set()
+
+    def call(self, request: Any, timeout: float) -> Awaitable[Any]:
+        if self._closed:
+            raise closed()
+        if request.__class__ is Post:
+            self._later(self._ask((request.rpc,), timeout), None)
+            return _nothing()
+        link = self._free()
+        if link is None:
+            reply = Reply()
+            self._later(self._carefully(request, timeout), reply)
+            return reply
+        first = link.ask(request, self._members.head(link.index), timeout)
+        if not self._address.user:
+            return first
+        return self._with_token(first, request, timeout)
+
+    def _free(self) -> AsyncLink | None:
+        while self._idle:
+            link = self._idle.pop()
+            if link.open and link.index == self._members.at:
+                return link
+            self._drop(link)
+        return None
+
+    async def _with_token(self, first: Reply, request: Any, timeout: float) -> Any:
+        try:
+            return await first
+        except Unauthenticated:
+            reply = Reply()
+            self._later(self._carefully(request, timeout), reply)
+            return await reply
+
+    async def _carefully(self, rpcs: Any, timeout: float) -> Any:
+        try:
+            return await self._ask(rpcs, timeout)
+        except Unauthenticated:
+            self._members.token = ""
+            for link in self._idle:
+                link.close()
+            try:
+                return await self._ask(rpcs, timeout)
+            except Unauthenticated as error:
+                raise BackendUnavailable(f"etcd did not accept its own token: {error}") from error
+
+    async def _ask(self, rpcs: Any, timeout: float) -> Any:
+        link = await self._get(timeout)
+        return await link.ask(rpcs, self._members.head(link.index), timeout)
+
+    async def _get(self, timeout: float) -> AsyncLink:
+        """A free connection, or a new one, or the next that comes free."""
+        end = asyncio.get_running_loop().time() + timeout
+        while True:
+            if (link := self._free()) is not None:
+                return link
+            if len(self._links) + self._dialling < MOST:
+                self._dialling += 1
+                try:
+                    return await self._dial(timeout)
+                finally:
+                    self._dialling -= 1
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._queue.append(turn)
+            try:
+                async with asyncio.timeout_at(end):
+                    await turn
+            except TimeoutError:
+                raise BackendUnavailable(f"no connection to etcd came free within {timeout:g} s") from None
+            if self._closed:
+                raise closed()
+
+    async def _dial(self, timeout: float) -> AsyncLink:
+        error: Exception | None = None
+        for index in self._members.candidates():
+            try:
+                async with asyncio.timeout(self._members.dial_timeout(timeout)):
+                    link: AsyncLink = await self._connect(index, partial(AsyncLink, index, self._freed, self._lost))
+            except (OSError, TimeoutError) as refusal:
+                error = refusal
+                continue
+            self._members.at = index
+            self._links.add(link)
+            if self._address.user and not self._members.token:
+                body = dumps({"name": self._address.user, "password": self._address.password})
+                rpc = Rpc("/v3/auth/authenticate", body)
+                [told] = await link.ask((rpc,), self._members.head(index), timeout)
+                self._members.token = told["token"]
+                self._idle.remove(link)  # freed by its answer
+            return link
+        raise self._members.unreachable(error)
+
+    async def _connect(self, index: int, make: Callable[[], Any]) -> Any:
+        host, port = self._address.endpoints[index]
+        tls = self._address.tls
+        name = self._address.server_name(host) if tls is not None else None
+        _, protocol = await asyncio.get_running_loop().create_connection(
+            make, host, port, ssl=tls, server_hostname=name
+        )
+        return protocol
+
+    def _freed(self, link: AsyncLink) -> None:
+        self._idle.append(link)
+        self._next()
+
+    def _lost(self, link: AsyncLink) -> None:
+        if link in self._links:
+            self._members.stumble(link.index)
+            self._drop(link)
+
+    def _drop(self, link: AsyncLink) -> None:
+        self._links.discard(link)
+        link.close()
+        self._next()
+
+    def _next(self) -> None:
+        while self._queue:
+            turn = self._queue.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+
+    def _later(self, work: Coroutine[Any, Any, Any], reply: Reply | None) -> None:
+        """Let the reply be what this comes to; its awaiter can not be cancelled before."""
+        task = asyncio.ensure_future(work)
+        _errands.add(task)
+
+        def pass_on(done: asyncio.Task[Any]) -> None:
+            _errands.discard(done)
+            error = OutcomeUnknown("the loop ended before etcd had answered") if done.cancelled() else done.exception()
+            if reply is None or reply.done():
+                return
+            if error is not None:
+                reply.set_exception(error)
+            else:
+                reply.set_result(done.result())
+
+        task.add_done_callback(pass_on)
+
+    async def wait(self, owner: str, timeout: float) -> str | None:
+        watch = self._watch_of(owner)
+        if watch is None or self._closed:
+            await asyncio.sleep(min(timeout, AFTER_A_BROKEN_WATCH))
+            return None
+        ear: AsyncEar | None = None
+        index = self._members.at
+        try:
+            async with asyncio.timeout(timeout):
+                try:
+                    head = self._members.head(index)
+                    ear = await self._connect(index, lambda: AsyncEar(watch, head))
+                    self._ears.add(ear)
+                    verdict = await ear.heard
+                except OSError:
+                    self._members.stumble(index)
+                    verdict = None
+                if verdict is None and not self._closed:
+                    await asyncio.sleep(AFTER_A_BROKEN_WATCH)
+                return verdict
+        except TimeoutError:
+            return None
+        finally:
+            if ear is not None:
+                self._ears.discard(ear)
+                ear.close()
+
+    def freeze(self) -> None:
+        pass  # the child does not touch what is under way
+
+    def thaw(self) -> None:
+        pass
+
+    def forked(self) -> None:
+        _abandoned.extend([self._links, self._idle, self._ears, self._queue])
+        self._forget()
+        self._begin()
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        if words := self._farewell():
+            try:
+                await self._carefully(words, FAREWELL)
+            except BackendUnavailable:
+                pass  # the leases end by themselves
+        self._closed = True
+        for link in list(self._links):
+            self._drop(link)
+        for ear in list(self._ears):
+            ear.close()
+
+
+async def _nothing() -> None:
+    return None

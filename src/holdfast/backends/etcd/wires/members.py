@@ -1,0 +1,47 @@
+"""Which member of the cluster to speak with: the first of the URL that answers, until it stumbles.
+
+Shared by both wires. A member that refuses, hangs, or has lost its leader is left for the next one in turn, together
+with all idle connections to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ....errors import BackendUnavailable
+from .address import Address
+
+LONGEST_DIAL = 1.0
+"""Seconds for which a member may take to accept a connection: a host that is gone does not answer at all."""
+
+
+class Members:
+    """The endpoints, and which of them is in use."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self.at = 0
+        self.token = ""
+
+    def head(self, index: int) -> str:
+        """The header lines of every request to a member."""
+        host, port = self.address.endpoints[index]
+        authorization = f"Authorization: {self.token}\r\n" if self.token else ""
+        return f"Host: {host}:{port}\r\n{authorization}"
+
+    def candidates(self) -> Iterator[int]:
+        count = len(self.address.endpoints)
+        return ((self.at + step) % count for step in range(count))
+
+    def stumble(self, index: int) -> None:
+        """This one did not do well."""
+        if self.at == index:
+            self.at = (index + 1) % len(self.address.endpoints)
+
+    def dial_timeout(self, timeout: float) -> float:
+        return max(0.01, min(timeout / len(self.address.endpoints), LONGEST_DIAL))
+
+    def unreachable(self, error: BaseException | None) -> BackendUnavailable:
+        return BackendUnavailable(
+            f"no member of {self.address.url} can be reached: {error}; see that it runs and that the hosts are right"
+        )

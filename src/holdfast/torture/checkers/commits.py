@@ -56,4 +56,4 @@ def _tell(finding: Finding, broken: list[tuple[Commit, Commit | None]], operatio
             story = f"{late} though it had not claimed"
         else:
             story = f"{late} behind the {mark.verb} of {mark.client} (token {mark.token})"
-        finding.broken(commit.name, story, shown, [c.number for c in around])
+        finding.broken(commit.name, story, shown, commit.time, [c.number for c in around])

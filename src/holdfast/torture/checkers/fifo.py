@@ -129,5 +129,5 @@ def _see_who(finding: Finding, name: str, ahead: list[Place], comer: Operation, 
             early = (comer.invoked - place.since) / 1e6
             story = f"{who(comer)} was let in to {name!r} before {who(mine)}"
             story += f", which stood in line {early:.1f} ms before it asked"
-            finding.broken(name, story, [mine, comer])
+            finding.broken(name, story, [mine, comer], returned)
             return

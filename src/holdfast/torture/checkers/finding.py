@@ -11,13 +11,17 @@ from ..history import Operation
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One thing that is broken: a sentence, the operations that show it (by index), and the time they span."""
+    """One thing that is broken: a sentence, the operations that show it (by index), and when.
+
+    `at` is the moment from which it is broken; `begin` to `end` is what its operations span. 0 is after the end.
+    """
 
     checker: str
     name: str
     story: str
     operations: tuple[int, ...] = ()
     commits: tuple[int, ...] = ()
+    at: int = 0
     begin: int = 0
     end: int = 0
 
@@ -28,6 +32,7 @@ class Violation:
             "story": self.story,
             "operations": list(self.operations),
             "commits": list(self.commits),
+            "at": self.at,
             "begin": self.begin,
             "end": self.end,
         }
@@ -49,13 +54,15 @@ class Finding:
             return False
         return True if self.judged else None
 
-    def broken(self, name: str, story: str, operations: Iterable[Operation], commits: Iterable[int] = ()) -> None:
+    def broken(
+        self, name: str, story: str, operations: Iterable[Operation], at: int = 0, commits: Iterable[int] = ()
+    ) -> None:
         """Add a violation that these operations show."""
         shown = sorted(operations, key=lambda operation: operation.invoked)
         begin = min((operation.invoked for operation in shown), default=0)
         end = max((operation.returned or operation.invoked for operation in shown), default=0)
         indices = tuple(operation.index for operation in shown)
-        self.violations.append(Violation(self.checker, name, story, indices, tuple(commits), begin, end))
+        self.violations.append(Violation(self.checker, name, story, indices, tuple(commits), at, begin, end))
 
 
 def who(operation: Operation) -> str:

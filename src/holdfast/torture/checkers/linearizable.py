@@ -40,7 +40,7 @@ def _place(finding: Finding, name: str, granted: list[Hold]) -> None:
         mine = hold.acquire
         if before is not None and before.acquire.token == mine.token:
             story = f"{mine.client} and {before.acquire.client} were both given token {mine.token} of {name!r}"
-            finding.broken(name, f"{story}: they have no order", [before.acquire, mine])
+            finding.broken(name, f"{story}: they have no order", [before.acquire, mine], hold.start)
             continue
         earliest, waits_for = point, before
         if mine.invoked > earliest:
@@ -67,4 +67,4 @@ def _tell(finding: Finding, name: str, late: Hold, waits_for: Hold, point: int) 
     else:
         why = f"although {who(other)} held it, by its own clean release, for {short:.1f} ms more"
     story = f"{who(mine)} had {name!r} granted, {why}"
-    finding.broken(name, story, [*waits_for.shown_by, *late.shown_by])
+    finding.broken(name, story, [*waits_for.shown_by, *late.shown_by], late.start)

@@ -44,4 +44,4 @@ def _tell(finding: Finding, name: str, late: Hold, inside: list[Hold], weight: i
     much = "" if mine.capacity == 1 else f": {weight} + {mine.weight} of {mine.capacity}"
     story = f"{who(mine)} held {name!r} together with {names} for {both / 1e6:.1f} ms{much}"
     operations = [operation for hold in inside for operation in hold.shown_by]
-    finding.broken(name, story, [*operations, *late.shown_by])
+    finding.broken(name, story, [*operations, *late.shown_by], late.start)

@@ -21,7 +21,7 @@ def check(by_name: dict[str, list[Hold]]) -> Finding:
             other = first.setdefault(hold.acquire.token, hold)
             if other is not hold:
                 story = f"{hold.acquire.client} and {other.acquire.client} were both given token {hold.acquire.token}"
-                finding.broken(name, f"{story} of {name!r}", [other.acquire, hold.acquire])
+                finding.broken(name, f"{story} of {name!r}", [other.acquire, hold.acquire], hold.start)
         _see_growth(finding, name, granted)
     return finding
 
@@ -38,4 +38,5 @@ def _see_growth(finding: Finding, name: str, granted: list[Hold]) -> None:
         if highest is not None and highest.acquire.token > hold.acquire.token:
             gap = (hold.acquire.invoked - highest.start) / 1e6
             story = f"{who(hold.acquire)} asked for {name!r} {gap:.1f} ms after {who(highest.acquire)} had got it"
-            finding.broken(name, f"{story}, and was given a smaller token", [highest.acquire, hold.acquire])
+            shown = [highest.acquire, hold.acquire]
+            finding.broken(name, f"{story}, and was given a smaller token", shown, hold.start)

@@ -29,7 +29,8 @@ def check(history: History) -> Finding:
             if other is not write:
                 _tell_of_twins(finding, other, write)
         elif write.version not in log:
-            finding.broken(write.name, f"version {write.version} of {who(write)} is not in the resource's log", [write])
+            story = f"version {write.version} of {who(write)} is not in the resource's log"
+            finding.broken(write.name, story, [write], write.invoked)
         elif write.version not in final.members:
             if undone_by is None:
                 undone_by = _culprits(history.commits)
@@ -38,7 +39,7 @@ def check(history: History) -> Finding:
     for final in history.finals.values():
         if final.counter != len(final.members):
             story = f"the counter of {final.name!r} says {final.counter}, and its set has {len(final.members)} members"
-            finding.broken(final.name, story, [], [final.version])
+            finding.broken(final.name, story, [], commits=[final.version])
     return finding
 
 
@@ -64,15 +65,16 @@ def _tell(
 ) -> None:
     story = f"version {write.version} of {write.name!r}, acknowledged to {who(write)}, is not in the end"
     if culprit is None:
-        finding.broken(write.name, story, [write])
+        finding.broken(write.name, story, [write], write.invoked)
         return
     maker = makers.get((culprit.client, culprit.process, culprit.seq))
     story += f": {culprit.client} (token {culprit.token}) undid it with version {culprit.number}"
     story += f", computed from version {culprit.parent}"
     shown = [write] if maker is None else [write, maker]
-    finding.broken(write.name, story, shown, [write.version or 0, culprit.number])
+    finding.broken(write.name, story, shown, culprit.time, [write.version or 0, culprit.number])
 
 
 def _tell_of_twins(finding: Finding, first: Operation, second: Operation) -> None:
     story = f"{who(first)} and {who(second)} both wrote from version {first.parent} of {first.name!r}"
-    finding.broken(first.name, f"{story}, and both were acknowledged: one undid the other", [first, second])
+    story += ", and both were acknowledged: one undid the other"
+    finding.broken(first.name, story, [first, second], second.invoked)

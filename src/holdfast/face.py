@@ -17,9 +17,8 @@ class LeaseFace:
 
     __slots__ = ("__weakref__", "_core", "hold")
 
-    def __init__(self, core: Coordination, hold: Hold) -> None:
-        self._core = core
-        self.hold = hold
+    _core: Coordination
+    hold: Hold
 
     @property
     def name(self) -> str:
@@ -110,9 +109,14 @@ class LeasesFace(Mapping[str, L]):
             lease.check()
 
 
+def is_inside(hold: Hold) -> bool:
+    """Whether the holder has not let go of it itself (a closed coordinator has, for it)."""
+    return not hold.forgotten or hold.reason == "closed"
+
+
 def still_inside(holds: Iterable[Hold]) -> list[Hold]:
-    """Of the holds of a body, those that its holder has not let go of itself (a closed coordinator has, for it)."""
-    return [hold for hold in holds if not hold.forgotten or hold.reason == "closed"]
+    """Of the holds of a body, those that its holder has not let go of itself."""
+    return [hold for hold in holds if is_inside(hold)]
 
 
 def first_lost(holds: Iterable[Hold]) -> LeaseLost:

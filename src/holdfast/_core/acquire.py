@@ -19,7 +19,7 @@ from ..ports import Backend
 from . import backoff
 from .deadlock import look_for_circle
 from .flow import NOW, Flow, Shield, Spawn
-from .lease import fresh
+from .lease import Hold, begin
 
 T = TypeVar("T")
 
@@ -37,12 +37,13 @@ def acquire(
     began: float,
     timeout: float | None,
     entangled: bool = False,
-) -> Flow[tuple[Grant, float]]:
-    """Go on from the outcome of the `first` take: to the grant and when it came, or `NotAcquired`.
+) -> Flow[Hold]:
+    """Go on from the outcome of the `first` take: to a hold, or `NotAcquired`.
 
     `entangled`: this actor holds other names; look for circles.
     """
     stale = 0
+    outcome: Hold | Grant | Queued | None
     try:
         if isinstance(first, BaseException):
             if not isinstance(first, BackendUnavailable):
@@ -51,16 +52,18 @@ def acquire(
         else:
             outcome = first
         while True:
-            if outcome is None:
-                raise NotAcquired(claim.ask.name, 0.0)
             if isinstance(outcome, Queued):
                 if entangled:
                     yield from look_for_circle(backend, claim)
                 outcome = yield from _await_turn(backend, claim, outcome, began, timeout)
+                if isinstance(outcome, Hold):
+                    return outcome
                 continue
-            now: float = yield NOW
-            if fresh(outcome, claim.ask, now):
-                return outcome, now
+            if outcome is None:
+                raise NotAcquired(claim.ask.name, 0.0)
+            hold = begin(claim, outcome, (yield NOW))
+            if hold is not None:
+                return hold
             stale += 1
             if stale == STALE_GRANTS:
                 raise too_slow(backend, claim.ask)
@@ -97,8 +100,8 @@ def too_slow(backend: Backend, ask: Ask) -> BackendUnavailable:
 
 def _await_turn(
     backend: Backend, claim: Claim, queued: Queued, began: float, timeout: float | None
-) -> Flow[Grant | Queued | None]:
-    """Wait for the push, or until it is time to look again, and then look."""
+) -> Flow[Hold | Grant | Queued | None]:
+    """Wait for the push, which is a hold at once; or until it is time to look again, and then look."""
     now: float = yield NOW
     pause = queued.look_again
     if timeout is not None:
@@ -108,8 +111,8 @@ def _await_turn(
         pause = min(pause, left)
     grant = yield from backend.turn(claim, queued, pause)
     # What is pushed is good for the patience of its last look. The keeper extends it; without one, a look does.
-    if grant is not None and claim.ask.renew and fresh(grant, claim.ask, (yield NOW)):
-        return grant
+    if grant is not None and claim.ask.renew and (hold := begin(claim, grant, (yield NOW))) is not None:
+        return hold
     return (yield from _take(backend, claim, began, timeout))
 
 

@@ -74,12 +74,12 @@ class Coordination:
                 if now < hold.deadline:
                     return self.keep(hold, now - began)
         try:
-            grant, now = yield from acquire(self.backend, claim, first, began, timeout, self.entangled(claim))
+            hold = yield from acquire(self.backend, claim, first, began, timeout, self.entangled(claim))
         except NotAcquired as failure:
             if self.emit is not None:
                 self.emit(Event("timed_out", ask.name, claim.owner, seconds=failure.waited, ttl=ask.ttl))
             raise
-        return self.keep(Hold(claim, grant, now), now - began)
+        return self.keep(hold, hold.since - began)
 
     def keep(self, hold: Hold, waited: float) -> Hold:
         """Put a hold into the keeper's hands."""
@@ -95,7 +95,10 @@ class Coordination:
         return hold
 
     def let_go(self, hold: Hold) -> Flow[bool]:
-        """Release. True if it was held until now. An engine out of reach is told later, in the background."""
+        """Release. True if it was held until now. An engine out of reach is told later, in the background.
+
+        Whatever is not needed for the request is done after it: the next holder does not wait for our book-keeping.
+        """
         ask = hold.claim.ask
         now: float = yield NOW
         if hold.reason == "forked":
@@ -108,7 +111,7 @@ class Coordination:
         mine = hold.let_go()
         if hold.forgotten:
             return False
-        self.forget(hold)
+        hold.forgotten = True
         until = hold.since + ask.hold_at_least if ask.hold_at_least else 0.0
         try:
             held = yield from self.backend.release(hold.claim, max(0.0, until - now))
@@ -122,6 +125,8 @@ class Coordination:
         except BaseException:  # cancelled before it was sent, perhaps
             yield Shield(withdraw(self.backend, hold.claim, until))
             raise
+        finally:
+            self.forget(hold)
         if mine and self.emit is not None:
             now = yield NOW
             self.emit(Event("released", ask.name, hold.claim.owner, hold.token, seconds=now - hold.since, ttl=ask.ttl))

@@ -39,6 +39,12 @@ def fresh(grant: Grant, ask: Ask, now: float) -> bool:
     return now < grant.since + grant.ttl - drift(grant.ttl) - margin_of(ask)
 
 
+def begin(claim: Claim, grant: Grant, now: float) -> Hold | None:
+    """The hold of a grant that has just come; None if it is over already."""
+    hold = Hold(claim, grant, now)
+    return hold if now < hold.deadline else None
+
+
 class Holder(Protocol):
     """Who is told of the steps in a hold's life: recovered, jeopardy, lost, asked."""
 

@@ -32,7 +32,8 @@ class Lease(LeaseFace):
     __slots__ = ("_asked", "_coordinator", "_lost", "_on_asked", "_on_lost", "bodies")
 
     def __init__(self, coordinator: Coordinator, hold: Hold, on_lost: Callable[[Lease], object] | None) -> None:
-        super().__init__(coordinator.core, hold)
+        self._core = coordinator.core
+        self.hold = hold
         self._coordinator = coordinator
         self._lost: asyncio.Event | None = None
         self._on_lost = on_lost

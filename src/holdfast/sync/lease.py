@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from .._core.lease import Hold
-from ..face import LeaseFace, first_lost, still_inside
+from ..face import LeaseFace, first_lost, is_inside
 from ..model import State
 from ..observe.complaint import complain
 
@@ -30,7 +30,8 @@ class Lease(LeaseFace):
     __slots__ = ("_asked", "_coordinator", "_lost", "_on_asked", "_on_lost")
 
     def __init__(self, coordinator: Coordinator, hold: Hold, on_lost: Callable[[Lease], object] | None) -> None:
-        super().__init__(coordinator.core, hold)
+        self._core = coordinator.core
+        self.hold = hold
         self._coordinator = coordinator
         self._lost: threading.Event | None = None
         self._on_lost = on_lost
@@ -79,9 +80,9 @@ class Lease(LeaseFace):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        inside = still_inside([self.hold])
+        inside = is_inside(self.hold)
         if not self.release() and inside and error is None:
-            raise first_lost(inside)
+            raise first_lost([self.hold])
 
     def told(self, what: str) -> None:
         """For the keeper: a step in the life of this lease."""

@@ -84,7 +84,7 @@ def timeout_restarts_on_every_wake(patch: Patch) -> None:
 
     def await_turn(
         backend: Backend, claim: Claim, queued: Queued, began: float, timeout: float | None
-    ) -> Flow[Grant | Queued | None]:
+    ) -> Flow[Hold | Grant | Queued | None]:
         now: float = yield NOW
         return (yield from honest(backend, claim, queued, now, timeout))
 
@@ -119,7 +119,7 @@ def stale_push_accepted(patch: Patch) -> None:
 @bug("a lease begins alive")
 def stale_grant_accepted(patch: Patch) -> None:
     """A grant that was under way for longer than it is good for is handed to the caller (1)."""
-    patch(acquire, "fresh", lambda *_: True)
+    patch(acquire, "begin", Hold)
     patch(multi, "fresh", lambda *_: True)
 
 

@@ -38,6 +38,8 @@ class Node:
     answers: Callable[[], bool]
     user: str | None = None
     place: Place = field(default_factory=Place)
+    more_ports: tuple[int, ...] = ()
+    """Where its peers reach it."""
     environment: dict[str, str] = field(default_factory=dict)
     clock: Clock | None = None
     pristine: Path | None = None

@@ -63,11 +63,14 @@ def netns(stage: Stage) -> None:
     assert engine is not None
     node = stage.chance.choice(engine.nodes)
     with stage.during("netns", f"node:{node.name}"):
-        engine.place.drop(node.port, True)
+        ports = (node.port, *node.more_ports) if stage.chance.random() < 0.5 else (node.port,)
+        for port in ports:
+            engine.place.drop(port, True)
         try:
             stage.last(0.5 * stage.ttl, 5 * stage.ttl)
         finally:
-            engine.place.drop(node.port, False)
+            for port in ports:
+                engine.place.drop(port, False)
 
 
 def _no_namespace(engine: Engine) -> str:

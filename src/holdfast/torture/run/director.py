@@ -50,7 +50,7 @@ class Trial:
             order = Order(
                 client, url(client), str(self.folder), self.name, self.discipline, ttl,
                 seed=plan.seed, namespace=NAMESPACE, timeout=max(3.0, 4 * ttl), request_timeout=max(1.0, ttl),
-                think=plan.think or 0.075 * ttl, pause=(0.85 * ttl, 2.2 * ttl), aim={**plan.aimed()},
+                think=plan.think or min(0.075 * ttl, 0.03), pause=(0.85 * ttl, 2.2 * ttl), aim={**plan.aimed()},
             )  # fmt: skip
             self.clients.append(Client(self._site, order, note))
 

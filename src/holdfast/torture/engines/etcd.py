@@ -1,0 +1,97 @@
+"""Three etcd members that elect quickly and do not flush: processes die here, machines do not.
+
+1. Clients reach the members through the proxy; members reach each other directly.
+2. etcd is written in Go, which asks the kernel for the time without libc: its clock cannot be moved by libfaketime. It
+   matters little: leases count by the monotonic clock of the leader, and tokens are revisions.
+3. A member that lost its disk is turned away by its peers. The whole cluster can, and begins at revision 1.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+from typing import Any
+
+from ..arena import Node, Site
+from ..arena.loopback import free_port
+from ..proxy import Network
+from .model import Engine, Ground, Wishes, need_program, need_scheme
+
+MEMBERS = 3
+
+
+def ask(host: str, port: int, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+    """One request to the gateway of a member."""
+    link = http.client.HTTPConnection(host, port, timeout=2)
+    try:
+        link.request("GET" if body is None else "POST", path, None if body is None else json.dumps(body))
+        answer: dict[str, Any] = json.loads(link.getresponse().read())
+        return answer
+    finally:
+        link.close()
+
+
+def answers(host: str, port: int) -> bool:
+    try:
+        return ask(host, port, "/health").get("health") == "true"
+    except (OSError, ValueError, http.client.HTTPException):
+        return False
+
+
+def end_leases(nodes: list[Node]) -> None:
+    """Revoke every lease, as an operator can."""
+    host, port = nodes[0].host, nodes[0].port
+    for lease in ask(host, port, "/v3/lease/leases", {}).get("leases", []):
+        ask(host, port, "/v3/lease/revoke", {"ID": lease["ID"]})
+
+
+def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
+    need_scheme(scheme)
+    program = need_program("etcd", "etcd-server")
+    ground = Ground(site, wishes, None, 320)
+    host = ground.place.host
+    names = [f"etcd-{number}" for number in range(1, MEMBERS + 1)]
+    peers = {name: free_port() for name in names}
+    cluster = ",".join(f"{name}=http://{host}:{port}" for name, port in peers.items())
+
+    def new_node(name: str) -> Node:
+        folder, port = ground.folder(name), free_port()
+        words = [
+            program, "--name", name, "--data-dir", str(folder / "data"), "--unsafe-no-fsync", "--log-level", "error",
+            "--heartbeat-interval", "20", "--election-timeout", "200", "--initial-cluster", cluster,
+            "--listen-client-urls", f"http://{host}:{port}", "--advertise-client-urls", f"http://{host}:{port}",
+            "--listen-peer-urls", f"http://{host}:{peers[name]}", "--initial-advertise-peer-urls",
+            f"http://{host}:{peers[name]}", "--initial-cluster-state", "new",
+        ]  # fmt: skip
+        node = Node(
+            site, name, folder, port, lambda: words, lambda: answers(host, port),
+            place=ground.place, more_ports=(peers[name],),
+        )  # fmt: skip
+        node.wipe()
+        return node
+
+    nodes = [new_node(name) for name in names]
+    for node in nodes:
+        node.start(wait=False)
+    for node in nodes:
+        node.await_answer()
+    network = Network(site)
+
+    def url(client: str) -> str:
+        ports = [network.open(client, node.name, node.host, node.port) for node in nodes]
+        return "etcd://" + ",".join(f"127.0.0.1:{port}" for port in ports)
+
+    return Engine(
+        scheme, site, 1.0, url, nodes, network, ground.place, ground.disks,
+        ground.cannot
+        | dict.fromkeys(("clock-forward", "clock-back"), "Go reads the clock without libc; leases count monotonic time")
+        | {
+            "failover": "it replicates by consensus: kill-node kills its leader, too",
+            "amnesia": "a member that lost its disk is turned away by its peers until an operator replaces it",
+        },
+        quorum=2,
+        mends_for=1.0,
+        counts_tokens=True,
+        sessions=True,
+        end_sessions=lambda: end_leases(nodes),
+    )  # fmt: skip

@@ -1,0 +1,101 @@
+"""MariaDB, for the lock table and for session locks. It runs as the user of Debian's package when we are root."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ..arena import Node, NotHere, Site
+from ..arena.loopback import free_port
+from ..arena.site import is_root
+from ..proxy import Network
+from .model import Engine, Ground, Wishes, need_module, need_program, need_scheme
+
+DATABASE = "torture"
+
+
+def connect(host: str, port: int) -> Any:
+    pymysql: Any = import_module("pymysql")  # it has no types
+    return pymysql.connect(host=host, port=port, user="root", password="", connect_timeout=3, autocommit=True)
+
+
+def execute(host: str, port: int, statement: str) -> Any:
+    link = connect(host, port)
+    try:
+        with link.cursor() as cursor:
+            cursor.execute(statement)
+            return cursor.fetchall()
+    finally:
+        link.close()
+
+
+def answers(host: str, port: int) -> bool:
+    pymysql: Any = import_module("pymysql")
+    try:
+        execute(host, port, "SELECT 1")
+    except pymysql.err.MySQLError:
+        return False
+    return True
+
+
+def initialised(site: Site, user: str | None) -> Path:
+    """A data folder with our database, as it is before the first start."""
+    program = shutil.which("mariadb-install-db")
+    if program is None:
+        raise NotHere("mariadb-install-db is not installed (Debian: mariadb-server)")
+    folder = site.new_folder("pristine", user)
+    words = [program, "--no-defaults", f"--datadir={folder / 'data'}", "--auth-root-authentication-method=normal"]
+    who: dict[str, Any] = {} if user is None else {"user": user, "group": user, "extra_groups": []}
+    done = subprocess.run([*words, "--skip-test-db"], capture_output=True, text=True, cwd=folder, check=False, **who)
+    if done.returncode:
+        raise NotHere(f"mariadb-install-db: {(done.stdout + done.stderr).strip()[-300:]}")
+    database = folder / "data" / DATABASE
+    database.mkdir()
+    if user is not None:
+        shutil.chown(database, user, user)
+    return folder / "data"
+
+
+def new_node(ground: Ground, pristine: Path) -> Node:
+    program = need_program("mariadbd", "mariadb-server")
+    folder, port, host = ground.folder("mysql-1"), free_port(), ground.place.host
+    words = [
+        program, "--no-defaults", f"--datadir={folder / 'data'}", f"--port={port}", f"--socket={folder}/socket",
+        f"--bind-address={host}", f"--pid-file={folder}/pid", "--innodb-flush-log-at-trx-commit=2", "--skip-log-bin",
+        "--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M", "--skip-name-resolve", "--max-connections=200",
+        f"--tmpdir={folder}",
+    ]  # fmt: skip
+    node = Node(
+        ground.site, "mysql-1", folder, port, lambda: words, lambda: answers(host, port),
+        user=ground.user, place=ground.place, clock=ground.clock(folder), pristine=pristine,
+    )  # fmt: skip
+    node.wipe()
+    return node
+
+
+def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
+    need_scheme(scheme)
+    need_module("pymysql", "mysql")
+    ground = Ground(site, wishes, "mysql" if is_root() else None, 320)
+    node = new_node(ground, initialised(site, ground.user))
+    node.start()
+    network = Network(site)
+    session = scheme.endswith("+session")
+
+    def url(client: str) -> str:
+        return f"{scheme}://root@127.0.0.1:{network.open(client, 'mysql', node.host, node.port)}/{DATABASE}"
+
+    def end_sessions() -> None:
+        own = "SELECT id FROM information_schema.processlist WHERE id <> connection_id() AND user = 'root'"
+        for (number,) in execute(node.host, node.port, own):
+            execute(node.host, node.port, f"KILL {number}")
+
+    return Engine(
+        scheme, site, 0.6 if session else 0.3, url, [node], network, ground.place, ground.disks,
+        ground.cannot | {"failover": "no replica of MariaDB is set up here; Redis and PostgreSQL show fail-over"},
+        sessions=session,
+        end_sessions=end_sessions,
+    )  # fmt: skip

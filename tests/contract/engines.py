@@ -33,5 +33,6 @@ ELSEWHERE = {
     "mysql": "tests/mysql/test_contract.py",
     "redlock": "tests/redlock/test_contract_of_redlock.py",
     "postgresql": "tests/postgresql/test_contract.py",
+    "postgresql.session": "tests/postgresql/test_contract_of_sessions.py",
     "redis": "tests/redis/test_contract_of_redis.py",
 }

@@ -36,8 +36,8 @@ def rows() -> set[str]:
 
 
 def columns() -> set[str]:
-    """Every engine that a URL can lead to; several schemes may lead to one."""
-    return {module.split(".")[2] for module in SCHEMES.values()}
+    """Every engine that a URL can lead to, by its folder; several schemes may lead to one."""
+    return {module.removeprefix("holdfast.backends.").removesuffix(".engine") for module in SCHEMES.values()}
 
 
 def collected(path: str) -> set[str]:

@@ -85,13 +85,16 @@ def test_a_role_that_may_not_create_is_told_what_to_do(server: Server, database:
         pass  # somebody who may
     with pytest.raises(Misconfigured, match="grant"):
         holdfast.connect(url)
+    tables = "holdfast_claim, holdfast_rate, holdfast_session, holdfast_session_waiter"
     server.execute(
-        "GRANT SELECT, INSERT, UPDATE, DELETE ON holdfast_claim, holdfast_rate TO clerk; "
-        "GRANT SELECT ON holdfast_meta TO clerk",
+        f"GRANT SELECT, INSERT, UPDATE, DELETE ON {tables} TO clerk; GRANT SELECT ON holdfast_meta TO clerk",
         database=database,
     )
     with holdfast.connect(url) as locks, locks.lock("door"):
         assert locks.limiter("api", "5/s").try_acquire()
+    session_url = url.replace("postgresql://", "postgresql+session://")
+    with holdfast.connect(session_url) as locks, locks.lock("door") as lease:
+        assert locks.survey("door")[0].holders[0].token == lease.token
     server.execute("DROP OWNED BY clerk; DROP ROLE clerk", database=database)
 
 

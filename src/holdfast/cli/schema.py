@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
-from importlib.resources import files
 from importlib.util import find_spec
 
 import click
@@ -34,8 +34,8 @@ def schema(engine: str | None, fence: bool, url: str | None, namespace: str, as_
     module = SCHEMES.get(scheme) or SCHEMES.get(scheme.partition("+")[0])
     if module is None:
         raise Misconfigured(f"there is no engine {scheme!r}; there are: {', '.join(sorted(SCHEMES))}")
-    family = module.split(".")[-2]
-    ddl = fence_ddl(family) if fence else engine_ddl(module)
+    family = module.split(".")[2]
+    ddl = told_by(f"holdfast.{'fenced' if fence else 'backends'}.{family}.programs")
     if as_json:
         print_json({"engine": family, "fence": fence, "ddl": ddl})
     elif ddl is None:
@@ -44,16 +44,9 @@ def schema(engine: str | None, fence: bool, url: str | None, namespace: str, as_
         click.echo(ddl, nl=not ddl.endswith("\n"))
 
 
-def engine_ddl(module: str) -> str | None:
-    """The engine's `schema.sql`, with its comments."""
-    file = files(module.rpartition(".")[0]).joinpath("schema.sql")
-    return file.read_text() if file.is_file() else None
-
-
-def fence_ddl(engine: str) -> str | None:
-    """The DDL that the fence of this engine tells of itself."""
-    package = f"holdfast.fenced.{engine}"
-    if find_spec(package) is None or find_spec(f"{package}.programs") is None:
+def told_by(module: str) -> str | None:
+    """The DDL that the programs of an engine, or of its fence, tell of themselves: `schema()`."""
+    if find_spec(module.rpartition(".")[0]) is None or find_spec(module) is None:
         return None
-    ddl: str = import_module(f"{package}.programs").schema()
-    return ddl
+    tell: Callable[[], str] | None = getattr(import_module(module), "schema", None)
+    return None if tell is None else tell()

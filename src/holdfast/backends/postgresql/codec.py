@@ -39,6 +39,8 @@ class Written(NamedTuple):
     before: tuple[bytes, ...]
     after: tuple[bytes, ...]
     """The values before and after `queue` and `wake`."""
+    who: bytes
+    """What others see of it, for session locks."""
 
 
 class Codec:
@@ -94,9 +96,27 @@ class Codec:
             self._session_keys[name] = key
         return key
 
-    def session(self, verb: str, name: str) -> Order:
-        """`session_try` or `session_wait`."""
-        return Order(SQL[verb], (self.session_key(name), self._key(name)), _number)
+    def session_try(self, claim: Claim, queue: bool, seen: bool) -> Order:
+        """Take it if it is free. `seen`: others have seen it waiting."""
+        kept = self._details(claim)
+        values = (self.session_key(claim.ask.name), kept.key, claim.owner.encode(), kept.who, b"t" if queue else b"f")
+        return Order(SQL["session_again" if seen else "session_try"], values, _number)
+
+    def session_wait(self, claim: Claim) -> Order:
+        kept = self._details(claim)
+        values = (self.session_key(claim.ask.name), kept.key, claim.owner.encode(), kept.who)
+        return Order(SQL["session_wait"], values, _number)
+
+    def session_queue(self, claim: Claim) -> Order:
+        """Be seen waiting."""
+        kept = self._details(claim)
+        return Order(SQL["session_queue"], (kept.key, claim.owner.encode(), kept.who), _nothing)
+
+    def session_leave(self, owner: str) -> Order:
+        return Order(SQL["session_leave"], (owner.encode(),), _nothing)
+
+    def session_survey(self, request: Survey) -> Order:
+        return self.write(request)._replace(statement=SQL["session_survey"])
 
     def session_unlock(self, name: str) -> Order:
         return Order(SQL["session_unlock"], (self.session_key(name),), _yes)
@@ -114,7 +134,7 @@ class Codec:
             numbers = tuple(b"%d" % number for number in _numbers(claim))
             before = (*numbers[:2], b"t" if ask.fair else b"f", *numbers[2:])
             after = (claim.actor.encode(), ask.mode.encode(), self._host, self._pid)
-            kept = Written(ask, claim.actor, self._key(ask.name), before, after)
+            kept = Written(ask, claim.actor, self._key(ask.name), before, after, b"\n".join((*after, numbers[2])))
             if len(self._written) >= KEPT:
                 self._written.clear()
             self._written[id(ask)] = kept
@@ -210,6 +230,10 @@ def _yes(rows: Rows) -> bool:
 def _allowed(rows: Rows) -> tuple[bool, float]:
     allowed, wait = map(int, _items(rows))
     return bool(allowed), wait / SECOND
+
+
+def _nothing(rows: Rows) -> None:
+    pass
 
 
 def _number(rows: Rows) -> int:

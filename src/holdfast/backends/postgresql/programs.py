@@ -1,4 +1,4 @@
-"""The statements of `programs.sql`, by name, and the DDL of `schema.sql`.
+"""The statements of `programs.sql`, by name, and the DDL in `schema/`, a file per idea.
 
 A prepared statement's name is made from its text. So behind a pooler that mixes sessions, a name that is already
 there means the very same statement.
@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 VERSION = 1
+PARTS = ("tables", "line", "take", "hold", "limiter", "session", "tidy", "meta")
 
 
 class Statement(NamedTuple):
@@ -42,4 +43,4 @@ SQL = load_programs(_read("programs.sql"))
 
 def schema() -> str:
     """The DDL of the lock table, for those who create their tables themselves."""
-    return _read("schema.sql")
+    return "\n".join(_read(f"schema/{part}.sql") for part in PARTS)

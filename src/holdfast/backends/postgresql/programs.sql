@@ -1,4 +1,4 @@
--- The statements that are sent, by name: one per verb, each a transaction of its own. What they do is in schema.sql.
+-- The statements that are sent, by name: one per verb, each a transaction of its own. What they do is in schema/.
 
 -- name: take
 SELECT holdfast_take($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14);
@@ -22,10 +22,20 @@ SELECT holdfast_allow($1, $2, $3, $4, $5);
 SELECT holdfast_tidy($1, $2);
 
 -- name: session_try
-SELECT holdfast_session_try($1, $2);
+SELECT holdfast_session_try($1, $2, $3, $4, $5);
+
+-- name: session_again
+SELECT holdfast_session_again($1, $2, $3, $4, $5);
 
 -- name: session_wait
-SELECT holdfast_session_wait($1, $2);
+SELECT holdfast_session_wait($1, $2, $3, $4);
+
+-- name: session_queue
+SELECT holdfast_session_queue($1, $2, $3);
+
+-- name: session_leave
+-- No longer seen waiting.
+DELETE FROM holdfast_session_waiter WHERE owner = $1;
 
 -- name: session_unlock
 -- Whether this session held it.
@@ -48,6 +58,24 @@ JOIN holdfast_claim c ON c.name >= $1 AND c.name < $2
 JOIN holdfast_claim s ON s.name = c.name AND s.place = 0
 WHERE c.owner IS NOT NULL AND m.now < c.expires + CASE WHEN c.token > 0 THEN c.delay ELSE 0 END
 ORDER BY c.name, c.place;
+
+-- name: session_survey
+-- Who holds and who waits for session locks of the names from $1 on and before $2, in the columns of `survey`.
+SELECT c.name, 1, c.owner, c.token, 1, c.who[3], c.who[4], c.since, m.now + c.who[5]::bigint, c.who[1], c.who[2], true,
+       m.now
+FROM (SELECT holdfast_now() AS now OFFSET 0) m, (
+    SELECT s.name, s.owner, s.mark AS token, s.since, string_to_array(s.who, E'\n') AS who
+    FROM holdfast_session s
+    JOIN pg_locks l ON l.locktype = 'advisory' AND l.granted AND l.pid = s.backend AND l.objsubid = 1
+                   AND (l.classid::bigint << 32 | l.objid::bigint) = s.key
+    WHERE s.name >= $1 AND s.name < $2
+      AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+    UNION ALL
+    SELECT w.name, w.owner, 0, w.since, string_to_array(w.who, E'\n')
+    FROM holdfast_session_waiter w
+    WHERE w.name >= $1 AND w.name < $2 AND holdfast_session_lives(w.backend, w.since)
+) c
+ORDER BY c.name, c.token = 0, c.since;
 
 -- name: facts
 -- What the server is, in the order of the fields of `greeting.Facts`. Poolers pass it on.

@@ -4,7 +4,10 @@
    a renewal asks whether the session is alive, and a session that ended is LOST (`session`) at once.
 2. That trust is at most `patience` (10 s), so that a holder who is cut off has stopped before the server's keep-alives
    give its session up (25 s).
-3. Only mutexes: nobody else is counted, and nobody else is seen. `lock_delay` and `hold_at_least` can not be kept.
+3. Only mutexes. What would have to outlive the session or end before it can not be kept: `lock_delay`,
+   `hold_at_least`, the end of a silent hold with its ttl; and nobody can evict one lock of a session.
+4. Claims of one coordinator stand in line in front of the server's own line, so the order is kept among the claims of
+   one coordinator, and among coordinators, but not of all claims.
 """
 
 from __future__ import annotations
@@ -13,8 +16,8 @@ from collections.abc import Sequence
 
 from ...._core.flow import NOW, Call, Flow, Wait
 from ....errors import Misconfigured
-from ....model import Claim, Extension, Grant, Promises, Queued, Refusal
-from ...line import Push, Release, Renew, Take, Taken, patience
+from ....model import Claim, Extension, Grant, LockView, Promises, Queued, Refusal
+from ...line import Allow, Push, Release, Renew, Survey, Take, Taken, patience
 
 PROMISES = Promises(
     frozenset({"fencing", "linearizable"}),
@@ -22,6 +25,11 @@ PROMISES = Promises(
         "durable": "a session lock ends with its session; use postgresql:// for locks that survive a restart",
         "shared": "session locks are mutexes; use postgresql://",
         "counting": "session locks are mutexes; use postgresql://",
+        "ttl": "a session lock ends with its session or its release, however long ago its ttl was over; a lease is "
+        "trusted for its ttl, and for 10 s at most, after the last word from the server",
+        "linger": "nothing outlives a session, so lock_delay and hold_at_least are refused; use postgresql://",
+        "order": "each coordinator has one place in the server's line, so claims of two coordinators may cross",
+        "evict": "one lock of a session can not be broken without the others; pg_terminate_backend() ends it",
     },
 )
 
@@ -30,7 +38,7 @@ class SessionBackend:
     """The algorithm."""
 
     scheme = "postgresql+session"
-    least_ttl = 0.5
+    least_ttl = 0.05
 
     def __init__(self, cluster: str, promises: Promises, request_timeout: float) -> None:
         self.cluster = cluster
@@ -69,3 +77,11 @@ class SessionBackend:
     def release(self, claim: Claim, linger: float = 0.0) -> Flow[bool]:
         held: bool = yield Call(Release(claim, linger), self._timeout)
         return held
+
+    def survey(self, prefix: str, exact: bool = False, contended: bool = False) -> Flow[list[LockView]]:
+        views: list[LockView] = yield Call(Survey(prefix, exact, contended), self._timeout)
+        return views
+
+    def allow(self, name: str, interval: float, burst: int, cost: int, reserve: float) -> Flow[tuple[bool, float]]:
+        reply: tuple[bool, float] = yield Call(Allow(name, interval, burst, cost, reserve), self._timeout)
+        return reply

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from ....errors import BackendUnavailable, Misconfigured
+from ....errors import BackendUnavailable
 from ....model import Claim
-from ...line import Push, Release, Renew, Take, Taken
+from ...line import Allow, Push, Release, Renew, Survey, Take, Taken, closed
 from ..codec import Codec, Order
 from ..greeting import Refused
 from ..programs import SQL
@@ -37,7 +37,8 @@ class AsyncSessionWire:
         self._dialling_up = asyncio.Lock()
         self._shared: AsyncLink | None = None
         self._desk: Desk[AsyncLink] = Desk()
-        self._names: dict[str, str] = {}
+        self._claims: dict[str, Claim] = {}
+        self._seen: dict[str, AsyncLink] = {}  # who is seen waiting, through which session
         self._waiters: dict[str, tuple[AsyncLink, asyncio.Future[Any]]] = {}
         self._bells: dict[str, asyncio.Event] = {}
         self._idle: list[AsyncLink] = []
@@ -48,16 +49,20 @@ class AsyncSessionWire:
         await self._session()
 
     async def _dial(self) -> AsyncLink:
-        if self._closed:
-            raise Misconfigured("this coordinator was closed meanwhile; connect() again")
+        self._be_open()
         link = await self._dialling.dial_async()
         try:
             await link.say(SQL["session_bounds"].text, self._dialling.timeout)
+            self._be_open()  # closed while it was dialled, nobody else would end it
         except BaseException as error:
             link.close()
             raise unknown(error) if isinstance(error, Silence | Refused) else error from error
         link.open()
         return link
+
+    def _be_open(self) -> None:
+        if self._closed:
+            raise closed()
 
     async def _session(self) -> AsyncLink:
         async with self._dialling_up:
@@ -73,6 +78,10 @@ class AsyncSessionWire:
                 return await self._renew(claims, timeout)
             case Release(claim=claim):
                 return await self._release(claim, timeout)
+            case Survey():
+                return await self._ask(await self._session(), self._codec.session_survey(request), timeout)
+            case Allow():
+                return await self._ask(await self._session(), self._codec.write(request), timeout)
         raise TypeError(f"not a verb of session locks: {request!r}")
 
     async def _ask(self, link: AsyncLink, order: Order, timeout: float) -> Any:
@@ -105,37 +114,51 @@ class AsyncSessionWire:
         if held is not None and not held.link.closed:
             return Taken(held.token)
         before = self._desk.enter(name, owner, queue)
-        self._names[owner] = name
         if before is None:
             return Taken(0)
+        self._claims[owner] = claim
         if before or owner in self._waiters:
+            await self._show(claim, timeout)
             return Taken(0, LOOK_AGAIN, before or 1)
         link = None
         try:
             link = await self._session()
-            token = await self._ask(link, self._codec.session("session_try", name), timeout)
+            token = await self._ask(link, self._codec.session_try(claim, queue, owner in self._seen), timeout)
         except BaseException:
             if link is not None and not link.closed:  # the lock may be there, without its token
                 self._asked(link, self._codec.session_unlock(name)).add_done_callback(_seen)
             self._leave(name, owner)
             raise
         if token:
+            self._seen.pop(owner, None)
             self._desk.holds[owner] = Held(name, token, link)
             self._tidy(link)
             return Taken(token)
-        if not queue:
+        if queue:
+            self._seen[owner] = link
+        else:
             self._leave(name, owner)
         return Taken(0, LOOK_AGAIN, 1)
 
+    async def _show(self, claim: Claim, timeout: float) -> None:
+        """Have others see that it waits, for as long as the session lives that says so."""
+        link = await self._session()
+        if self._seen.get(claim.owner) is not link:
+            await self._ask(link, self._codec.session_queue(claim), timeout)
+            self._seen[claim.owner] = link
+
     def _leave(self, name: str, owner: str) -> None:
-        self._names.pop(owner, None)
+        self._claims.pop(owner, None)
         self._bells.pop(owner, None)
         heir = self._desk.leave(name, owner)
         if heir is not None and (bell := self._bells.get(heir)) is not None:
             bell.set()
 
     async def wait(self, owner: str, timeout: float) -> Push | None:
-        name = self._names.get(owner, "")
+        claim = self._claims.get(owner)
+        if claim is None:
+            return None  # it left meanwhile
+        name = claim.ask.name
         if not self._desk.first(name, owner):
             bell = self._bells.setdefault(owner, asyncio.Event())
             try:
@@ -146,7 +169,7 @@ class AsyncSessionWire:
             return None
         if owner not in self._waiters:
             link = self._idle.pop() if self._idle else await self._dial()
-            self._waiters[owner] = link, self._asked(link, self._codec.session("session_wait", name))
+            self._waiters[owner] = link, self._asked(link, self._codec.session_wait(claim))
         link, reply = self._waiters[owner]
         await asyncio.wait([reply], timeout=timeout)
         if not reply.done():
@@ -157,6 +180,7 @@ class AsyncSessionWire:
         except BackendUnavailable:
             link.close()
             raise
+        self._seen.pop(owner, None)
         self._desk.holds[owner] = Held(name, token, link)
         return Push(token)
 
@@ -172,9 +196,12 @@ class AsyncSessionWire:
         name, owner = claim.ask.name, claim.owner
         held = self._desk.holds.pop(owner, None)
         waiter = self._waiters.pop(owner, None)
+        seen = self._seen.pop(owner, None)
         try:
             if waiter is not None:
                 await self._give_up(*waiter, name, timeout)
+            if seen is not None and not seen.closed:
+                await self._ask(seen, self._codec.session_leave(owner), timeout)
             if held is None or held.link.closed:
                 return False
             unlocked: bool = await self._ask(held.link, self._codec.session_unlock(name), timeout)

@@ -12,49 +12,19 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from ....errors import BackendUnavailable, Misconfigured
+from ....errors import BackendUnavailable
 from ....model import Claim
-from ...line import Push, Release, Renew, Take, Taken
+from ...line import Allow, Push, Release, Renew, Survey, Take, Taken, closed
 from ..codec import Codec, Order
 from ..greeting import Refused
-from ..programs import SQL
 from ..session.desk import LOOK_AGAIN, Desk, Held
 from .blocking import TIDY_EVERY, TIDY_NAMES
 from .dialling import Dialling
-from .link import Link, Silence
-from .translation import translated, unknown
+from .link import Silence
+from .session_link import Session
+from .translation import unknown
 
 MOST_IDLE = 4
-
-
-class Session:
-    """A link for one caller at a time; once broken it stays broken, and so do its locks."""
-
-    def __init__(self, link: Link, timeout: float) -> None:
-        self.link = link
-        self.mutex = threading.Lock()
-        self.broken = False
-        link.say(SQL["session_bounds"].text, timeout)
-
-    def ask(self, order: Order, timeout: float) -> Any:
-        if not self.mutex.acquire(blocking=False) and not self.mutex.acquire(timeout=timeout):
-            raise BackendUnavailable(f"other requests kept the connection to PostgreSQL busy for {timeout:g} s")
-        try:
-            if self.broken:
-                raise unknown("the session has ended")
-            try:
-                return self.link.ask(order, timeout)
-            except Refused as error:
-                raise translated(error) from error
-            except BaseException as error:
-                self.end()
-                raise unknown(error) if isinstance(error, Silence) else error from error
-        finally:
-            self.mutex.release()
-
-    def end(self) -> None:
-        self.broken = True
-        self.link.close()
 
 
 class SessionWire:
@@ -73,7 +43,8 @@ class SessionWire:
         self._dialling_up = threading.Lock()
         self._shared: Session | None = None
         self._desk: Desk[Session] = Desk()
-        self._names: dict[str, str] = {}
+        self._claims: dict[str, Claim] = {}
+        self._seen: dict[str, Session] = {}  # who is seen waiting, through which session
         self._waiters: dict[str, tuple[Session, Order]] = {}
         self._bells: dict[str, threading.Event] = {}
         self._idle: list[Session] = []
@@ -82,7 +53,7 @@ class SessionWire:
 
     def _dial(self, timeout: float) -> Session:
         if self._closed:
-            raise Misconfigured("this coordinator was closed meanwhile; connect() again")
+            raise closed()
         link = self._dialling.dial()
         try:
             return Session(link, timeout)
@@ -104,6 +75,10 @@ class SessionWire:
                 return self._renew(claims, timeout)
             case Release(claim=claim):
                 return self._release(claim, timeout)
+            case Survey():
+                return self._session(timeout).ask(self._codec.session_survey(request), timeout)
+            case Allow():
+                return self._session(timeout).ask(self._codec.write(request), timeout)
         raise TypeError(f"not a verb of session locks: {request!r}")
 
     def _take(self, claim: Claim, queue: bool, timeout: float) -> Taken:
@@ -113,33 +88,44 @@ class SessionWire:
             if held is not None and not held.link.broken:
                 return Taken(held.token)
             before = self._desk.enter(name, owner, queue)
-            self._names[owner] = name
             if before is None:
                 return Taken(0)
-            if before or owner in self._waiters:
-                return Taken(0, LOOK_AGAIN, before or 1)
+            self._claims[owner] = claim
+        if before or owner in self._waiters:
+            self._show(claim, timeout)
+            return Taken(0, LOOK_AGAIN, before or 1)
         session = None
         try:
             session = self._shared
             if session is None or session.broken:
                 session = self._session(timeout)
-            token = session.ask(self._codec.session("session_try", name), timeout)
+            token = session.ask(self._codec.session_try(claim, queue, owner in self._seen), timeout)
         except BaseException:
             if session is not None and not session.broken:  # the lock may be there, without its token
                 session.ask(self._codec.session_unlock(name), timeout)
             self._leave(name, owner)
             raise
         if token:
+            self._seen.pop(owner, None)
             self._desk.holds[owner] = Held(name, token, session)
             self._tidy(session, timeout)
             return Taken(token)
-        if not queue:
+        if queue:
+            self._seen[owner] = session
+        else:
             self._leave(name, owner)
         return Taken(0, LOOK_AGAIN, 1)
 
+    def _show(self, claim: Claim, timeout: float) -> None:
+        """Have others see that it waits, for as long as the session lives that says so."""
+        session = self._session(timeout)
+        if self._seen.get(claim.owner) is not session:
+            session.ask(self._codec.session_queue(claim), timeout)
+            self._seen[claim.owner] = session
+
     def _leave(self, name: str, owner: str) -> None:
         with self._mutex:
-            self._names.pop(owner, None)
+            self._claims.pop(owner, None)
             self._bells.pop(owner, None)
             heir = self._desk.leave(name, owner)
             bell = None if heir is None else self._bells.get(heir)
@@ -149,13 +135,16 @@ class SessionWire:
     def wait(self, owner: str, timeout: float) -> Push | None:
         """In the line of this coordinator for the bell, and at its head in the line of the server."""
         with self._mutex:
-            name = self._names.get(owner, "")
+            claim = self._claims.get(owner)
+            if claim is None:
+                return None  # it left meanwhile
+            name = claim.ask.name
             first = self._desk.first(name, owner)
             bell = self._bells.setdefault(owner, threading.Event())
         if not first:
             bell.wait(timeout)
             return None
-        session, order = self._waiters.get(owner) or self._start(name, owner)
+        session, order = self._waiters.get(owner) or self._start(claim)
         try:
             token = session.link.poll(order, timeout)
         except (Silence, Refused) as error:
@@ -166,20 +155,25 @@ class SessionWire:
             return None
         with self._mutex:
             del self._waiters[owner]
+            self._seen.pop(owner, None)
             self._desk.holds[owner] = Held(name, token, session)
         return Push(token)
 
-    def _start(self, name: str, owner: str) -> tuple[Session, Order]:
+    def _start(self, claim: Claim) -> tuple[Session, Order]:
         with self._mutex:
             session = self._idle.pop() if self._idle else None
         session = session or self._dial(self._dialling.timeout)
-        order = self._codec.session("session_wait", name)
+        order = self._codec.session_wait(claim)
         try:
             session.link.start(order)
         except Silence as error:
             session.end()
             raise unknown(error) from error
-        self._waiters[owner] = session, order
+        self._waiters[claim.owner] = session, order
+        if self._closed:  # while this was dialled: nobody else ends it
+            del self._waiters[claim.owner]
+            session.end()
+            raise closed()
         return session, order
 
     def _renew(self, claims: Any, timeout: float) -> list[str]:
@@ -196,21 +190,29 @@ class SessionWire:
 
     def _release(self, claim: Claim, timeout: float) -> bool:
         name, owner = claim.ask.name, claim.owner
-        held = self._desk.holds.pop(owner, None)
-        waiter = self._waiters.pop(owner, None)
+        held = self._desk.holds.get(owner)
+        unlocked = False
+        if held is not None and not held.link.broken:
+            try:
+                unlocked = held.link.ask(self._codec.session_unlock(name), timeout)
+            except BackendUnavailable:
+                if not held.link.broken:
+                    raise  # busy: it is still held
+            self._put_back(held.link)
+        self._desk.holds.pop(owner, None)
+        if (waiter := self._waiters.pop(owner, None)) is not None:
+            self._give_up(*waiter, name, timeout)
+        if (session := self._seen.pop(owner, None)) is not None:
+            self._hide(session, owner, timeout)
+        self._leave(name, owner)
+        return unlocked
+
+    def _hide(self, session: Session, owner: str, timeout: float) -> None:
+        """No longer seen waiting."""
         try:
-            if waiter is not None:
-                self._give_up(*waiter, name, timeout)
-            if held is None or held.link.broken:
-                return False
-            unlocked: bool = held.link.ask(self._codec.session_unlock(name), timeout)
-            if held.link is not self._shared:
-                self._put_back(held.link)
-            return unlocked
+            session.ask(self._codec.session_leave(owner), timeout)
         except BackendUnavailable:
-            return False  # the session ended, and the lock with it
-        finally:
-            self._leave(name, owner)
+            pass  # the session has ended, and is not looked at; or the row goes with it
 
     def _give_up(self, session: Session, order: Order, name: str, timeout: float) -> None:
         """Out of the server's line. The lock may have been granted in this very moment: then it is let go of."""

@@ -1,0 +1,73 @@
+-- What becomes of a claim that stands in a line: extended, released, evicted.
+
+-- Extend these holds, each by its token. For each: held, refused, evicted or expired.
+CREATE OR REPLACE FUNCTION holdfast_renew(names text[], owners text[], tokens bigint[]) RETURNS text[] LANGUAGE plpgsql AS $$
+DECLARE
+    now   bigint;
+    reply text[];
+BEGIN
+    -- No seat is made here: a name that has none has no claim to extend.
+    PERFORM 1 FROM holdfast_claim c WHERE c.place = 0 AND c.name = ANY (names) ORDER BY c.name FOR UPDATE;
+    now := holdfast_now();
+    WITH asked AS (
+        SELECT a.n, a.o, a.t, a.i FROM unnest(names, owners, tokens) WITH ORDINALITY AS a(n, o, t, i)
+    ), held AS (
+        UPDATE holdfast_claim c SET expires = now + c.ttl FROM asked a
+        WHERE c.name = a.n AND c.owner = a.o AND c.token = a.t AND c.token > 0 AND c.expires > now AND NOT c.evicted
+        RETURNING a.i
+    )
+    SELECT array_agg(CASE WHEN held.i IS NOT NULL THEN 'held'
+                          WHEN c.owner IS NULL OR c.token = 0 OR c.token <> a.t THEN 'refused'
+                          WHEN c.evicted THEN 'evicted' ELSE 'expired' END ORDER BY a.i)
+    INTO reply
+    FROM asked a LEFT JOIN held USING (i) LEFT JOIN holdfast_claim c ON held.i IS NULL AND c.name = a.n AND c.owner = a.o;
+    RETURN reply;
+END $$;
+
+-- Leave the line, waiting or holding; a hold may linger. Whether it was held until now.
+CREATE OR REPLACE FUNCTION holdfast_release(n text, o text, linger bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    now  bigint := holdfast_now();
+    mine record;
+    held boolean;
+BEGIN
+    IF linger = 0 THEN  -- the uncontended release
+        UPDATE holdfast_claim c SET owner = NULL, token = 0
+            WHERE c.name = n AND c.place = 0 AND c.owner = o AND c.token > 0 AND c.expires > now AND NOT c.evicted
+              AND NOT c.crowded;
+        IF FOUND THEN
+            RETURN true;
+        END IF;
+    END IF;
+    PERFORM 1 FROM holdfast_claim c WHERE c.name = n AND c.place = 0 FOR UPDATE;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    now := holdfast_now();
+    SELECT c.place, c.token > 0 AND c.expires > now AND NOT c.evicted AS held INTO mine
+        FROM holdfast_claim c WHERE c.name = n AND c.owner = o;
+    held := coalesce(mine.held, false);
+    IF held AND linger > 0 THEN
+        UPDATE holdfast_claim c SET owner = '~' || o, expires = now + linger, delay = 0, wake = ''
+            WHERE c.name = n AND c.place = mine.place;
+    ELSIF mine.place = 0 THEN
+        UPDATE holdfast_claim c SET owner = NULL, token = 0 WHERE c.name = n AND c.place = 0;
+    ELSIF mine.place > 0 THEN
+        DELETE FROM holdfast_claim c WHERE c.name = n AND c.place = mine.place;
+    END IF;
+    PERFORM holdfast_promote(n, now, '');
+    RETURN held;
+END $$;
+
+-- End the hold with this token. Whether there was one.
+CREATE OR REPLACE FUNCTION holdfast_evict(n text, t bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    now   bigint := holdfast_lock(ARRAY[n]);
+    ended boolean;
+BEGIN
+    UPDATE holdfast_claim c SET evicted = true, expires = now
+        WHERE c.name = n AND c.token = t AND c.token > 0 AND c.expires > now AND NOT c.evicted;
+    ended := FOUND;
+    PERFORM holdfast_promote(n, now, '');
+    RETURN ended;
+END $$;

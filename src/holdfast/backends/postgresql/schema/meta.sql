@@ -1,0 +1,12 @@
+-- The last step: where a version is told, everything before it is there.
+
+-- cluster: the identity of this database, for sequencers. version: of this file.
+CREATE TABLE IF NOT EXISTS holdfast_meta (
+    key   text PRIMARY KEY,
+    value text NOT NULL
+);
+
+INSERT INTO holdfast_meta (key, value) VALUES
+    ('version', '1'),
+    ('cluster', substr(md5(random()::text || clock_timestamp()::text), 1, 12))
+ON CONFLICT DO NOTHING;

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.harness import Cli
 
-COMMANDS = ("run", "ls", "watch", "evict", "schema", "demo")
+COMMANDS = ("run", "ls", "watch", "evict", "schema", "demo", "torture")
 
 
 def test_the_version_is_that_of_the_package(cli: Cli) -> None:

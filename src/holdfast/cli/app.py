@@ -19,6 +19,7 @@ from .evict import evict
 from .ls import ls
 from .run import run
 from .schema import schema
+from .torture import torture
 from .watch import watch
 
 
@@ -46,7 +47,7 @@ def holdfast() -> None:
     """
 
 
-for command in (run, ls, watch, ask, evict, schema, demo):
+for command in (run, ls, watch, ask, evict, schema, demo, torture):
     holdfast.add_command(command)
 
 

@@ -108,7 +108,7 @@ def plain(found: Iterable[Row]) -> str:
     )
 
 
-def console() -> Console:
+def console(stderr: bool = False) -> Console:
     from rich.console import Console
 
-    return Console(highlight=False, soft_wrap=False)
+    return Console(highlight=False, soft_wrap=False, stderr=stderr)

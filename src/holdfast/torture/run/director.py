@@ -55,8 +55,18 @@ class Trial:
             self.clients.append(Client(self._site, order, note))
 
 
-def torture(scheme: str, plan: Plan, folder: Path, watch: Watch = lambda *what: None, url: str | None = None) -> Result:
-    """Run one engine of ours (or the user's server at `url`) and judge. `folder` keeps the histories."""
+def torture(
+    scheme: str,
+    plan: Plan,
+    folder: Path,
+    watch: Watch = lambda *what: None,
+    url: str | None = None,
+    ending: threading.Event | None = None,
+) -> Result:
+    """Run one engine of ours (or the user's server at `url`) and judge. `folder` keeps the histories.
+
+    Whoever sets `ending` ends it early; what was done until then is judged.
+    """
     result = Result(scheme, plan.seed)
     with Site() as site:
         watch(scheme, "starts", "")
@@ -65,11 +75,20 @@ def torture(scheme: str, plan: Plan, folder: Path, watch: Watch = lambda *what: 
         except NotHere as error:
             result.not_run = str(error)
             return result
-        _run(result, plan, site, engine, url or "", folder, watch)
+        _run(result, plan, site, engine, url or "", folder, watch, ending or threading.Event())
     return result
 
 
-def _run(result: Result, plan: Plan, site: Site, engine: Engine | None, url: str, folder: Path, watch: Watch) -> None:
+def _run(
+    result: Result,
+    plan: Plan,
+    site: Site,
+    engine: Engine | None,
+    url: str,
+    folder: Path,
+    watch: Watch,
+    wanted: threading.Event,
+) -> None:
     ttl = plan.ttl or (engine.ttl if engine is not None else 1.0)
     began = time.monotonic()
     mutex = threading.Lock()
@@ -104,7 +123,7 @@ def _run(result: Result, plan: Plan, site: Site, engine: Engine | None, url: str
         watch(result.scheme, "runs", "")
         weather = Weather(plan, stages, ending)
         try:
-            ending.wait(plan.seconds)
+            wanted.wait(plan.seconds)
         finally:
             ending.set()
             watch(result.scheme, "ends", "")

@@ -6,6 +6,7 @@ Written by a run, never by hand. The same outcomes give the same text: no times,
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from .model import Shown, Telling
 
@@ -40,12 +41,24 @@ def write(shown: Sequence[Shown]) -> str:
 
 
 def _row(one: Shown) -> str:
+    return "| " + " | ".join(cells(one)) + " |\n"
+
+
+def cells(one: Shown) -> tuple[str, str, str, str, str]:
+    """A row: the engine, whether there were two holders, what was lost without a fence and with one, a remark."""
     if one.failure:
-        return f"| {one.engine} | | | | the play itself failed: {one.failure} |\n"
+        return (one.engine, "", "", "", f"the play itself failed: {one.failure}")
     if one.unfenced is None or one.fenced is None:
-        return f"| {one.engine} | | | | not run: {one.not_run} |\n"
-    cells = (one.engine, _holders(one.fenced), _lost(one.unfenced), _lost(one.fenced), one.scenario.remark(one.fenced))
-    return "| " + " | ".join(cells) + " |\n"
+        return (one.engine, "", "", "", f"not run: {one.not_run}")
+    lost = _lost(one.unfenced), _lost(one.fenced)
+    return (one.engine, _holders(one.fenced), *lost, one.scenario.remark(one.fenced))
+
+
+def as_data(one: Shown) -> dict[str, Any]:
+    """For --json."""
+    keys = ("engine", "two_holders", "unfenced", "fenced", "remark")
+    told = dict(zip(keys, cells(one), strict=True))
+    return {"scenario": one.scenario.name, "passed": one.passed, **told}
 
 
 def _holders(telling: Telling) -> str:

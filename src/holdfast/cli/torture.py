@@ -1,0 +1,189 @@
+"""`holdfast torture`: real engines, real processes, real faults; what held and what did not."""
+
+from __future__ import annotations
+
+import random
+import signal
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import Misconfigured
+from . import exits
+from .common import json_option, print_json
+
+if TYPE_CHECKING:
+    from ..torture.run import Plan, Result
+    from ..torture.scenarios import Shown
+
+
+@click.command()
+@click.argument("engines", nargs=-1, metavar="[ENGINE]...")
+@click.option("--minutes", default=10.0, show_default=True, help="How long, for each engine.")
+@click.option("--faults", metavar="NAMES", help="Only these, with commas (see --list).  [default: all]")
+@click.option("--seed", type=int, help="Of the schedule of faults.  [default: a new one, which is told]")
+@click.option("--ttl", type=float, help="Of the locks, in seconds.  [default: what suits the engine]")
+@click.option("--clients", default=3, show_default=True, help="For each of the three disciplines.")
+@click.option("--at-once", default=2, show_default=True, help="So many engines beside each other.")
+@click.option("--report", type=click.Path(dir_okay=False, path_type=Path), help="Write a page with the histories.")
+@click.option("--scenario", metavar="NAMES", help="Play these classic failures instead, with commas; or all.")
+@click.option("--guarantees", type=click.Path(dir_okay=False, path_type=Path), help="Write the scenarios' outcomes.")
+@click.option("--url", metavar="URL", help="A server of your own: only its clients are tortured.")
+@click.option("--list", "listing", is_flag=True, help="List the engines, faults and scenarios.")
+@json_option
+def torture(
+    engines: tuple[str, ...],
+    minutes: float,
+    faults: str | None,
+    seed: int | None,
+    ttl: float | None,
+    clients: int,
+    at_once: int,
+    report: Path | None,
+    scenario: str | None,
+    guarantees: Path | None,
+    url: str | None,
+    listing: bool,
+    as_json: bool,
+) -> int:
+    """See what holds under real faults, on throw-away engines of this machine.
+
+    Starts each ENGINE (default: all) on free ports, and processes that read and write a resource under its locks,
+    unfenced and fenced; stops, kills, cuts off and confuses them; then checks every operation. Two verdicts for each
+    engine: mutual exclusion, which no lease can keep under pauses, and the fenced resource, which must hold. Ctrl-C
+    ends early.
+
+    \b
+    Examples:
+      holdfast torture redis --minutes 1
+      holdfast torture postgresql --faults pause-aimed,kill-node,failover --seed 7 --report out.html
+      holdfast torture --scenario gc-pause,failover-async redis
+      holdfast torture --url redis://staging.example.com
+      holdfast torture --list
+    """
+    from ..torture.engines import STARTERS
+    from ..torture.faults import chosen
+    from ..torture.run import Plan
+
+    if listing:
+        return _list(as_json)
+    _check_engines(engines, url)
+    if scenario is not None:
+        return _scenarios(engines or tuple(STARTERS), scenario, guarantees, as_json)
+    plan = Plan(
+        seconds=minutes * 60,
+        seed=random.randrange(1, 1_000_000) if seed is None else seed,
+        kinds=tuple(chosen(faults)),
+        clients=clients,
+        ttl=ttl,
+    )
+    with tempfile.TemporaryDirectory(prefix="holdfast-histories-") as folder, _terminable():
+        results = _run(engines or tuple(STARTERS), plan, Path(folder), url, at_once, as_json)
+        if report is not None:
+            from ..torture.report import write_report
+
+            write_report(report, [trial for result in results for trial in result.trials])
+    _tell(results, as_json)
+    return exits.OK if all(result.passed for result in results) else exits.FAILED
+
+
+def _check_engines(engines: Sequence[str], url: str | None) -> None:
+    from ..torture.engines import STARTERS
+
+    if url is not None and engines:
+        raise Misconfigured("give engines to start, or --url of a server of your own, not both")
+    for engine in engines:
+        if engine not in STARTERS:
+            raise Misconfigured(f"torture cannot start an engine {engine!r}; it can: {', '.join(STARTERS)}")
+
+
+def _run(
+    engines: Sequence[str], plan: Plan, folder: Path, url: str | None, at_once: int, as_json: bool
+) -> list[Result]:
+    from ..torture.run import torture as run
+    from ..torture.run.company import torture_all
+    from ..torture.run.display import Display, shown
+    from .views import console
+
+    names = engines if url is None else [url.partition("://")[0]]
+    display = Display(names, plan.seconds, folder)
+    screen = console(stderr=True)
+    if not as_json:
+        screen.print(f"[dim]seed {plan.seed}, {plan.seconds:g} s for each engine[/]")
+    with shown(display, screen):
+        if url is not None:
+            return [run(names[0], plan, folder, display.watch, url)]
+        return torture_all(engines, plan, folder, display.watch, at_once)
+
+
+def _tell(results: list[Result], as_json: bool) -> None:
+    if as_json:
+        print_json({"engines": [result.as_data() for result in results]})
+        return
+    from ..torture.run.summary import print_results
+    from .views import console
+
+    print_results(console(), results)
+
+
+def _scenarios(engines: Sequence[str], names: str, guarantees: Path | None, as_json: bool) -> int:
+    from ..torture.run.display import Display
+    from ..torture.run.display import shown as drawn
+    from ..torture.scenarios import chosen
+    from ..torture.scenarios.season import play
+    from ..torture.scenarios.table import as_data, write
+    from .views import console
+
+    scenarios = chosen(names)
+    with tempfile.TemporaryDirectory(prefix="holdfast-histories-") as folder, _terminable():
+        display = Display(engines, 0, Path(folder) / "none")
+        with drawn(display, console(stderr=True)):
+            shown: list[Shown] = play(engines, scenarios, Path(folder), display.watch)
+    if guarantees is not None:
+        guarantees.write_text(write(shown))
+    if as_json:
+        print_json({"scenarios": [as_data(one) for one in shown]})
+    else:
+        from ..torture.run.summary import print_scenarios
+
+        print_scenarios(console(), shown)
+    return exits.OK if all(one.passed for one in shown) else exits.FAILED
+
+
+def _list(as_json: bool) -> int:
+    from ..torture.engines import STARTERS
+    from ..torture.faults import KINDS
+    from ..torture.scenarios import NAMES, scenario
+
+    data: dict[str, Any] = {
+        "engines": list(STARTERS),
+        "faults": {kind.name: kind.about for kind in KINDS},
+        "scenarios": {name: scenario(name).about for name in NAMES},
+    }
+    if as_json:
+        print_json(data)
+        return exits.OK
+    click.echo("Engines: " + ", ".join(data["engines"]))
+    for title in ("faults", "scenarios"):
+        click.echo(f"\n{title.capitalize()}:")
+        for name, about in data[title].items():
+            click.echo(f"  {name:<22} {about}")
+    return exits.OK
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM ends a run as Ctrl-C does: everything that was started is ended first."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

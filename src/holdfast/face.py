@@ -109,14 +109,9 @@ class LeasesFace(Mapping[str, L]):
             lease.check()
 
 
-def is_inside(hold: Hold) -> bool:
-    """Whether the holder has not let go of it itself (a closed coordinator has, for it)."""
-    return not hold.forgotten or hold.reason == "closed"
-
-
 def still_inside(holds: Iterable[Hold]) -> list[Hold]:
-    """Of the holds of a body, those that its holder has not let go of itself."""
-    return [hold for hold in holds if is_inside(hold)]
+    """Of the holds of a body, those that its holder has not let go of itself (a closed coordinator has, for it)."""
+    return [hold for hold in holds if not hold.forgotten or hold.reason == "closed"]
 
 
 def first_lost(holds: Iterable[Hold]) -> LeaseLost:

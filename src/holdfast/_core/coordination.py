@@ -62,7 +62,7 @@ class Coordination:
         began: float = yield NOW
         first: Grant | Queued | BaseException | None
         try:
-            first = yield from self.backend.take(claim, timeout != 0, within(timeout))
+            first = yield from self.backend.take(claim, timeout != 0, within(timeout) if timeout else None)
         except GeneratorExit:
             raise
         except BaseException as error:  # noqa: BLE001  `acquire` raises it again, after undoing what it may have left
@@ -106,15 +106,13 @@ class Coordination:
         if hold.depth > 1:
             hold.depth -= 1
             return hold.over(now) is None
-        if (reason := hold.over(now)) is not None and hold.alive:
-            hold.lose(reason)
-        mine = hold.let_go()
+        mine = hold.let_go(now)
         if hold.forgotten:
             return False
         hold.forgotten = True
         until = hold.since + ask.hold_at_least if ask.hold_at_least else 0.0
         try:
-            held = yield from self.backend.release(hold.claim, max(0.0, until - now))
+            held = yield from self.backend.release(hold.claim, max(0.0, until - now) if until else 0.0)
         except BackendUnavailable as error:
             yield Spawn(keep_withdrawing(self.backend, hold.claim, until))
             held = mine
@@ -135,7 +133,7 @@ class Coordination:
     def forget(self, hold: Hold) -> None:
         """Out of the keeper's hands, and off its actor's account."""
         hold.forgotten = True
-        hold.part()
+        hold.lease = None  # so that neither keeps the other from being freed
         self.holds.discard(hold)
         self.keeper.discard(hold)
         if hold.key is not None and self.reentered.get(hold.key) is hold:

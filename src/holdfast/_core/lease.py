@@ -66,7 +66,7 @@ class Hold:
         self.reason: str | None = None
         self.failures = 0
         self.final = NEVER if ask.max_hold is None else now + ask.max_hold
-        self.margin = margin = default_margin(ask.ttl) if ask.margin is None else ask.margin
+        self.margin = margin = min(1.0, 0.05 * ask.ttl) if ask.margin is None else ask.margin  # `margin_of`, in place
         self.valid_until = valid_until = grant.since + ttl - (0.01 * ttl + 0.002)
         self.deadline = deadline = min(valid_until - margin, self.final)
         self.renew_at = now + (deadline - now) / 3 if ask.renew and deadline < self.final else NEVER
@@ -127,8 +127,10 @@ class Hold:
         if self._end(State.LOST, reason):
             self._tell("lost")
 
-    def let_go(self) -> bool:
-        """The holder lets go. False if it had been lost, or let go before."""
+    def let_go(self, now: float) -> bool:
+        """The holder lets go. False if it has been lost by now, or was let go before."""
+        if now >= self.deadline and (reason := self.over(now)) is not None:
+            self.lose(reason)
         return self._end(State.RELEASED, None)
 
     def over(self, now: float) -> str | None:
@@ -143,10 +145,6 @@ class Hold:
         """Raise `LeaseLost` if the lease is over."""
         if (reason := self.over(now)) is not None:
             raise LeaseLost(self.claim.ask.name, self.token, reason)
-
-    def part(self) -> None:
-        """The holder is done with it: let go of its lease, so that neither keeps the other from being freed."""
-        self.lease = None
 
     def _end(self, state: State, reason: str | None) -> bool:
         try:

@@ -39,6 +39,7 @@ class Keeper:
     def __init__(self, backend: Backend, calendar: Calendar, bell: Bell, launch: Callable[[Keeper], None]) -> None:
         self._backend = backend
         self._calendar = calendar
+        self.discard = calendar.discard
         self._bell = bell
         self._backlog: deque[Hold] = deque()
         self._under_way = False
@@ -53,9 +54,6 @@ class Keeper:
             if not self.launched:
                 self._launch(self)
             self._bell.ring()
-
-    def discard(self, hold: Hold) -> None:
-        self._calendar.discard(hold)
 
     def close(self) -> None:
         self.closed = True

@@ -19,26 +19,26 @@ class Body:
     def __init__(self) -> None:
         task = asyncio.current_task()
         assert task is not None, "async with runs in a task"
-        self._task = task
+        self.task = task
         self._requests = task.cancelling()
         self._left = False
         self._struck = False
 
     def strike_soon(self) -> None:
         """Cancel the body: at the loop's next turn, when its task is not running."""
-        self._task.get_loop().call_soon(self._strike)
+        self.task.get_loop().call_soon(self._strike)
 
     def _strike(self) -> None:
         if not self._left and not self._struck:
             self._struck = True
-            self._task.cancel("the lease was lost")
+            self.task.cancel("the lease was lost")
 
     async def leave(
         self, error: BaseException | None, holds: Sequence[Hold], release: Callable[[], Awaitable[bool]]
     ) -> None:
         """Let go, and raise `LeaseLost` if that is what ended the body, or would go unnoticed."""
         self._left = True
-        requests = self._task.uncancel() if self._struck else self._task.cancelling()
+        requests = self.task.uncancel() if self._struck else self.task.cancelling()
         cancelled = isinstance(error, asyncio.CancelledError)
         inside = still_inside(holds)
         held = await release()

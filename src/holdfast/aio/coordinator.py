@@ -144,14 +144,17 @@ class Coordinator:
     async def run(self, flow: Flow[T]) -> T:
         if self._closed:
             flow.close()
-            raise Misconfigured("this coordinator is closed; connect() again")
+            raise _closed()
         return await run(flow, self._wire)
 
     async def obtain(
         self, ask: Ask, on_lost: OnLost | None, scoped: bool, obtain: Obtain = Coordination.obtain
     ) -> Lease:
-        hold = await self.run(obtain(self.core, ask, ask.timeout, self.actor(scoped)))
-        return hold.lease if isinstance(hold.lease, Lease) else Lease(self, hold, on_lost)
+        if self._closed:
+            raise _closed()
+        hold = await run(obtain(self.core, ask, ask.timeout, self.actor(scoped)), self._wire)
+        lease = hold.lease
+        return lease if isinstance(lease, Lease) else Lease(self, hold, on_lost)
 
     def actor(self, scoped: bool) -> str:
         """This task, as others see it; loose unless what it takes is let go of by itself."""
@@ -224,3 +227,7 @@ class RWLock:
 
     def write(self) -> Lock:
         return Lock(self._coordinator, self._writer, self._on_lost)
+
+
+def _closed() -> Misconfigured:
+    return Misconfigured("this coordinator is closed; connect() again")

@@ -14,6 +14,7 @@ from ..face import leave_last
 from ..model import Ask
 from ..recipes.asks import changed
 from ..recipes.options import Options
+from .body import Body
 from .lease import Lease
 
 if TYPE_CHECKING:
@@ -69,8 +70,10 @@ class Lock:
 
     async def __aenter__(self) -> Lease:
         lease = await self._coordinator.obtain(self._ask, self._on_lost, True, self._obtain)
-        self._entered.setdefault(asyncio.current_task(), []).append(lease)
-        return await lease.__aenter__()
+        body = Body()
+        lease.bodies.append(body)
+        self._entered.setdefault(body.task, []).append(lease)
+        return lease
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None

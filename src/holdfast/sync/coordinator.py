@@ -137,12 +137,15 @@ class Coordinator:
     def run(self, flow: Flow[T]) -> T:
         if self._closed:
             flow.close()
-            raise Misconfigured("this coordinator is closed; connect() again")
+            raise _closed()
         return run(flow, self._wire)
 
     def obtain(self, ask: Ask, on_lost: OnLost | None, scoped: bool, obtain: Obtain = Coordination.obtain) -> Lease:
-        hold = self.run(obtain(self.core, ask, ask.timeout, self.actor(scoped)))
-        return hold.lease if isinstance(hold.lease, Lease) else Lease(self, hold, on_lost)
+        if self._closed:
+            raise _closed()
+        hold = run(obtain(self.core, ask, ask.timeout, self.actor(scoped)), self._wire)
+        lease = hold.lease
+        return lease if isinstance(lease, Lease) else Lease(self, hold, on_lost)
 
     def actor(self, scoped: bool) -> str:
         """This thread, as others see it; loose unless what it takes is let go of by itself."""
@@ -214,3 +217,7 @@ class RWLock:
 
     def write(self) -> Lock:
         return Lock(self._coordinator, self._writer, self._on_lost)
+
+
+def _closed() -> Misconfigured:
+    return Misconfigured("this coordinator is closed; connect() again")

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from .._core.lease import Hold
-from ..face import LeaseFace, first_lost, is_inside
+from ..face import LeaseFace, first_lost
 from ..model import State
 from ..observe.complaint import complain
 
@@ -80,9 +80,10 @@ class Lease(LeaseFace):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        inside = is_inside(self.hold)
+        hold = self.hold
+        inside = not hold.forgotten or hold.reason == "closed"  # `still_inside`, in place
         if not self.release() and inside and error is None:
-            raise first_lost([self.hold])
+            raise first_lost([hold])
 
     def told(self, what: str) -> None:
         """For the keeper: a step in the life of this lease."""

@@ -21,7 +21,7 @@ from tests.contract.plants.plant import plant
 @plant("only_the_owner.a_second_release_does_nothing")
 def every_release_is_sent_and_frees_whoever_holds(patch: pytest.MonkeyPatch) -> None:
     async def release(self: Any) -> bool:
-        self.hold.let_go()
+        self.hold.let_go(0.0)
         self._core.forget(self.hold)
         return bool(await self._coordinator.run(self._core.backend.release(self.hold.claim)))
 

@@ -107,9 +107,12 @@ def _use_cluster(url: str, names: list[str]) -> None:
         for lease in leases:
             lease.renew()
         assert sorted(view.name for view in locks.survey()) == sorted(names)
+        assert locks.check(leases[0].sequencer())
         waiting = threading.Thread(target=lambda: locks.lock(names[0], timeout=20).acquire().release())
         waiting.start()
         await_true(lambda: locks.survey(names[0])[0].waiters, "the waiter")
+        backend: Any = locks.core.backend
+        assert [view.name for view in locks.run(backend.survey("", contended=True))] == [names[0]]
         for lease in leases:
             assert lease.release()
         waiting.join(20)
@@ -126,6 +129,7 @@ async def _use_cluster_async(url: str, names: list[str]) -> None:
         for lease in leases:
             await lease.renew()
         assert sorted(view.name for view in await locks.survey()) == sorted(names)
+        assert await locks.check(leases[0].sequencer())
 
         async def take() -> None:
             await (await locks.lock(names[0], timeout=20).acquire()).release()

@@ -46,8 +46,9 @@ def test_tls(face: str) -> None:
 @both
 def test_a_user_that_may_do_only_what_is_needed(server: RedisServer, face: str) -> None:
     """The rights that the error message names are enough; CONFIG is not among them."""
-    rules = "on >s3cret ~holdfast/* &holdfast/* +evalsha +eval +get +set +time +publish +subscribe +scan +info +select"
-    server.client().execute_command("ACL", "SETUSER", "locks", "reset", *rules.split(" "))
+    commands = "evalsha eval get set time publish subscribe scan zadd zrange zremrangebyscore info select"
+    rules = ["on", ">s3cret", "~holdfast/*", "&holdfast/*", *(f"+{each}" for each in commands.split(" "))]
+    server.client().execute_command("ACL", "SETUSER", "locks", "reset", *rules)
     try:
         assert pair(face, f"redis://locks:s3cret@127.0.0.1:{server.port}") > 0
         with holdfast.connect(f"redis://locks:s3cret@127.0.0.1:{server.port}") as locks:

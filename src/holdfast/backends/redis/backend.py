@@ -36,8 +36,8 @@ class ClusterBackend:
     def release(self, claim: Claim, linger: float = 0.0) -> Flow[bool]:
         return self._line.release(claim, linger)
 
-    def survey(self, prefix: str) -> Flow[list[LockView]]:
-        return self._line.survey(prefix)
+    def survey(self, prefix: str, exact: bool = False, contended: bool = False) -> Flow[list[LockView]]:
+        return self._line.survey(prefix, exact, contended)
 
     def evict(self, name: str, token: int) -> Flow[bool]:
         return self._line.evict(name, token)

@@ -42,28 +42,34 @@ class Order(NamedTuple):
     key: bytes
 
 
-class Written(NamedTuple):
+class Written:
     """What is the same in every call for one ask, by one actor."""
 
-    ask: Ask
-    actor: str
-    taking: str
-    """A take up to its owner and channel."""
-    size: int
-    """Of what follows the owner and the channel in the same word."""
-    detail: str
-    """What its owner says of it, and what follows it in a take."""
-    releasing: str
-    """A release up to its owner."""
-    leaving: str
-    """What follows the owner in a release that does not linger."""
+    __slots__ = ("actor", "ask", "detail", "leaving", "releasing", "size", "taking")
+
+    def __init__(
+        self, ask: Ask, actor: str, taking: str, detail: str, ending: str, releasing: str, leaving: str
+    ) -> None:
+        self.ask = ask
+        self.actor = actor
+        self.taking = taking
+        """A take up to the word that says whose it is, where its push goes, and `detail`."""
+        self.detail = f" {detail}\r\n{ending}"
+        self.size = 2 + len(detail.encode())
+        """Of that word, but for the owner and the channel."""
+        self.releasing = releasing
+        """A release up to its owner."""
+        self.leaving = leaving
+        """What follows the owner in a release that does not linger."""
 
 
 class Codec:
     """Writes calls for one namespace on behalf of one process."""
 
-    def __init__(self, namespace: str, host: str, pid: int) -> None:
+    def __init__(self, namespace: str, host: str, pid: int, *, indexed: bool = True) -> None:
+        """`indexed`: names for which somebody waits are kept in one key, which a cluster can not have."""
         self._lines = f"{namespace}/line/".encode()
+        self.index = f"{namespace}/contended" if indexed else None
         self._rates = f"{namespace}/rate/".encode()
         self._host = host
         self._pid = pid
@@ -78,19 +84,21 @@ class Codec:
 
     def taking(self, claim: Claim, wake: str) -> bytes:
         """A take of one claim that queues, whole: the uncontended path has no time for more than this."""
-        kept = self._written.get(id(claim.ask))
-        if kept is None or kept.ask is not claim.ask or kept.actor != claim.actor:
+        ask = claim.ask
+        kept = self._written.get(id(ask))
+        if kept is None or kept.ask is not ask or kept.actor != claim.actor:
             kept = self._write(claim)
         owner = claim.owner
-        return f"{kept.taking}${len(owner) + len(wake) + kept.size}\r\n{owner} {wake} {kept.detail}".encode()
+        return f"{kept.taking}{len(owner) + len(wake) + kept.size}\r\n{owner} {wake}{kept.detail}".encode()
 
     def releasing(self, claim: Claim) -> bytes:
         """A release that does not linger, whole."""
-        kept = self._written.get(id(claim.ask))
-        if kept is None or kept.ask is not claim.ask:
+        ask = claim.ask
+        kept = self._written.get(id(ask))
+        if kept is None or kept.ask is not ask:
             kept = self._write(claim)
         owner = claim.owner
-        return f"{kept.releasing}${len(owner)}\r\n{owner}\r\n{kept.leaving}".encode()
+        return f"{kept.releasing}{len(owner)}\r\n{owner}\r\n{kept.leaving}".encode()
 
     def take(self, claim: Claim, queue: bool, wake: str) -> Order:
         return self.take_all((claim,), queue, wake)._replace(read=one_taken)
@@ -100,8 +108,8 @@ class Codec:
         words: list[bytes | str | int] = [len(claims), *keys]
         for claim in claims:
             words += [f"{claim.owner} {wake} {self._detail(claim)}", _left(claim.ask)]
-        if not queue:
-            words.append(0)
+        if not queue or self.index is not None:
+            words.append(0 if not queue else self.index or "")
         return Order(self._take, len(words), bulks(*words), _taken, keys[0])
 
     def _detail(self, claim: Claim) -> str:
@@ -114,14 +122,14 @@ class Codec:
     def _write(self, claim: Claim) -> Written:
         ask = claim.ask
         key = bulks(1, self.line(ask.name))
-        detail = self._detail(claim)
+        ends = (_left(ask),) if self.index is None else (_left(ask), self.index)
         kept = Written(
             ask,
             claim.actor,
-            taking=(self._take.call(4) + key).decode(),
-            size=2 + len(detail.encode()),
-            detail=detail + "\r\n" + bulks(_left(ask)).decode(),
-            releasing=(self._release.call(4) + key).decode(),
+            taking=f"{(self._take.call(3 + len(ends)) + key).decode()}$",
+            detail=self._detail(claim),
+            ending=bulks(*ends).decode(),
+            releasing=f"{(self._release.call(4) + key).decode()}$",
             leaving=bulks(us(ask.ttl)).decode(),
         )
         if len(self._written) >= KEPT:

@@ -7,15 +7,18 @@ settings can promise.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from typing import Any
 
+from ...errors import BackendUnavailable, Misconfigured
 from ...ports import AsyncWire, Backend, Wire
 from ..line import LineBackend
 from .backend import ClusterBackend
 from .codec import channels_of
 from .promising import SETTINGS, judge
-from .resp import command
+from .resp import Error, command
 from .wires.address import Address, of_client, of_url
+from .wires.links import Links
 from .wires.listener import Listener
 from .wires.servers import Cluster, Primary, Servers
 from .wires.wire import RedisWire
@@ -44,7 +47,7 @@ class RedisEngine:
             cluster = wire.plainly(links, command("GET", key), self._timeout).decode()
             told = wire.plainly(links, command("INFO", "replication"), self._timeout)
             replicas = int(told.decode().partition("connected_slaves:")[2].partition("\r\n")[0] or 0)
-            settings = wire.settings(links, SETTINGS, self._timeout)
+            settings = settings_of(wire, links, SETTINGS, self._timeout)
             failover = bool(self._address.seeds) or self.url.startswith("redis+sentinel")
             return cluster, judge(settings, replicas, self._address.durability, failover)
         finally:
@@ -72,6 +75,21 @@ class RedisEngine:
         from .wires.aio import AsyncRedisWire
 
         return await AsyncRedisWire.open(self._address, self._namespace, self._timeout)
+
+
+def settings_of(wire: RedisWire, links: Links, names: Sequence[str], timeout: float) -> dict[str, str] | None:
+    """These settings of a server; None if it does not tell."""
+    told: dict[str, str] = {}
+    try:
+        for name in names:
+            reply = wire.plainly(links, command("CONFIG", "GET", name), timeout)
+            pairs = reply.items() if isinstance(reply, dict) else zip(reply[::2], reply[1::2], strict=True)
+            told |= {key.decode(): value.decode() for key, value in pairs}
+    except (Misconfigured, BackendUnavailable) as error:
+        if isinstance(error.__cause__, Error):
+            return None
+        raise
+    return told
 
 
 def open_engine(url: Any, namespace: str, request_timeout: float) -> RedisEngine:

@@ -16,7 +16,7 @@ def translated(error: Error) -> Exception:
     if error.code in _SETTINGS:
         ours: Exception = Misconfigured(
             f"Redis refused: {error}; holdfast needs keys and channels that begin with its namespace and '/', and the "
-            "commands EVALSHA, EVAL, GET, SET, TIME, PUBLISH, SUBSCRIBE and SCAN"
+            "commands EVALSHA, EVAL, GET, SET, TIME, PUBLISH, SUBSCRIBE, SCAN, ZADD, ZRANGE and ZREMRANGEBYSCORE"
         )
     elif error.code == "NOREPLICAS":
         ours = BackendUnavailable(f"Redis refused: {error}; it has fewer replicas than min-replicas-to-write")

@@ -20,7 +20,7 @@ if not ARGV[3] and string.sub(text, 71, 71 + #owner) == owner .. ' ' and string.
   local held = now < string.sub(text, 17, 32) + ARGV[2] and 1 or 0
   local count = string.sub(text, 65, 70)
   if count == '000000' then
-    redis.call('SET', KEYS[1], string.sub(text, 1, 16), 'PX', '86400000')
+    redis.call('SET', KEYS[1], string.sub(text, 1, 16), 'KEEPTTL') -- a day from the last renewal, and some
     return held
   end
 

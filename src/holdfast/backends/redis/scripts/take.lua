@@ -1,7 +1,8 @@
 -- Take: enter the lines of all claims in one step, or only find out.
 --
 --   KEYS   one line for each claim
---   ARGV   for each claim: "owner detail" (see forms.lua), a day and its ttl in ms; '0' at the end: do not queue.
+--   ARGV   for each claim: "owner detail" (see forms.lua), a day and its ttl in ms; at the end '0': do not queue, or the
+--          key in which names are noted for which somebody waits, until when, if there is one.
 --          A claim with '?' for its channel does not queue either: it has yet to subscribe
 --
 -- Answers for each claim (for a single one, without the list around it):
@@ -14,6 +15,7 @@
 -- mutex that somebody holds. Both cut and join strings; everything else is done as the reference does it.
 
 local time = redis.call('TIME')
+local index = ARGV[2 * #KEYS + 1]
 
 if #KEYS == 1 then
   local clock = time[1] .. string.sub('00000' .. time[2], -6)
@@ -26,7 +28,7 @@ if #KEYS == 1 then
   -- Whose claim is a fair one for a mutex, like all in this line; the line is quiet, and the holder not over.
   local owner, wake, ttl, patience = string.match(ARGV[1], '^(%S+) (%S+) %d+ 1 1 1 (%d+) (%d+) ')
   local held, left, holder_ttl, delay = string.match(text, '^(%d+)%S+ %S+ (%d+) 1 1 %d (%d+) %d+ (%d+) ')
-  if owner and held and wake ~= '?' and not ARGV[3] then
+  if owner and held and wake ~= '?' and index ~= '0' then
     local now = time[1] * 1000000 + time[2]
     local over = string.sub(text, 17, 32) + holder_ttl + delay
     local quiet = string.sub(text, 49, 64)
@@ -39,8 +41,14 @@ if #KEYS == 1 then
           .. string.sub(text, 71) .. '\n' .. owner .. ' ' .. ends .. string.format('%016.0f', now + patience - ttl)
           .. clock .. string.sub(ARGV[1], #owner + 1),
         'PX', left + 0 < ARGV[2] + 0 and ARGV[2] or left)
+      if index then
+        redis.call('ZADD', index, 'GT', ends, KEYS[1])
+      end
       local after = math.floor(patience / 3)
       if before == 0 then
+        if index then
+          redis.call('ZREMRANGEBYSCORE', index, '-inf', clock)
+        end
         after = math.min(after, math.max(1000, over - now + 500))
       end
       return {after, before + 1, string.sub(text, 1, 16) + 0}
@@ -76,7 +84,7 @@ local function queued(line, mine, now)
 end
 
 local now = time[1] * 1000000 + time[2]
-local queue = not ARGV[2 * #KEYS + 1]
+local queue = index ~= '0'
 local lines, places, known, replies = {}, {}, {}, {}
 local mismatch, all = false, true
 
@@ -138,6 +146,9 @@ if not mismatch then
       replies[i] = mine[TOKEN]
     else
       replies[i] = queued(line, mine, now)
+      if index then
+        redis.call('ZADD', index, 'GT', string.format('%.0f', mine[EXPIRES]), KEYS[i])
+      end
     end
     save(KEYS[i], line, now)
   end

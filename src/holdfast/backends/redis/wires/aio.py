@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Coroutine
 from typing import Any
 
 from ....errors import BackendUnavailable, OutcomeUnknown
+from ....model import LockView
 from ...line import Push, Release, Renew, Survey, Take, Taken
 from ..backend import UNKNOWN
 from ..codec import NOT_YET_HEARING, NOWHERE, Codec, Order, channels_of, one_taken, waits, write
@@ -19,7 +20,8 @@ from .address import Address
 from .aio_listener import AsyncListener
 from .aio_servers import AsyncCluster, AsyncPrimary, AsyncServers, Line
 from .stream import Reply
-from .wire import SCAN_COUNT, TRIES
+from .surveying import steps
+from .wire import TRIES
 
 _errands: set[asyncio.Task[Any]] = set()
 _abandoned: list[Any] = []
@@ -44,7 +46,7 @@ class AsyncRedisWire:
         primary = None if seeds else AsyncPrimary(self._address.dialler, timeout, self._listener)
         self._servers: AsyncServers = primary or AsyncCluster(seeds, timeout)
         self._line = None if primary is None else primary.line
-        self._codec = Codec(self._namespace, socket.gethostname(), os.getpid())
+        self._codec = Codec(self._namespace, socket.gethostname(), os.getpid(), indexed=not seeds)
 
     def call(self, request: Any, timeout: float) -> Awaitable[Any]:
         line = self._line
@@ -85,7 +87,7 @@ class AsyncRedisWire:
         if kind is Take:
             return await self._take(request, timeout)
         if kind is Survey:
-            return await self._survey(request.prefix, timeout)
+            return await self._survey(request, timeout)
         if kind is Renew and self._line is None:
             return await self._renew_each(request, timeout)
         if kind is Release:
@@ -157,24 +159,19 @@ class AsyncRedisWire:
         said = await asyncio.gather(*(self._ask(each, timeout, True) for each in orders), return_exceptions=True)
         return [UNKNOWN.reason if isinstance(one, BaseException) else one[0] for one in said]
 
-    async def _survey(self, prefix: str, timeout: float) -> Any:
-        """All lines, in steps that let others in between."""
-        views = []
-        for line in await self._servers.every():
-            cursor = b"0"
+    async def _survey(self, request: Survey, timeout: float) -> list[LockView]:
+        looking = steps(self._codec, request, await self._servers.every(), self._line is not None)
+        reply = None
+        try:
             while True:
-                words = ("SCAN", cursor, "MATCH", self._codec.pattern(prefix), "COUNT", SCAN_COUNT)
-                reply = await self._send(line, command(*words), timeout, False)
-                if isinstance(reply, Error):
+                where, what = looking.send(reply)
+                if isinstance(what, Order):
+                    reply = await self._ask(what, timeout)
+                elif where is not None and isinstance(reply := await self._send(where, what, timeout, False), Error):
                     raise translated(reply)
-                cursor, keys = reply
-                if keys and self._line is not None:
-                    views += await self._ask(self._codec.survey(keys), timeout)
-                for key in () if self._line is not None else keys:  # each in a slot of its own
-                    views += await self._ask(self._codec.survey([key]), timeout)
-                if cursor == b"0":
-                    break
-        return sorted({view.name: view for view in views}.values(), key=lambda view: view.name)
+        except StopIteration as stop:
+            views: list[LockView] = stop.value
+            return views
 
     async def wait(self, owner: str, timeout: float) -> Push | None:
         push = await self._listener.wait(owner, timeout)

@@ -13,10 +13,11 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from ....errors import BackendUnavailable, Misconfigured, OutcomeUnknown
+from ....errors import BackendUnavailable, OutcomeUnknown
+from ....model import Claim, LockView
 from ...line import Push, Release, Renew, Survey, Take, Taken
 from ..backend import UNKNOWN
 from ..codec import NOT_YET_HEARING, NOWHERE, Codec, Order, one_taken, waits, write
@@ -28,13 +29,14 @@ from .link import READ_SIZE, Link
 from .links import Links
 from .listener import POLL, Listener
 from .servers import Primary, Servers
+from .surveying import steps
 
 TRIES = 5
 """How often a request follows a redirection, or tries another link when its own was found broken."""
-SCAN_COUNT = 1000
 MOST_PARKED = 64
 """So many threads wait on links of their own; more share one."""
-GRANTED, RELEASED = b"$16", b":1\r\n"
+GRANTED = len("$16\r\n1794739688509276\r\n")
+RELEASED = b":1\r\n"
 
 
 class RedisWire:
@@ -54,20 +56,28 @@ class RedisWire:
     def _begin(self) -> None:
         self.servers = self._make_servers()
         self._listener = self._make_listener()
-        self._codec = Codec(self._namespace, socket.gethostname(), os.getpid())
-        simple = isinstance(self.servers, Primary) and self._durability is None
+        alone = isinstance(self.servers, Primary)
+        self._codec = Codec(self._namespace, socket.gethostname(), os.getpid(), indexed=alone)
+        simple = alone and self._durability is None
         self._only = self.servers.having(b"") if simple else None
         self._parked: dict[str, Link] = {}
         """Links that listen for an owner that waits, or is about to."""
 
     def call(self, request: Any, timeout: float) -> Any:
         kind = request.__class__
-        if self._only is not None and (reply := self._quickly(kind, request, timeout, self._only)) is not None:
-            return reply
+        if (links := self._only) is not None:
+            said: list[Taken] | bool | None = None
+            if kind is Take:
+                if request.queue and len(request.claims) == 1:
+                    said = self._take_quickly(request, timeout, links)
+            elif kind is Release and not request.linger:
+                said = self._release_quickly(request.claim, timeout, links)
+            if said is not None:
+                return said
         if kind is Take:
             return self._take(request, timeout)
         if kind is Survey:
-            return self._survey(request.prefix, timeout)
+            return self._survey(request, timeout)
         if kind is Renew and not isinstance(self.servers, Primary):
             return self._renew_each(request, timeout)
         if kind is Release:
@@ -75,54 +85,61 @@ class RedisWire:
             return self._ask(write(self._codec, request, NOWHERE), timeout, repeatable=False)
         return self._ask(write(self._codec, request, NOWHERE), timeout, confirmed=kind is Renew)
 
-    def _quickly(self, kind: type, request: Any, timeout: float, links: Links) -> Any:
-        """The uncontended take and release, with nothing in the way. None: it is to be done with all due care."""
-        if kind is Take:
-            if len(request.claims) != 1 or not request.queue:
-                return None
-            link = links.get(timeout)
-            wake = link.channel
-            if not wake or len(self._parked) >= MOST_PARKED:
-                wake = self._listener.channel if self._listener.ready else NOT_YET_HEARING
-            frame = self._codec.taking(request.claims[0], wake)
-        elif kind is Release and not request.linger:
-            link = links.get(timeout)
-            frame = self._codec.releasing(request.claim)
-        else:
-            return None
+    # With nothing in the way. None: it is to be done with all due care.
+
+    def _take_quickly(self, request: Take, timeout: float, links: Links) -> list[Taken] | None:
+        link = links.get(timeout)
+        wake = link.channel
+        if not wake or len(self._parked) >= MOST_PARKED:
+            wake = self._listener.channel if self._listener.ready else NOT_YET_HEARING
         try:
-            link.send(frame)
+            link.send(self._codec.taking(request.claims[0], wake))
             if timeout != link.timeout:
                 link.wait_to_read(timeout)
             data = link.recv(READ_SIZE)
-            if kind is Take and len(data) == 24 and data[:3] == GRANTED:
+            if len(data) == GRANTED and data[:3] == b"$16":
                 links.put(link)
                 return [Taken(int(data[5:21]))]
-            reply = 1 if data == RELEASED else link.parse(data, timeout)
+            reply = link.parse(data, timeout)
         except BaseException as error:
             links.drop(link)
-            if kind is Take and isinstance(error, ConnectionError):
+            if isinstance(error, ConnectionError):
                 links.drop_idle()
                 return None  # most likely the server has restarted; to take again does no harm
             if isinstance(error, OSError):
-                raise OutcomeUnknown(f"Redis did not answer within {timeout:g} s: {error}") from error
+                raise _no_answer(timeout, error) from error
             raise
         if reply.__class__ is list and wake is link.channel:
             self._parked[request.claims[0].owner] = link
             return one_taken(reply)
         links.put(link)
+        return None if reply.__class__ is Error else self._reachable(request, timeout, wake, one_taken(reply))
+
+    def _release_quickly(self, claim: Claim, timeout: float, links: Links) -> bool | None:
+        link = links.get(timeout)
+        try:
+            link.send(self._codec.releasing(claim))
+            if timeout != link.timeout:
+                link.wait_to_read(timeout)
+            data = link.recv(READ_SIZE)
+            reply = 1 if data == RELEASED else link.parse(data, timeout)
+        except BaseException as error:
+            links.drop(link)
+            if isinstance(error, OSError):
+                raise _no_answer(timeout, error) from error
+            raise
+        links.put(link)
         if reply.__class__ is Error:
             return None
-        if kind is Release:
-            self._forget(request.claim.owner)
-            return reply == 1
-        return self._reachable(request, timeout, wake, one_taken(reply))
+        self._forget(claim.owner)
+        return bool(reply == 1)
 
     def _forget(self, owner: str) -> None:
         """This owner waits no longer."""
         if self._parked and self._only is not None and (link := self._parked.pop(owner, None)) is not None:
             self._only.put(link)
-        self._listener.forget(owner)
+        if self._listener.ready:
+            self._listener.forget(owner)
 
     def _take(self, request: Take, timeout: float) -> list[Taken]:
         wake = self._listener.channel if self._listener.ready else NOT_YET_HEARING
@@ -164,7 +181,7 @@ class RedisWire:
                 if isinstance(error, ConnectionError) and attempt == 0 and repeatable:
                     links.drop_idle()  # most likely the server has restarted since
                 else:
-                    raise OutcomeUnknown(f"Redis did not answer within {timeout:g} s: {error}") from error
+                    raise _no_answer(timeout, error) from error
                 continue
             links.put(link)
             if reply.__class__ is not Error:
@@ -191,21 +208,20 @@ class RedisWire:
         told = call_each(orders, self.servers, timeout, self._durability, alone)
         return [UNKNOWN.reason if said is None else said[0] for said in told]
 
-    def _survey(self, prefix: str, timeout: float) -> Any:
-        """All lines, in steps that let others in between."""
-        views = []
-        for links in self.servers.every():
-            cursor = b"0"
+    def _survey(self, request: Survey, timeout: float) -> list[LockView]:
+        together = isinstance(self.servers, Primary)
+        looking = steps(self._codec, request, self.servers.every(), together)
+        reply = None
+        try:
             while True:
-                words = ("SCAN", cursor, "MATCH", self._codec.pattern(prefix), "COUNT", SCAN_COUNT)
-                cursor, keys = self.plainly(links, command(*words), timeout)
-                if keys and isinstance(self.servers, Primary):
-                    views += self._ask(self._codec.survey(keys), timeout)
-                for key in () if isinstance(self.servers, Primary) else keys:  # each in a slot of its own
-                    views += self._ask(self._codec.survey([key]), timeout)
-                if cursor == b"0":
-                    break
-        return sorted({view.name: view for view in views}.values(), key=lambda view: view.name)
+                where, what = looking.send(reply)
+                if isinstance(what, Order):
+                    reply = self._ask(what, timeout)
+                elif where is not None:
+                    reply = self.plainly(where, what, timeout)
+        except StopIteration as stop:
+            views: list[LockView] = stop.value
+            return views
 
     def plainly(self, links: Links, frame: bytes, timeout: float) -> Any:
         """A plain command to one server."""
@@ -215,26 +231,12 @@ class RedisWire:
         except BaseException as error:
             links.drop(link)
             if isinstance(error, OSError):
-                raise OutcomeUnknown(f"Redis did not answer within {timeout:g} s: {error}") from error
+                raise _no_answer(timeout, error) from error
             raise
         links.put(link)
         if reply.__class__ is Error:
             raise translated(reply)
         return reply
-
-    def settings(self, links: Links, names: Sequence[str], timeout: float) -> dict[str, str] | None:
-        """These settings of a server; None if it does not tell."""
-        told: dict[str, str] = {}
-        try:
-            for name in names:
-                reply = self.plainly(links, command("CONFIG", "GET", name), timeout)
-                pairs = reply.items() if isinstance(reply, dict) else zip(reply[::2], reply[1::2], strict=True)
-                told |= {key.decode(): value.decode() for key, value in pairs}
-        except (Misconfigured, BackendUnavailable) as error:
-            if isinstance(error.__cause__, Error):
-                return None
-            raise
-        return told
 
     def wait(self, owner: str, timeout: float) -> Push | None:
         if (link := self._parked.get(owner)) is not None and self._only is not None:
@@ -276,3 +278,7 @@ class RedisWire:
         self._listener.close()
         for link in list(self._parked.values()):
             link.hang_up()  # its waiter looks again, and is told
+
+
+def _no_answer(timeout: float, error: OSError) -> OutcomeUnknown:
+    return OutcomeUnknown(f"Redis did not answer within {timeout:g} s: {error}")

@@ -33,10 +33,10 @@ def renew(
     for claim, standing in zip(claims, found, strict=True):
         if standing is not None and standing.token == claim.token:
             for session in (standing.session, standing.shade):
-                if session is not None and _is_due(session, standing, now):
+                if session is not None and not session.dead and _is_due(session, standing, now):
                     due[id(session)] = session
     if due:
-        yield from sessions.tend([each for each in due.values() if not each.dead], timeout)
+        yield from sessions.tend(list(due.values()), timeout)
     missing = [
         standing
         for claim, standing in zip(claims, found, strict=True)

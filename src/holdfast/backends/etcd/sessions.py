@@ -82,7 +82,8 @@ class Sessions:
             if isinstance(kept, Rejected) or isinstance(listed, Rejected):
                 continue
             if seconds_left(kept) <= 0:
-                self.bury(session)
+                if seconds_left(listed) < 0:  # both say so: a new leader may not have caught up with the first
+                    self.bury(session)
                 continue
             session.keys = frozenset(listed.get("keys", ()))
             session.since = max(session.since, sent)

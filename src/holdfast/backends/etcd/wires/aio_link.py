@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ....errors import OutcomeUnknown
+from ....errors import BackendUnavailable, OutcomeUnknown
 from ..rpc import Rpc
 from ..watch import Watch
 from .http import Garbled, Messages, parse, read, request
@@ -64,7 +64,7 @@ class AsyncLink(asyncio.Protocol):
             try:
                 answers = [read(status, body) for status, body in replies]
             except Exception as error:  # noqa: BLE001  raised where it was asked
-                if isinstance(error, OutcomeUnknown):
+                if isinstance(error, BackendUnavailable):
                     self._lost(self)
                 else:
                     self._freed(self)

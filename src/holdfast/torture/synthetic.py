@@ -18,7 +18,8 @@ from .history import Commit, Discipline, Fault, Final, History, Left, Operation,
 
 Bug: TypeAlias = Literal["", "double-grant", "same-token", "token-back", "overtake", "open-fence", "left-behind"]
 BUGS: tuple[Bug, ...] = ("double-grant", "same-token", "token-back", "overtake", "open-fence", "left-behind")
-Steps: TypeAlias = Generator[int, None, None]
+Steps: TypeAlias = Generator["int | Claim", None, None]
+"""What somebody does: yields how long it takes, or the claim whose grant is waited for."""
 MS = 1_000_000
 EPOCH = 50_000 * MS
 
@@ -31,7 +32,7 @@ class Claim:
     weight: int
     token: int = 0
     expires: int = 0
-    parked: bool = False
+    waiter: Steps | None = None
 
 
 @dataclass(slots=True)
@@ -86,9 +87,13 @@ class World:
         while self._due:
             self.now, _, steps = heapq.heappop(self._due)
             try:
-                self.start(steps, next(steps))
+                pause = next(steps)
             except StopIteration:
                 continue
+            if isinstance(pause, Claim):
+                pause.waiter = steps
+            else:
+                self.start(steps, pause)
         self._finish()
         return self.history
 
@@ -141,6 +146,8 @@ class World:
                     claim.token = name.token - 4
                 claim.expires = self.now + self.plan.ttl
                 self.start(self._expire(name), self.plan.ttl + 1)
+                if claim.waiter is not None:
+                    self.start(claim.waiter)
 
     def _expire(self, name: Name) -> Steps:
         yield 0
@@ -208,8 +215,8 @@ def client(world: World, me: str) -> Steps:
             yield world.trip()
             until = world.now + 10_000 * MS
             world.end(world.invoke(me, "queued", name.name, of=acquire.seq, until=until))
-            while not claim.token:
-                yield MS // 5
+            if not claim.token:
+                yield claim
         yield world.trip()
         world.end(acquire, owner=owner, token=claim.token)
         yield from _hold(world, me, name, claim, acquire)

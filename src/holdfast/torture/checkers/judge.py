@@ -107,29 +107,20 @@ def _lines(run: Run, findings: dict[str, Finding], counts: dict[str, int]) -> li
 
     def line(title: str, checker: str, must: bool, good: str, bad: str) -> Line:
         finding = findings[checker]
-        much = f"{len(finding.violations):,} of {finding.judged:,} {bad}"
-        text = {None: finding.why_not, True: f"{finding.judged:,} {good}", False: much}[finding.held]
+        much = f"{bad}: {len(finding.violations):,} of {finding.judged:,}"
+        text = {None: finding.why_not, True: f"{good}: {finding.judged:,}", False: much}[finding.held]
         return Line(title, finding.held, must, text)
 
+    one_order = "grants in one order that explains them"
     return [
         _exclusion(findings["overlap"]),
         _fenced(run, findings, counts),
         line(
-            "linearizable",
-            "linearizable",
-            promised("linearizable"),
-            "grants have one order that explains them",
-            "grants have no place in any order",
+            "linearizable", "linearizable", promised("linearizable"), one_order, "grants without a place in any order"
         ),
-        line(
-            "tokens",
-            "tokens",
-            promised("fencing"),
-            "tokens unique and growing",
-            "tokens were given twice or out of order",
-        ),
-        line("fifo", "fifo", True, "places in line kept", "places in line were overtaken"),
-        line("nothing left", "leftovers", True, "names free after the end", "names were not free after the end"),
+        line("tokens", "tokens", promised("fencing"), "unique and growing", "given twice or out of order"),
+        line("fifo", "fifo", True, "places in line kept", "places in line overtaken"),
+        line("nothing left", "leftovers", True, "names free after the end", "names not free after the end"),
     ]
 
 

@@ -92,6 +92,12 @@ def run_data(history: History, judgement: Judgement) -> dict[str, Any]:
             [v.checker, v.name, v.story, list(v.operations), list(v.commits), since(v.at) if v.at else -1]
             for v in shown
         ],
+        "moments": [
+            [since(violation.at), int(checker == "overlap")]
+            for checker, finding in judgement.findings.items()
+            for violation in finding.violations
+            if violation.at
+        ],
         "found": {checker: len(finding.violations) for checker, finding in judgement.findings.items()},
         "clients": clients.all(),
         "names": names.all(),

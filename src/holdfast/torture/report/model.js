@@ -132,6 +132,9 @@ function short(token) {
   const text = String(token);
   return text.length > 9 ? "…" + text.slice(-6) : text;
 }
+function shorten(story) {
+  return story.replace(/token \d{10,}/g, (words) => "token " + short(words.slice(6)));
+}
 function many(number) {
   return number.toLocaleString("en");
 }

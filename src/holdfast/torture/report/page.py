@@ -15,7 +15,7 @@ from ..history import History, Run
 from ..reading import export
 from .data import pack, run_data
 
-SCRIPTS = ("model.js", "view.js", "timeline.js", "overview.js", "panels.js", "legend.js", "main.js")
+SCRIPTS = ("model.js", "view.js", "density.js", "timeline.js", "overview.js", "panels.js", "legend.js", "main.js")
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
 
 

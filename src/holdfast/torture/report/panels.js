@@ -58,7 +58,7 @@ function showCheckers(run, chosen, choose) {
 
 function showViolations(run, listed, chosen, choose) {
   const item = (violation) => `<li data-index="${violation.index}" aria-selected="${violation === chosen}">
-    <small><span>${TITLES[violation.checker]}</span><span>${violation.at < 0 ? "after the end" : seconds(violation.at)}</span></small>${escape(violation.story)}</li>`;
+    <small><span>${TITLES[violation.checker]}</span><span>${violation.at < 0 ? "after the end" : seconds(violation.at)}</span></small>${escape(shorten(violation.story))}</li>`;
   const from = chosen ? Math.max(0, Math.min(listed.indexOf(chosen) - 20, listed.length - SHOWN)) : 0;
   const shown = listed.slice(from, from + SHOWN);
   const total = listed.length ? Object.values(run.found).reduce((sum, count) => sum + count, 0) : 0;

@@ -1,7 +1,7 @@
 // The timeline: the engine's faults, a lane for each client, and the resource's own log, on one clock.
 // Only what is in view is drawn; of what is narrower than a pixel, one stroke for each pixel.
 
-const GUTTER = 92, AXIS = 24, GAP = 9, ENGINE_ROW = 18, LOG_ROW = 22;
+const GUTTER = 116, AXIS = 24, GAP = 9, ENGINE_ROW = 18, LOG_ROW = 22;
 let ROW = 17;  // taller where there is room
 
 class Timeline {
@@ -19,7 +19,7 @@ class Timeline {
 
   arrange() {
     const rows = this.run.lanes.reduce((sum, lane) => sum + lane.rows, 0);
-    ROW = Math.min(24, Math.max(16, Math.floor(330 / Math.max(1, rows)) - GAP));
+    ROW = Math.min(28, Math.max(16, Math.floor(330 / Math.max(1, rows)) - GAP));
     let y = AXIS;
     for (const target of this.run.targets) { target.y = y; y += ENGINE_ROW; }
     if (this.run.targets.length) y += 6;
@@ -96,22 +96,29 @@ class Timeline {
 
   drawTarget(target) {
     const { pen, c } = this;
-    for (const fault of target.faults) {
-      const x0 = this.x(fault.begin), x1 = Math.max(x0 + 2, this.x(fault.end));
+    for (const [number, fault] of target.faults.entries()) {
+      const x0 = this.x(fault.begin), x1 = Math.max(x0 + 2, this.x(fault.end)), y = target.y + ENGINE_ROW / 2;
+      const next = target.faults[number + 1], room = next ? this.x(next.begin) : this.width;
       if (x1 < GUTTER || x0 > this.width) continue;
       bar(pen, x0, x1, target.y + 3, ENGINE_ROW - 6, c.bad);
-      label(pen, fault.kind, x0, x1, target.y + ENGINE_ROW / 2, c.sheet, this.font, GUTTER);
+      if (!label(pen, fault.kind, x0, x1, y, c.sheet, this.font, GUTTER)) label(pen, fault.kind, x1 - 1, room, y, c.bad, this.font, GUTTER);
     }
   }
 
   drawLane(lane) {
     const { pen, c, view } = this;
     const all = lane.height - 2;
+    const first = bisect(lane.grants, view.from - this.run.longest, (grant) => grant.t0);
+    const beyond = bisect(lane.grants, view.to, (grant) => grant.t0), room = Math.ceil(this.width - GUTTER);
+    if (isDense(beyond - first, room)) {
+      drawDense(pen, c, lane, lane.grants.slice(first, beyond), (time) => this.x(time) - GUTTER, GUTTER, room);
+      this.drawKills(lane);
+      return;
+    }
     for (const fault of lane.faults) {
       const x0 = this.x(fault.begin), x1 = this.x(fault.end);
       if (x1 < GUTTER || x0 > this.width) continue;
-      if (/kill/.test(fault.kind)) cross(pen, x0, lane.y + lane.height / 2, 5, c.bad);
-      else sleep(pen, c, x0, x1, lane.y + 1, all);
+      if (!/kill/.test(fault.kind)) sleep(pen, c, x0, x1, lane.y + 1, all);
     }
     const seen = new Map();  // the last pixel that was drawn of each row and kind
     const fresh = (key, x0, x1) => {
@@ -119,8 +126,7 @@ class Timeline {
       if (x1 - x0 >= 1 || seen.get(key) !== pixel) { seen.set(key, pixel); return true; }
       return false;
     };
-    let i = bisect(lane.grants, view.from - this.run.longest, (grant) => grant.t0);
-    for (; i < lane.grants.length && lane.grants[i].t0 <= view.to; i++) this.drawGrant(lane, lane.grants[i], fresh);
+    for (let i = first; i < beyond; i++) this.drawGrant(lane, lane.grants[i], fresh);
     const ops = this.run.operations;
     let j = bisect(lane.marks, view.from - this.run.longest, (op) => ops.t0[op]);
     for (; j < lane.marks.length && ops.t0[lane.marks[j]] <= view.to; j++) this.drawMark(lane, lane.marks[j], fresh);
@@ -132,6 +138,13 @@ class Timeline {
       pen.fillRect(x0, lane.y + 1, Math.max(1, x1 - x0), all);
       pen.globalAlpha = 1;
       if (x1 - x0 > 40) this.plate(`${fault.kind} ${span(fault.end - fault.begin)}`, x0, x1, lane.y + lane.height / 2);
+    }
+    this.drawKills(lane);
+  }
+
+  drawKills(lane) {
+    for (const fault of lane.faults) {
+      if (/kill/.test(fault.kind)) cross(this.pen, this.x(fault.begin), lane.y + lane.height / 2, 5, this.c.bad);
     }
   }
 
@@ -191,12 +204,12 @@ class Timeline {
   // The resource's own order: short strokes claim, full strokes write, a ring is an update that was lost.
   drawLog(log) {
     const { pen, c, run, view } = this;
+    const middle = log.y + LOG_ROW / 2, room = Math.ceil(this.width - GUTTER);
+    const first = bisect(run.commits, view.from, (commit) => commit.time), beyond = bisect(run.commits, view.to, (commit) => commit.time);
+    const seen = run.commits.slice(first, beyond).filter((commit) => commit.name === log.number);
+    if (isDense(seen.length, room)) { drawDenseLog(pen, c, log, seen, (time) => this.x(time) - GUTTER, GUTTER, room); return; }
     let last = -1;
-    let i = bisect(run.commits, view.from, (commit) => commit.time);
-    const middle = log.y + LOG_ROW / 2;
-    for (; i < run.commits.length && run.commits[i].time <= view.to; i++) {
-      const commit = run.commits[i];
-      if (commit.name !== log.number) continue;
+    for (const commit of seen) {
       const x = this.x(commit.time);
       if (commit.lost) {
         pen.strokeStyle = c.bad; pen.lineWidth = 1.6; pen.fillStyle = c.sheet;

@@ -90,16 +90,17 @@ function bar(pen, x0, x1, y, height, colour) {
   pen.fill();
 }
 
-// Text inside a bar, if it has the room.
+// Text inside a bar, if it has the room: whether it has.
 function label(pen, text, x0, x1, y, colour, font, edge) {
   const left = Math.max(x0, edge) + 4, room = x1 - left - 4;
-  if (room < 14) return;
+  if (room < 14) return false;
   pen.font = font;
-  if (pen.measureText(text).width > room) return;
+  if (pen.measureText(text).width > room) return false;
   pen.fillStyle = colour;
   pen.textBaseline = "middle";
   pen.textAlign = "left";
   pen.fillText(text, left, y);
+  return true;
 }
 
 function cross(pen, x, y, size, colour) {

@@ -77,12 +77,15 @@ class Server:
         return self.process.pid
 
     def start(self) -> None:
+        self._launch()
+        self.await_answer()
+
+    def _launch(self) -> None:
         words = [program("postgres"), "-D", str(self.folder / "data"), "-p", str(self.port), "-k", str(self.folder)]
         for name, value in {**SETTINGS, "listen_addresses": "127.0.0.1", **self.settings}.items():
             words += ["-c", f"{name}={value}"]
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(words, stdout=log, stderr=log, stdin=subprocess.DEVNULL, **identity())
-        self.await_answer()
 
     def await_answer(self) -> None:
         import psycopg
@@ -91,7 +94,11 @@ class Server:
         while time.monotonic() < end:
             assert self.process is not None
             if self.process.poll() is not None:
-                break
+                if not self._orphans():
+                    break
+                time.sleep(0.02)  # sessions of a postmaster that was killed keep its memory until they notice
+                self._launch()
+                continue
             try:
                 psycopg.connect(self.url(), connect_timeout=5).close()
             except psycopg.OperationalError:
@@ -99,6 +106,15 @@ class Server:
             else:
                 return
         raise RuntimeError(f"postgres did not start: {(self.folder / 'log').read_text()[-2000:]}")
+
+    def _orphans(self) -> bool:
+        """Whether it ended because sessions of the one before are still there."""
+        return "pre-existing shared memory block" in (self.folder / "log").read_text()[-2000:]
+
+    def backends(self) -> list[int]:
+        """The process ids of holdfast's sessions."""
+        rows = self.execute("SELECT pid FROM pg_stat_activity WHERE application_name = 'holdfast'")
+        return [pid for (pid,) in rows]
 
     def execute(self, statement: str, *values: Any, database: str = "postgres") -> list[Any]:
         """One statement, on a connection of its own."""

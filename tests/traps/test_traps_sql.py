@@ -131,23 +131,36 @@ def test_39_a_waiting_lock_keeps_no_connection_from_the_work(server: Server) -> 
         assert not locks.survey()
 
 
-def test_41_tokens_do_not_go_back_when_a_lagging_standby_is_promoted(server: Server) -> None:
+MARKS = {
+    "postgresql": "SELECT mark FROM holdfast_claim WHERE name = 'postgresql/door' AND place = 0",
+    "postgresql+session": "SELECT mark FROM holdfast_session WHERE name = 'postgresql+session/door'",
+}
+
+
+@pytest.mark.parametrize("scheme", MARKS)
+def test_41_tokens_do_not_go_back_when_a_lagging_standby_is_promoted(server: Server, scheme: str) -> None:
     """The standby has not seen the last grants, and its tokens are still above theirs."""
-    with holdfast.connect(server.url(), namespace="t41") as locks:
+
+    def connect(where: Server) -> holdfast.Coordinator:
+        return holdfast.connect(where.url().replace("postgresql:", f"{scheme}:"), namespace=scheme)
+
+    with connect(server) as locks:
         locks.lock("door").acquire().release()
         assert "linearizable" in locks.promises
     with standby_of(server) as standby:
-        with holdfast.connect(server.url(), namespace="t41") as locks:
+        with connect(server) as locks:
             assert "asynchronously" in locks.promises.notes["linearizable"]
             with pytest.raises(holdfast.errors.Misconfigured, match="standby"):
-                holdfast.connect(standby.url())
+                connect(standby)
             deafen(standby)
             tokens = [issue(locks) for _ in range(100)]
         standby.execute("SELECT pg_promote()")
-        [[mark]] = standby.execute("SELECT mark FROM holdfast_claim WHERE name = 't41/door' AND place = 0")
+        [[mark]] = standby.execute(MARKS[scheme])
         assert mark < min(tokens), "it lags"
-        with holdfast.connect(standby.url(), namespace="t41") as locks:
+        with connect(standby) as locks:
             assert issue(locks) > max(tokens)
+    while server.execute("SELECT count(*) FROM pg_stat_replication") != [(0,)]:
+        pass
 
 
 def deafen(standby: Server) -> None:

@@ -2,10 +2,12 @@
 
 A session may take an advisory lock that it already holds once more, so the server does not keep two claims of one
 coordinator apart: this desk does. Claims for one name stand in a line here, and only the first one is at the server.
+A hold whose link is gone is over, whether or not its holder has come to say so: it keeps nobody waiting.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -26,12 +28,16 @@ class Held(Generic[L]):
 
 @dataclass(slots=True)
 class Desk(Generic[L]):
+    gone: Callable[[L], bool]
+    """Whether a link has ended, and the session with it."""
     holds: dict[str, Held[L]] = field(default_factory=dict)
     lines: dict[str, list[str]] = field(default_factory=dict)
 
     def enter(self, name: str, owner: str, queue: bool) -> int | None:
         """How many stand before it here; None if it may not wait and somebody does."""
         line = self.lines.setdefault(name, [])
+        if line and (held := self.holds.get(line[0])) is not None and self.gone(held.link):
+            del line[0]
         if owner not in line:
             if line and not queue:
                 return None

@@ -15,10 +15,10 @@ from ..programs import SQL
 from ..session.desk import LOOK_AGAIN, Desk, Held
 from .aio import Reply
 from .aio_link import AsyncLink
-from .blocking import TIDY_EVERY, TIDY_NAMES
+from .blocking import TIDY_EVERY, TIDY_NAMES, pause_before_look
 from .dialling import Dialling
 from .link import Silence
-from .session import MOST_IDLE
+from .session import MOST_IDLE, TRIES
 from .translation import translated, unknown
 
 
@@ -36,7 +36,7 @@ class AsyncSessionWire:
         self._codec = self._make_codec()
         self._dialling_up = asyncio.Lock()
         self._shared: AsyncLink | None = None
-        self._desk: Desk[AsyncLink] = Desk()
+        self._desk: Desk[AsyncLink] = Desk(lambda link: link.closed)
         self._claims: dict[str, Claim] = {}
         self._seen: dict[str, AsyncLink] = {}  # who is seen waiting, through which session
         self._waiters: dict[str, tuple[AsyncLink, asyncio.Future[Any]]] = {}
@@ -168,7 +168,11 @@ class AsyncSessionWire:
                 pass  # the time has come by itself
             return None
         if owner not in self._waiters:
-            link = self._idle.pop() if self._idle else await self._dial()
+            try:
+                link = self._idle.pop() if self._idle else await self._dial()
+            except BackendUnavailable:
+                await asyncio.sleep(min(timeout, pause_before_look(TRIES)))  # no other is to be had: look instead
+                return None
             self._waiters[owner] = link, self._asked(link, self._codec.session_wait(claim))
         link, reply = self._waiters[owner]
         await asyncio.wait([reply], timeout=timeout)
@@ -179,7 +183,7 @@ class AsyncSessionWire:
             token = reply.result()
         except BackendUnavailable:
             link.close()
-            raise
+            return None  # the session ended; the next look stands in line with another
         self._seen.pop(owner, None)
         self._desk.holds[owner] = Held(name, token, link)
         return Push(token)
@@ -190,6 +194,9 @@ class AsyncSessionWire:
         links = {one.link for one in held if one is not None and not one.link.closed}
         asking = [self._ask(link, self._codec.session_alive(), timeout) for link in links]
         await asyncio.gather(*asking, return_exceptions=True)
+        for claim, one in zip(claims, held, strict=True):
+            if one is not None and one.link.closed:
+                self._leave(one.name, claim.owner)  # who waits behind it here need not wait for its release
         return ["refused" if one is None else "session" if one.link.closed else "held" for one in held]
 
     async def _release(self, claim: Claim, timeout: float) -> bool:

@@ -18,13 +18,15 @@ from ...line import Allow, Push, Release, Renew, Survey, Take, Taken, closed
 from ..codec import Codec, Order
 from ..greeting import Refused
 from ..session.desk import LOOK_AGAIN, Desk, Held
-from .blocking import TIDY_EVERY, TIDY_NAMES
+from .blocking import TIDY_EVERY, TIDY_NAMES, pause_before_look
 from .dialling import Dialling
 from .link import Silence
 from .session_link import Session
-from .translation import unknown
+from .translation import GONE, translated, unknown
 
 MOST_IDLE = 4
+TRIES = 5
+"""As if it were this look, for the pause of those who can not wait at the server."""
 
 
 class SessionWire:
@@ -42,7 +44,7 @@ class SessionWire:
         self._mutex = threading.Lock()  # of the state below; never held while the server is asked
         self._dialling_up = threading.Lock()
         self._shared: Session | None = None
-        self._desk: Desk[Session] = Desk()
+        self._desk: Desk[Session] = Desk(lambda link: link.broken)
         self._claims: dict[str, Claim] = {}
         self._seen: dict[str, Session] = {}  # who is seen waiting, through which session
         self._waiters: dict[str, tuple[Session, Order]] = {}
@@ -144,13 +146,19 @@ class SessionWire:
         if not first:
             bell.wait(timeout)
             return None
-        session, order = self._waiters.get(owner) or self._start(claim)
+        try:
+            session, order = self._waiters.get(owner) or self._start(claim)
+        except BackendUnavailable:
+            bell.wait(min(timeout, pause_before_look(TRIES)))  # no other connection is to be had: look instead
+            return None
         try:
             token = session.link.poll(order, timeout)
         except (Silence, Refused) as error:
             self._waiters.pop(owner, None)
             session.end()
-            raise unknown(error) from error
+            if isinstance(error, Refused) and error.state not in GONE:
+                raise translated(error) from error
+            return None  # the session ended; the next look stands in line with another
         if token is None:
             return None
         with self._mutex:
@@ -186,6 +194,9 @@ class SessionWire:
             except BackendUnavailable:
                 if not session.broken:
                     raise  # busy, not ended
+        for claim, one in zip(claims, held, strict=True):
+            if one is not None and one.link.broken:
+                self._leave(one.name, claim.owner)  # who waits behind it here need not wait for its release
         return ["refused" if one is None else "session" if one.link.broken else "held" for one in held]
 
     def _release(self, claim: Claim, timeout: float) -> bool:

@@ -3,7 +3,7 @@
 
 PYTHON  ?= python3
 # Debian packages of the engines that `make test` and `make bench` start by themselves.
-SERVERS ?= etcd-server redis-server postgresql pgbouncer mariadb-server spin
+SERVERS ?= etcd-server redis-server postgresql pgbouncer mariadb-server zookeeper spin
 SEEDS   ?= 2000
 # More words for pytest, the simulator or the benchmark: make test ARGS="-k fence -x"
 ARGS    ?=

@@ -35,4 +35,5 @@ ELSEWHERE = {
     "postgresql": "tests/postgresql/test_contract.py",
     "postgresql.session": "tests/postgresql/test_contract_of_sessions.py",
     "redis": "tests/redis/test_contract_of_redis.py",
+    "zookeeper": "tests/zookeeper/test_contract_of_zookeeper.py",
 }

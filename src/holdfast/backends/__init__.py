@@ -21,6 +21,7 @@ SCHEMES = {
     ),
     **dict.fromkeys(("etcd", "etcds"), "holdfast.backends.etcd.engine"),
     "redlock": "holdfast.backends.redlock.engine",
+    **dict.fromkeys(("zookeeper", "zookeepers"), "holdfast.backends.zookeeper.engine"),
     "postgresql": "holdfast.backends.postgresql.engine",
     "postgresql+session": "holdfast.backends.postgresql.session.engine",
     "mysql": "holdfast.backends.mysql.engine",

@@ -1,0 +1,1 @@
+"""ZooKeeper (`zookeeper://`): claims are ephemeral sequential nodes; the protocol is spoken by ourselves."""

@@ -1,0 +1,123 @@
+"""The book that a link keeps of the places on its session: what is to be done about them, and when. No I/O, no clock.
+
+1. A hold that has lasted for `CONFIRM_AFTER` is confirmed: its data is written once, and its node watched.
+2. A place that is over (`until` has passed) is deleted. Should that fail, it is tried again, until the session ends.
+3. Every place is looked at when it is due, and not before; what was released meanwhile is forgotten then.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+from .ops import NO_NODE, Delete, Failure, Multi, Op, Read, Write
+from .places import Place
+from .traces import ending
+
+CONFIRM_AFTER = 0.05
+TRY_AGAIN = 0.2
+AT_ONCE = 200
+"""Places attended to in one go."""
+NEVER = float("inf")
+
+
+class Book:
+    def __init__(self, acl: bytes) -> None:
+        self._acl = acl
+        self._fresh: deque[tuple[float, Place]] = deque()
+        self._later: list[tuple[float, int, Place]] = []
+        self._count = 0
+        self._news: deque[Place] = deque()
+        self.own: dict[str, Place] = {}
+        """Confirmed places, by path."""
+
+    def add(self, place: Place, now: float) -> None:
+        """A place whose node is known now, or that is granted now. May be called from any thread."""
+        self._fresh.append((now + CONFIRM_AFTER, place))
+
+    @property
+    def next(self) -> float:
+        """When something is to be done."""
+        if self._news:
+            return 0.0
+        return min(self._fresh[0][0] if self._fresh else NEVER, self._later[0][0] if self._later else NEVER)
+
+    def due(self, now: float) -> list[tuple[Place, list[Op]]]:
+        """What to do about which places; `done` is to be called with the answers."""
+        work: list[tuple[Place, list[Op]]] = []
+        while self._news and len(work) < AT_ONCE:
+            place = self._news.popleft()
+            if not place.gone:
+                work.append((place, [Read(place.path, watch=True)]))
+        while self._fresh and self._fresh[0][0] <= now and len(work) < AT_ONCE:
+            place = self._fresh.popleft()[1]
+            if place.gone:
+                continue
+            if place.granted and not place.confirmed:
+                work.append(
+                    (place, [Write(place.path, place.confirmation(place.granted), 0), Read(place.path, watch=True)])
+                )
+            self._put(place.until, place)
+        while self._later and self._later[0][0] <= now and len(work) < AT_ONCE:
+            place = heapq.heappop(self._later)[2]
+            if place.gone and place.gone != "expired":
+                self.own.pop(place.path, None)
+            elif not place.buried:
+                if place.gone or self._is_over(place, now):
+                    work.append((place, self._burial(place)))
+                    self._put(now + TRY_AGAIN, place)
+                else:
+                    self._put(place.until, place)
+        return work
+
+    def _is_over(self, place: Place, now: float) -> bool:
+        place.gone = "expired"
+        if place.until > now:  # renewed in this very moment: see `places`, rule 3
+            place.gone = ""
+        return bool(place.gone)
+
+    def _burial(self, place: Place) -> list[Op]:
+        ops = ending(place, place.claim.ask.lock_delay if place.granted else 0.0, self._acl)
+        return [Multi(ops), Delete(place.path)] if len(ops) > 1 else ops
+
+    def done(self, place: Place, ops: list[Op], answers: list[Any]) -> None:
+        """What came of it."""
+        last, answer = ops[-1], answers[-1]
+        if isinstance(last, Delete):
+            place.buried = answer is True or (isinstance(answer, Failure) and answer.code == NO_NODE)
+            self.own.pop(place.path, None)
+        elif isinstance(answer, Failure):
+            if answer.code == NO_NODE:
+                place.gone = place.gone or "evicted"
+        else:
+            place.confirmed = True
+            place.asked = place.asked or b'"asked":true' in answer[0]
+            self.own[place.path] = place
+
+    def event(self, deleted: bool, path: str) -> None:
+        """News of a node that is watched, if it is one of ours."""
+        place = self.own.get(path)
+        if place is None or place.gone:
+            self.own.pop(path, None)
+        elif deleted:
+            place.gone = "evicted"
+            del self.own[path]
+        else:
+            self._news.append(place)
+
+    def end(self) -> Iterable[Place]:
+        """The session has ended, and all that stood on it. Answers with who is to be told."""
+        places = {id(place): place for _, place in self._fresh} | {id(place): place for *_, place in self._later}
+        for place in places.values():
+            place.gone = place.gone or "session"
+        self._fresh.clear()
+        self._later.clear()
+        self._news.clear()
+        self.own.clear()
+        return places.values()
+
+    def _put(self, when: float, place: Place) -> None:
+        self._count += 1
+        heapq.heappush(self._later, (when, self._count, place))

@@ -1,0 +1,43 @@
+"""`zookeeper://h1,h2,h3/chroot`: greets the ensemble once, to learn what it grants; each wire has its own sessions."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+
+from ...ports import AsyncWire, Wire
+from .address import parse
+from .backend import ZooKeeperBackend
+from .ops import acl
+from .tree import Tree
+from .wires.greeting import greet
+
+
+class ZooKeeperEngine:
+    def __init__(self, url: str, namespace: str, request_timeout: float) -> None:
+        self._address = parse(url)
+        self.url = self._address.shown
+        self._timeout = request_timeout
+        mine = acl("auth", "") if self._address.user else acl()
+        self._tree = Tree.of(self._address.chroot, namespace, mine)
+        greeting = greet(self._address, self._tree, request_timeout)
+        self._least = greeting.least
+        host = json.dumps(socket.gethostname())
+        self.backend = ZooKeeperBackend(
+            self._tree, greeting.cluster, greeting.least / 2, request_timeout, host, os.getpid
+        )
+
+    def wire(self) -> Wire:
+        from .wires.wire import ZooKeeperWire
+
+        return ZooKeeperWire(self._address, self._least, self._tree.root, self._tree.acl, self._timeout)
+
+    async def async_wire(self) -> AsyncWire:
+        from .wires.aio import AsyncZooKeeperWire
+
+        return AsyncZooKeeperWire(self._address, self._least, self._tree.root, self._tree.acl, self._timeout)
+
+
+def open_engine(url: str, namespace: str, request_timeout: float) -> ZooKeeperEngine:
+    return ZooKeeperEngine(url, namespace, request_timeout)

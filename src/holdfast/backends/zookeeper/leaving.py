@@ -1,0 +1,71 @@
+"""Out of the line: release, and finding a node whose making was not answered.
+
+1. A lost reply is made good by looking: the owner and the session stand in the node's name. A node of ours that belongs
+   to another session is about to vanish: it is deleted, never adopted.
+2. A release is one deletion; with a will, a seat or a ghost, one `Multi`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..._core.flow import NOW, Call, Flow
+from ...model import Claim
+from .line import picture_of
+from .ops import Delete, Exists, List
+from .places import Place
+from .requests import Batch
+from .traces import Traces
+
+
+class Leaving:
+    def __init__(self, places: dict[str, Place], traces: Traces, timeout: float) -> None:
+        self._places = places
+        self._traces = traces
+        self._timeout = timeout
+
+    def release(self, claim: Claim, linger: float = 0.0) -> Flow[bool]:
+        """True if it was held until now."""
+        place = self._places.get(claim.owner)
+        if place is None:
+            return False
+        if not place.node and place.tried and place.link is not None and not place.gone:
+            listed = yield Call(Batch((List(place.parent),), place), self._timeout)
+            if listed and listed[0]:
+                yield from self.find(place, listed[0][0], self._timeout)
+        if place.gone or not place.node:
+            self._places.pop(claim.owner, None)
+            return False
+        now: float = yield NOW
+        held = bool(place.granted) and now < place.until
+        if not (place.will or place.seat or linger):
+            answers = yield Call(Batch((Delete(place.path),), place), self._timeout)
+            done = answers is not None and answers[0] is True
+        else:
+            done = yield from self._traces.bury(place, linger if held else 0.0)
+        place.gone = place.gone or "released"
+        self._places.pop(claim.owner, None)
+        return held and done
+
+    def find(self, place: Place, children: Sequence[str], timeout: float) -> Flow[None]:
+        """Note the node of a place if it is there."""
+        for entry in picture_of(children).claims:
+            if entry.owner != place.claim.owner:
+                continue
+            path = f"{place.parent}/{entry.node}"
+            if entry.session != place.session:
+                yield Call(Batch((Delete(path),), place), timeout)
+                continue
+            place.node = entry.node
+            yield from self.read([place], timeout)
+
+    def read(self, places: Sequence[Place], timeout: float) -> Flow[None]:
+        """Note token and time of nodes of which only the name is known."""
+        answers = yield Call(Batch(tuple(Exists(place.path) for place in places), places[0]), timeout)
+        now: float = yield NOW
+        for place, stat in zip(places, answers or [None] * len(places), strict=True):
+            if stat and place.link is not None:
+                place.token, place.born, place.seen = stat.czxid, stat.ctime, now
+                place.link.keep(place)
+            else:
+                place.gone = "evicted" if answers else "session"

@@ -1,0 +1,163 @@
+"""Who is granted, as everybody reads it off one listing; and whom a waiter has to watch.
+
+1. A claim is granted when it and all claims before it fit into the capacity, together with seats and ghosts. What
+   stands before a claim only ever becomes less, so a claim that was granted stays so: nobody has to write a grant down.
+2. One that may skip the line takes a *seat* when it fits beside those who are granted; then it looks again. Whoever was
+   granted before the seat was there is seen in that look, and whoever looks later sees the seat: if both do not fit,
+   the seat is given back. Of two seats the one with the lower number counts.
+3. A waiter lacks some room (its deficit). It watches as few claims as will do: the rest of those before it, all leaving
+   together, would not make enough room. So it can not be granted before one of the watched leaves, and no wake-up is
+   missed. Among equals it watches the nearest: in a mutex that is its predecessor alone, with n permits the n nearest,
+   and if they leave in order each release wakes one waiter. All readers behind a writer watch the writer.
+4. The capacity of a line is that of its first claim; a claim with another one does not count, for it is about to leave.
+5. A will without its claim is the trace of a hold that ended uncleanly; it occupies its weight, as a ghost does. They
+   end by time, and nobody is woken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from .paths import GHOST, SEAT, WILL, Entry, Trace, entry_of, in_order, trace_of
+
+
+@dataclass(slots=True)
+class Picture:
+    """One listing, read."""
+
+    claims: list[Entry] = field(default_factory=list)
+    wills: list[Trace] = field(default_factory=list)
+    ghosts: list[Trace] = field(default_factory=list)
+    seats: dict[str, Trace] = field(default_factory=dict)
+
+    @property
+    def orphans(self) -> list[Trace]:
+        """Wills of claims that are gone."""
+        owners = {entry.owner for entry in self.claims}
+        return [will for will in self.wills if will.owner not in owners]
+
+    @property
+    def capacity(self) -> int:
+        """That of the line; 0 if nothing of ours stands in it."""
+        first = next((entry.capacity for entry in self.claims if entry.capacity), 0)
+        return first or next((trace.capacity for trace in (*self.ghosts, *self.orphans)), 0)
+
+    def find(self, owner: str) -> Entry | None:
+        return next((entry for entry in self.claims if entry.owner == owner), None)
+
+
+@dataclass(slots=True)
+class Verdict:
+    """How a claim stands. `fits`: it may take a seat."""
+
+    granted: bool
+    ahead: int = 0
+    watch: list[str] = field(default_factory=list)
+    capacity: int = 0
+    """Set if the line has another capacity than the claim asks for."""
+    fits: bool = False
+
+
+def picture_of(children: Iterable[str]) -> Picture:
+    picture = Picture()
+    for node in children:
+        if node[:1] != "~":
+            if (entry := entry_of(node)) is not None:
+                picture.claims.append(entry)
+        elif (trace := trace_of(node)) is not None:
+            if node.startswith(WILL):
+                picture.wills.append(trace)
+            elif node.startswith(GHOST):
+                picture.ghosts.append(trace)
+            elif node.startswith(SEAT):
+                picture.seats[trace.owner] = trace
+    picture.claims = in_order(picture.claims)
+    return picture
+
+
+def judge(picture: Picture, mine: Entry) -> Verdict:
+    """How this claim of the line stands."""
+    capacity = mine.capacity
+    traces = (*picture.ghosts, *picture.orphans)
+    for standing in (picture.capacity, *(trace.capacity for trace in traces)):
+        if standing != capacity:
+            return Verdict(False, capacity=standing)
+    before, seated = _others(picture, mine)
+    used = sum(trace.weight for trace in traces) + sum(weight for _, weight in seated)
+    deficit = used + sum(weight for _, weight in before) + mine.weight - capacity
+    if deficit <= 0:
+        return Verdict(True)
+    watch = _fewest([*seated, *before], deficit)
+    verdict = Verdict(False, len(before) + len(seated) + len(traces), watch)
+    if not mine.fair:
+        granted = _granted(before, capacity - used)
+        lacking = used + sum(weight for _, weight in granted) + mine.weight - capacity
+        verdict.fits = lacking <= 0
+        verdict.watch = list(dict.fromkeys([*watch, *_fewest([*seated, *granted], lacking)]))
+    return verdict
+
+
+def keeps_seat(picture: Picture, mine: Entry) -> bool:
+    """Whether a seat that was taken may be kept (rule 2)."""
+    own = picture.seats.get(mine.owner)
+    if own is None or picture.capacity != mine.capacity:
+        return False
+    before, seated = _others(picture, mine, older_than=own)
+    used = sum(trace.weight for trace in (*picture.ghosts, *picture.orphans)) + sum(weight for _, weight in seated)
+    granted = _granted(before, mine.capacity - used)
+    return used + sum(weight for _, weight in granted) + mine.weight <= mine.capacity
+
+
+def granted_of(picture: Picture) -> set[str]:
+    """The owners that hold, of the whole line."""
+    capacity = picture.capacity or 1
+    counted = [entry for entry in picture.claims if entry.capacity in (capacity, 0)]
+    seats = picture.seats
+    free = capacity - sum(trace.weight for trace in (*picture.ghosts, *picture.orphans, *seats.values()))
+    in_turn = _granted([(entry.owner, entry.weight or capacity) for entry in counted if entry.owner not in seats], free)
+    return {owner for owner, _ in in_turn} | {entry.owner for entry in counted if entry.owner in seats}
+
+
+def _others(
+    picture: Picture, mine: Entry, older_than: Trace | None = None
+) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
+    """Nodes and weights of those before this claim, in order, and of those that are seated."""
+    seats = picture.seats
+    if older_than is not None:
+        ours = older_than.number
+        seats = {owner: seat for owner, seat in seats.items() if (seat.number - ours) & 0x80000000}
+    before: list[tuple[str, int]] = []
+    seated: list[tuple[str, int]] = []
+    passed = False
+    for entry in picture.claims:
+        if entry.owner == mine.owner:
+            passed = True
+        elif entry.owner in seats:
+            seated.append((seats[entry.owner].node, entry.weight))
+        elif not passed and entry.capacity in (mine.capacity, 0):
+            before.append((entry.node, entry.weight or mine.capacity))
+    return before, seated
+
+
+def _granted(line: list[tuple[str, int]], free: int) -> list[tuple[str, int]]:
+    granted = []
+    for one in line:
+        free -= one[1]
+        if free < 0:
+            break
+        granted.append(one)
+    return granted
+
+
+def _fewest(leaving: list[tuple[str, int]], deficit: int) -> list[str]:
+    """As few as will do: all others together make less room than is lacking."""
+    rest = sum(weight for _, weight in leaving)
+    watch = []
+    nearest = reversed(leaving)
+    for node, weight in sorted(nearest, key=lambda one: -one[1]):  # stable: of equals the nearest first
+        if rest < deficit:
+            break
+        watch.append(node)
+        rest -= weight
+    return watch

@@ -1,0 +1,242 @@
+"""The operations that a lock needs, each as what goes out and how its answer is read.
+
+1. An operation is a value: it can be sent again, and is shared by the blocking and the asyncio wire.
+2. An answer with an error code is a `Failure`, returned like any other answer: a missing node is news, not an accident.
+3. `Watch` is a getChildren on a claim's node with a watch. Such a node has no children, so the watch fires once, when
+   the node is deleted, and not when its data is written: a holder may write to its node without waking anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from . import jute
+from .jute import Reader, Stat
+
+EPHEMERAL, SEQUENTIAL = 1, 2
+_CONTAINER = 4
+_CREATED_BARELY = 1
+ANY_VERSION = -1
+
+CONNECTION_LOST, MARSHALLING, UNIMPLEMENTED = -4, -5, -6
+NO_NODE, NO_AUTH, BAD_VERSION, EXISTS, NOT_EMPTY = -101, -102, -103, -110, -111
+SESSION_EXPIRED, AUTH_FAILED, SESSION_MOVED = -112, -115, -118
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The server's no, with its code."""
+
+    code: int
+
+    def __bool__(self) -> bool:
+        return False
+
+
+class Op(Protocol):
+    """`kind` is the operation's number, `body` what follows it, `read` what makes its answer a value."""
+
+    @property
+    def kind(self) -> int: ...
+
+    def body(self) -> bytes: ...
+
+    def read(self, reader: Reader) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    path: str
+    stat: Stat
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """A node; answers `Created`. `acl` comes ready to send."""
+
+    path: str
+    data: bytes
+    acl: bytes
+    flags: int = 0
+    kind = 15
+
+    def body(self) -> bytes:
+        return jute.text(self.path) + jute.data(self.data) + self.acl + jute.integer(self.flags)
+
+    def read(self, reader: Reader) -> Created:
+        return Created(reader.text(), reader.stat())
+
+
+@dataclass(frozen=True, slots=True)
+class CreateContainer:
+    """A node that the server removes when its last child is gone."""
+
+    path: str
+    acl: bytes
+    kind = 19
+
+    def body(self) -> bytes:
+        return jute.text(self.path) + jute.data(b"") + self.acl + jute.integer(_CONTAINER)
+
+    def read(self, reader: Reader) -> Created:
+        return Created(reader.text(), reader.stat())
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    path: str
+    version: int = ANY_VERSION
+    kind = 2
+
+    def body(self) -> bytes:
+        return jute.text(self.path) + jute.integer(self.version)
+
+    def read(self, reader: Reader) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    path: str
+    kind = 3
+
+    def body(self) -> bytes:
+        return jute.text(self.path) + jute.flag(False)
+
+    def read(self, reader: Reader) -> Stat:
+        return reader.stat()
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A node's data and stat; with `watch`, news of its next change or its end."""
+
+    path: str
+    watch: bool = False
+    kind = 4
+
+    def body(self) -> bytes:
+        return jute.text(self.path) + jute.flag(self.watch)
+
+    def read(self, reader: Reader) -> tuple[bytes, Stat]:
+        return reader.data(), reader.stat()
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    path: str
+    data: bytes
+    version: int = ANY_VERSION
+    kind = 5
+
+    def body(self) -> bytes:
+        return jute.text(self.path) + jute.data(self.data) + jute.integer(self.version)
+
+    def read(self, reader: Reader) -> Stat:
+        return reader.stat()
+
+
+@dataclass(frozen=True, slots=True)
+class List:
+    """The names of a node's children, in no order, and its own stat."""
+
+    path: str
+    kind = 12
+
+    def body(self) -> bytes:
+        return jute.text(self.path) + jute.flag(False)
+
+    def read(self, reader: Reader) -> tuple[list[str], Stat]:
+        return reader.texts(), reader.stat()
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Be told when this claim's node is deleted (rule 3)."""
+
+    path: str
+    kind = 8
+
+    def body(self) -> bytes:
+        return jute.text(self.path) + jute.flag(True)
+
+    def read(self, reader: Reader) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """Through the leader and back: proves that this server is in touch with it."""
+
+    path: str
+    kind = 9
+
+    def body(self) -> bytes:
+        return jute.text(self.path)
+
+    def read(self, reader: Reader) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A condition in a `Multi`: the node is there, in this version."""
+
+    path: str
+    version: int = ANY_VERSION
+    kind = 13
+
+    def body(self) -> bytes:
+        return jute.text(self.path) + jute.integer(self.version)
+
+    def read(self, reader: Reader) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Multi:
+    """All or none. Answers with the answers, or with the `Failure` that kept all from being done.
+
+    Servers tell the path of a node that was created in one, and not its stat.
+    """
+
+    ops: Sequence[Op]
+    kind = 14
+
+    def body(self) -> bytes:
+        parts = [jute.integer(op.kind) + b"\x00" + jute.integer(-1) + op.body() for op in self.ops]
+        return b"".join(parts) + jute.integer(-1) + b"\x01" + jute.integer(-1)
+
+    def read(self, reader: Reader) -> list[Any] | Failure:
+        answers: list[Any] = []
+        failure: Failure | None = None
+        while True:
+            kind, done, code = reader.integer(), reader.flag(), reader.integer()
+            if done:
+                return answers if failure is None else failure
+            if kind == -1:
+                code = reader.integer()
+                if code and failure is None:
+                    failure = Failure(code)
+            elif kind == _CREATED_BARELY:
+                answers.append(reader.text())
+            else:
+                answers.append(self.ops[len(answers)].read(reader))
+
+
+@dataclass(frozen=True, slots=True)
+class CloseSession:
+    kind = -11
+
+    def body(self) -> bytes:
+        return b""
+
+    def read(self, reader: Reader) -> bool:
+        return True
+
+
+def acl(scheme: str = "world", who: str = "anyone") -> bytes:
+    """All rights for one kind of people, ready to send."""
+    return jute.integer(1) + jute.integer(31) + jute.text(scheme) + jute.text(who)

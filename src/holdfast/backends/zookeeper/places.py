@@ -1,0 +1,104 @@
+"""Our own claims, as this client knows them: where a flow and a wire meet.
+
+1. A flow makes a `Place` before its first request, and says until when it counts (`until`): a patience from the last
+   look of a waiter, a ttl from the last renewal of a holder. Only success moves it.
+2. Once the server has told the node's path, the wire keeps the place in its book: whatever became of the flow, the node
+   of a place that is over is deleted. So a claim ends with its ttl although its session lives on.
+3. `gone` is why the node is not there any more: "session", "evicted" (somebody deleted it), "expired" (we did).
+   The wire sets it first and then looks at `until` once more; the flow sets `until` and then looks at `gone`. So a
+   renewal and an expiry that cross can not both succeed.
+4. A hold that lasts is confirmed once, a moment after its grant and off its path: the node's data then says since when
+   it is held, and a watch tells of its deletion, or that somebody asks its holder to give way.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ...model import Claim
+from .paths import seat_prefix, will_of
+
+
+class Link(Protocol):
+    """The connection of a session, as far as a flow needs to know it."""
+
+    lasts: float
+    """For how many seconds a hold is good after a sign of life."""
+
+    proved: float
+    """When we sent the last request that the leader has answered."""
+
+    def keep(self, place: Place) -> None:
+        """Take this place into the book: its node is known now, or it is granted now."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class Place:
+    """One claim of ours, from before its first request until it is let go of."""
+
+    claim: Claim
+    parent: str
+    until: float
+    tried: bool = False
+    """A request to create its node has gone out."""
+    link: Link | None = None
+    session: int = 0
+    node: str = ""
+    """The name of its node, once known."""
+    token: int = 0
+    born: int = 0
+    """When the node was made, in milliseconds of the server's calendar, and (`seen`) when we sent for it."""
+    seen: float = 0.0
+    granted: float = 0.0
+    """When it was granted, on our clock; 0 while it waits."""
+    will: bool = False
+    seat: str = ""
+    confirmed: bool = False
+    buried: bool = False
+    """We have deleted its node, and know it."""
+    asked: bool = False
+    gone: str = ""
+    watching: set[str] = field(default_factory=set)
+    about: bytes = b""
+
+    @property
+    def path(self) -> str:
+        return f"{self.parent}/{self.node}"
+
+    @property
+    def will_path(self) -> str:
+        return f"{self.parent}/{will_of(self.claim.owner, self.claim.ask)}"
+
+    @property
+    def seat_prefix(self) -> str:
+        return f"{self.parent}/{seat_prefix(self.claim.owner, self.claim.ask)}"
+
+    def server_time(self, now: float) -> int:
+        """The server's calendar, as far as we can tell, in milliseconds."""
+        return self.born + int((now - self.seen) * 1000)
+
+    def confirmation(self, granted: float) -> bytes:
+        """Its data once it is held: the same, and since when, and under which token."""
+        since = self.server_time(max(granted, self.seen))
+        return self.about[:-1] + f',"since":{since},"token":{self.token}}}'.encode()
+
+
+def about(claim: Claim, host: str, pid: int) -> bytes:
+    """What others see of a claim that does not decide who is next: the data of its node, as JSON."""
+    ask = claim.ask
+    return (
+        f'{{"host":{host},"pid":{pid},"actor":"{claim.actor}","mode":"{ask.mode}","ttl":{ask.ttl:g},'
+        f'"delay":{ask.lock_delay:g}}}'
+    ).encode()
+
+
+def read_about(data: bytes) -> dict[str, Any]:
+    """The data of a claim's node; empty for what is not ours."""
+    try:
+        found = json.loads(data)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

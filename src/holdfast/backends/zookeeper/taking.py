@@ -1,0 +1,261 @@
+"""Into the line, and what a look at it says.
+
+1. The node is created (ephemeral, sequential) and the line is listed, both in one write to the socket. Whoever is not
+   granted watches (see `line`), and lists again when it is woken, after a re-connection, and now and then.
+2. A hold is good for a ttl from when the request was sent that found it granted, if the leader had answered this
+   session shortly before; else the leader is asked first.
+3. Several names are entered in one step: two such takers stand in the same order in every line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from ..._core.flow import NOW, Call, Flow
+from ...errors import BackendUnavailable, Misconfigured, OutcomeUnknown
+from ...model import Claim, Grant, Queued
+from ..line import patience
+from .leaving import Leaving
+from .line import Verdict, judge, picture_of
+from .ops import NO_NODE, Create, CreateContainer, Failure, List, Op, Sync, Watch
+from .paths import step
+from .places import Place
+from .requests import Batch, Enter, EnterAll
+from .traces import Traces
+from .tree import Tree
+from .trouble import refused
+from .turns import Turns
+
+TRIES = 8
+"""How often a take starts over because the ground moved: a parent that was removed, a node that was deleted."""
+DOUBT = 0.15
+"""For which part of its ttl a claim goes without a word of the leader before it asks for one."""
+AGAIN: Final[Any] = object()
+"""The line has to be listed anew."""
+
+
+class Taking:
+    def __init__(
+        self,
+        tree: Tree,
+        places: dict[str, Place],
+        leaving: Leaving,
+        traces: Traces,
+        describe: Callable[[Claim], bytes],
+        timeout: float,
+    ) -> None:
+        self._tree, self._places, self._leaving, self._traces = tree, places, leaving, traces
+        self._turns = Turns(tree)
+        self._describe = describe
+        self._timeout = timeout
+
+    def take(self, claim: Claim, queue: bool, within: float | None = None) -> Flow[Grant | Queued | None]:
+        timeout = self._timeout if within is None else min(self._timeout, within)
+        for _ in range(TRIES):
+            sent: float = yield NOW
+            place = self._place(claim, sent)
+            if place.tried:
+                listed = yield from self._look(place, sent, timeout)
+            else:
+                listed = yield from self._enter(place, sent, timeout)
+            if listed is not None:
+                outcome: Any = yield from self._decide(place, listed, sent, timeout, queue)
+                if outcome is not AGAIN:
+                    return outcome  # type: ignore[no-any-return]
+        raise BackendUnavailable(f"the nodes of {claim.ask.name!r} keep changing under our hands; try again")
+
+    def take_all(
+        self, claims: Sequence[Claim], queue: bool, within: float | None = None
+    ) -> Flow[list[Grant | Queued] | None]:
+        timeout = self._timeout if within is None else min(self._timeout, within)
+        sent: float = yield NOW
+        places = [self._place(claim, sent) for claim in claims]
+        entered = [claim for claim, place in zip(claims, places, strict=True) if not place.tried]
+        listings: Sequence[Any] = [None] * len(places)
+        if len(entered) == len(claims) > 1:
+            listings = yield from self._enter_all(places, sent, timeout)
+        outcomes: list[Grant | Queued] = []
+        for claim, place, listed in zip(claims, places, listings, strict=True):
+            outcome: Any = AGAIN
+            if listed is not None and not place.gone:
+                outcome = yield from self._decide(place, listed, sent, timeout, queue)
+            if outcome is AGAIN:
+                outcome = yield from self.take(claim, queue, within)
+            if outcome is None:  # all or none
+                for each in entered:
+                    yield from self._leaving.release(each)
+                return None
+            outcomes.append(outcome)
+        return outcomes
+
+    def _place(self, claim: Claim, now: float) -> Place:
+        place = self._places.get(claim.owner)
+        if place is None or place.gone:
+            place = Place(claim, self._tree.names + step(claim.ask.name), now + patience(claim.ask))
+            place.about = self._describe(claim)
+            self._places[claim.owner] = place
+        return place
+
+    def _enter(self, place: Place, sent: float, timeout: float) -> Flow[Any]:
+        """Create the node and list the line, in one trip; None if it has to be done again."""
+        ops: tuple[Op, ...] = (Enter(place, self._tree.acl), List(place.parent))
+        answers = yield from self._send([place], self._with_ground([place], ops, sent), sent, timeout)
+        if answers is None:
+            return None
+        entered, listed = answers[-2:]
+        if isinstance(entered, Failure):
+            return (yield from self._prepare([place], entered, timeout))
+        place.seen = yield NOW
+        self._tree.note(place.parent, sent)
+        return listed or None
+
+    def _enter_all(self, places: Sequence[Place], sent: float, timeout: float) -> Flow[Sequence[Any]]:
+        """The same for several, in one step; then their tokens are read."""
+        for _ in range(TRIES):
+            lists = [List(place.parent) for place in places]
+            ops: tuple[Op, ...] = (EnterAll(places, self._tree.acl), *lists)
+            answers = yield from self._send(places, self._with_ground(places, ops, sent), sent, timeout)
+            if answers is None:
+                break
+            entered, *listings = answers[-1 - len(places) :]
+            if not isinstance(entered, Failure):
+                for place in places:
+                    self._tree.note(place.parent, sent)
+                yield from self._leaving.read(places, timeout)
+                return [listed or None for listed in listings]
+            yield from self._prepare(places, entered, timeout)
+        return [None] * len(places)
+
+    def _with_ground(self, places: Sequence[Place], ops: Sequence[Op], now: float) -> Sequence[Op]:
+        """With the making of containers that were not seen lately."""
+        missing = [place.parent for place in places if not self._tree.knows(place.parent, now)]
+        return (*(CreateContainer(parent, self._tree.acl) for parent in missing), *ops) if missing else ops
+
+    def _send(self, places: Sequence[Place], ops: Sequence[Op], sent: float, timeout: float) -> Flow[Any]:
+        for place in places:
+            place.tried, place.seen = True, sent
+        try:
+            answers = yield Call(Batch(ops, places[0], places[1:]), timeout)
+        except OutcomeUnknown:
+            raise
+        except BackendUnavailable:
+            for place in places:
+                place.tried = False
+            raise
+        if answers is None:
+            for place in places:
+                place.gone = "session"
+        return answers
+
+    def _prepare(self, places: Sequence[Place], failure: Failure, timeout: float) -> Flow[None]:
+        """Nothing was created, for want of a parent."""
+        for place in places:
+            place.tried = False
+        if failure.code != NO_NODE:
+            raise refused(failure, f"taking {places[0].claim.ask.name!r}")
+        for place in places:
+            yield from self._tree.plant(place.parent, timeout)
+
+    def _look(self, place: Place, sent: float, timeout: float) -> Flow[Any]:
+        """List the line again; None if our node is not in it."""
+        link, ask = place.link, place.claim.ask
+        if link is None:  # it never got as far as a connection
+            place.tried = False
+            return None
+        ops: tuple[Op, ...] = (List(place.parent),)
+        if sent - link.proved > DOUBT * ask.ttl:
+            ops = (Sync(self._tree.root), *ops)
+        answers = yield Call(Batch(ops, place), timeout)
+        if answers is None:
+            place.gone = "session"
+            return None
+        listed = answers[-1]
+        if isinstance(listed, Failure):
+            if listed.code != NO_NODE:
+                raise refused(listed, f"taking {ask.name!r}")
+            listed = [], None
+        if not place.node:
+            yield from self._leaving.find(place, listed[0], timeout)
+        if place.node in listed[0]:
+            if not place.token:
+                yield from self._leaving.read([place], timeout)
+            return None if place.gone else listed
+        if place.node:
+            place.gone = place.gone or "evicted"
+        place.tried = False
+        return None
+
+    def _decide(self, place: Place, listed: Any, sent: float, timeout: float, queue: bool) -> Flow[Any]:
+        """Granted, or waiting, or out again (None)."""
+        children, parent = listed
+        ask, owner = place.claim.ask, place.claim.owner
+        if len(children) == 1 and children[0] == place.node and parent.mzxid <= place.token and not ask.lock_delay:
+            return self._grant(place, sent)  # alone, mostly
+        if place.granted:  # said before; the reply was lost
+            return self._grant(place, sent)
+        picture = picture_of(children)
+        mine = picture.find(owner)
+        if mine is None:
+            return AGAIN
+        opens = 0.0
+        if picture.ghosts or picture.wills:
+            opens = yield from self._traces.clear(picture, place, timeout)
+            if opens < 0:
+                return AGAIN
+        verdict = judge(picture, mine)
+        if verdict.capacity:
+            yield from self._leaving.release(place.claim)
+            raise _mismatch(place.claim, verdict.capacity)
+        if owner in picture.seats or (verdict.fits and not verdict.granted):
+            if (yield from self._turns.take_seat(place, picture, mine, timeout)):
+                return (yield from self._grant_with_care(place, sent, timeout))
+            verdict.fits = False
+        elif verdict.granted:
+            if parent.mzxid > place.token:
+                yield from self._turns.mint(place, timeout)
+            return (yield from self._grant_with_care(place, sent, timeout))
+        if not queue:
+            yield from self._leaving.release(place.claim)
+            return None
+        return (yield from self._queue(place, verdict, opens, sent, timeout))
+
+    def _queue(self, place: Place, verdict: Verdict, opens: float, sent: float, timeout: float) -> Flow[Any]:
+        wanted = [node for node in verdict.watch if node not in place.watching]
+        if wanted:
+            watches = tuple(Watch(f"{place.parent}/{node}") for node in wanted)
+            answers = yield Call(Batch(watches, place), timeout)
+            if answers is None or not all(answers):
+                return AGAIN  # somebody has left meanwhile
+        ask = place.claim.ask
+        place.watching = set(verdict.watch)
+        place.until = sent + patience(ask)
+        look_again = patience(ask) / 3
+        return Queued(min(look_again, opens) if opens else look_again, verdict.ahead, sent, patience(ask))
+
+    def _grant(self, place: Place, sent: float) -> Grant:
+        assert place.link is not None
+        ask = place.claim.ask
+        place.granted = place.granted or sent
+        place.until = sent + ask.ttl
+        return Grant(place.token, sent, min(ask.ttl, place.link.lasts))
+
+    def _grant_with_care(self, place: Place, sent: float, timeout: float) -> Flow[Any]:
+        """After a wait, or with a will, which must be written before anybody holds."""
+        if place.claim.ask.lock_delay and not place.will:
+            place.will = True
+            will = Create(place.will_path, place.about, self._tree.acl)
+            if (yield Call(Batch((will,), place), timeout)) is None:
+                return AGAIN
+        place.granted = yield NOW
+        assert place.link is not None
+        place.link.keep(place)
+        return self._grant(place, sent)
+
+
+def _mismatch(claim: Claim, capacity: int) -> Misconfigured:
+    ask = claim.ask
+    return Misconfigured(
+        f"{ask.name!r} is in use with capacity {capacity}, and was asked for with {ask.capacity}; "
+        "use one kind of lock and one number of permits for a name"
+    )

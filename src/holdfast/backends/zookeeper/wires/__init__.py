@@ -1,0 +1,1 @@
+"""The wires of ZooKeeper: sockets, threads and tasks around the session."""

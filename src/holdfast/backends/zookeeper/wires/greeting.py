@@ -1,0 +1,89 @@
+"""The first words with an ensemble: what it grants, which one it is, and the nodes that must be there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...._core.flow import Call, Flow
+from ....clock import now as clock
+from ....errors import BackendUnavailable, HoldfastError, Misconfigured
+from ..address import Address
+from ..ops import CloseSession, Exists, Failure, Op
+from ..paths import CLOCK, RATES
+from ..session import Refused, Session, State, Ticket
+from ..tree import Tree
+from ..trouble import refused
+from .dialling import Hosts
+
+READ_SIZE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Greeting:
+    """`least` is the shortest session that the servers grant, in seconds."""
+
+    least: float
+    cluster: str
+
+
+def greet(address: Address, tree: Tree, timeout: float) -> Greeting:
+    """Ask any server of the ensemble; raises what keeps us from it."""
+    hosts = Hosts(address)
+    failure: Exception | None = None
+    for _ in range(len(hosts)):
+        try:
+            return _greet(hosts, tree, timeout / min(2, len(hosts)))
+        except Refused as error:
+            raise Misconfigured(str(error)) from error
+        except HoldfastError:
+            raise
+        except OSError as error:
+            failure = error
+            hosts.next()
+    raise BackendUnavailable(
+        f"no server of {address.shown} can be reached: {failure}; see that they run, and that most of them do"
+    ) from failure
+
+
+def _greet(hosts: Hosts, tree: Tree, timeout: float) -> Greeting:
+    session = Session(0.001, hosts.address.credentials)
+    end = clock() + timeout
+    with hosts.dial(timeout) as sock:
+
+        def read() -> None:
+            sock.settimeout(max(0.01, end - clock()))
+            data = sock.recv(READ_SIZE)
+            if not data:
+                raise ConnectionError("the server closed the connection")
+            sock.sendall(session.receive(data)[2])
+
+        def ask(*ops: Op) -> list[Any]:
+            ticket = Ticket(len(ops))
+            sock.sendall(session.ask(ops, ticket))
+            while not ticket.done:
+                read()
+            return ticket.answers
+
+        sock.sendall(session.greet())
+        while session.state is State.GREETING:
+            read()
+        _run(tree.found(timeout, CLOCK, RATES), ask)
+        [root] = ask(Exists(tree.root))
+        if isinstance(root, Failure):
+            raise refused(root, f"looking at {tree.root}")
+        least = session.timeout
+        ask(CloseSession())
+        return Greeting(least, f"{root.czxid:x}-{root.ctime:x}")
+
+
+def _run(flow: Flow[None], ask: Any) -> None:
+    """The one flow that is run before there is a wire: requests only."""
+    answer = None
+    try:
+        while True:
+            op = flow.send(answer)
+            assert isinstance(op, Call)
+            answer = ask(*op.request.ops)
+    except StopIteration:
+        return

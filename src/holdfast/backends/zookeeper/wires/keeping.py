@@ -1,0 +1,126 @@
+"""The thread behind a link: signs of life, the book, and connecting again.
+
+A session that has ended is told to all that stood on it; the thread ends with it. The servers decide when that is: one
+that can not be reached may come back, and the session with it.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from ....clock import now as clock
+from ....errors import BackendUnavailable, HoldfastError, Misconfigured
+from ..ops import CloseSession, Op, Sync
+from ..session import Refused
+from .link import Link
+from .pace import beat, silence
+
+RETRY_FIRST, RETRY_LAST = 0.02, 0.5
+LONGEST_DOZE = 5.0
+
+
+def open_link(link: Link, root: str, timeout: float) -> None:
+    """The first connection, on the caller's thread; then the link is kept."""
+    end = clock() + timeout
+    failure: Exception | None = None
+    for _ in range(len(link.hosts)):
+        try:
+            link.connect(max(0.05, min(end - clock(), timeout / 2)))
+            break
+        except Refused as error:
+            raise Misconfigured(str(error)) from error
+        except OSError as error:
+            failure = error
+            link.hosts.next()
+    else:
+        raise BackendUnavailable(
+            f"no server of {link.hosts.address.shown} can be reached: {failure}; see that they run"
+        ) from failure
+    threading.Thread(target=keep, args=(link, root), name="holdfast-zookeeper", daemon=True).start()
+
+
+def keep(link: Link, root: str) -> None:
+    """Until the session has ended or the link is closed."""
+    sign = (Sync(root),)
+    heard = clock()
+    tries = 0
+    while not link.closed and not link.over:
+        now = clock()
+        if not link.up.is_set():
+            tries = _connect(link, tries)
+            heard = clock()
+            continue
+        heard = max(heard, link.proved)
+        if now >= heard + beat(link.ttl):
+            _call(link, sign, silence(link.ttl))
+            heard = clock()
+            continue
+        if link.book.next <= now:
+            attend(link, now)
+            continue
+        link.dozing_until = wake = min(heard + beat(link.ttl), link.book.next, now + LONGEST_DOZE)
+        if link.book.next >= wake:  # nothing came in between
+            link.alarm.wait(max(0.0, wake - clock()))
+        link.alarm.clear()
+        link.dozing_until = 0.0
+    if link.over:
+        link.book.end()
+        link.ring_all()
+
+
+def attend(link: Link, now: float) -> None:
+    """Do what the book says."""
+    work = link.book.due(now)
+    ops: list[Op] = [op for _, some in work for op in some]
+    if not ops:
+        return
+    answers = _call(link, ops, silence(link.ttl))
+    if answers is None:
+        return  # what matters is tried again
+    at = 0
+    for place, some in work:
+        link.book.done(place, some, answers[at : at + len(some)])
+        at += len(some)
+
+
+def _call(link: Link, ops: Any, timeout: float) -> list[Any] | None:
+    """A server that does not answer in time is left."""
+    sock = link.connection
+    try:
+        return link.call(ops, timeout)
+    except HoldfastError:
+        link.hosts.next()
+        link.drop(sock)
+        return None
+
+
+def _connect(link: Link, tries: int) -> int:
+    """One try at the current server; a pause after each round of all of them."""
+    try:
+        link.connect(max(0.05, silence(link.ttl) / 2))
+        link.refusal = None
+        return 0
+    except Refused as error:
+        link.refusal = Misconfigured(str(error))
+    except OSError:
+        pass  # the next one, then
+    link.hosts.next()
+    if (tries + 1) % len(link.hosts) == 0:
+        link.alarm.clear()
+        link.alarm.wait(min(RETRY_LAST, RETRY_FIRST * 2 ** min(10, tries // len(link.hosts))))
+    return tries + 1
+
+
+def close_link(link: Link, timeout: float) -> None:
+    """End the session, so that its nodes vanish at once."""
+    if link.up.is_set() and not link.over:
+        try:
+            link.call((CloseSession(),), timeout)
+        except HoldfastError:
+            pass  # it will expire
+    link.closed = True
+    link.session.end()
+    link.drop(link.connection)
+    link.alarm.set()
+    link.ring_all()

@@ -1,0 +1,46 @@
+"""How long sessions last, and how often they say that they live.
+
+1. The server expires a session when it has not heard of it for its timeout, and rounds up to its next tick. What it
+   hears through a follower is passed on twice a tick. `least` is the shortest session that the server grants: two
+   ticks, unless it is set otherwise.
+2. So a hold of `ttl` seconds, counted from a request that the leader answered, is covered by a session of
+   1.1 × ttl + least / 2, if the session gives a sign of life every ttl / 10.
+3. A session that the server grants for less (its maxSessionTimeout) covers less, and a hold is good for less than
+   its ttl.
+4. There is one session for each ttl in use; beyond `MOST` of them, ttls share those of the powers of two below.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container
+
+MOST = 8
+
+
+def session_for(ttl: float, least: float) -> float:
+    """The timeout to ask for."""
+    return max(least, 1.1 * ttl + least / 2)
+
+
+def lasts(session: float, least: float) -> float:
+    """For how long a hold is good on a session that was granted so much."""
+    return max(0.0, (session - least / 2) / 1.1)
+
+
+def beat(ttl: float) -> float:
+    """How often a session gives a sign of life."""
+    return max(0.02, ttl / 10)
+
+
+def silence(ttl: float) -> float:
+    """After how long without an answer another server is tried."""
+    return max(0.1, ttl / 3)
+
+
+def shared(ttl: float, in_use: Container[float], count: int) -> float:
+    """Which ttl's session serves this one."""
+    exact = round(ttl, 3)
+    if exact in in_use or count < MOST:
+        return exact
+    return round(2.0 ** math.floor(math.log2(ttl)), 3)

@@ -1,0 +1,112 @@
+"""The blocking wire: one link for each ttl in use, made when it is first needed."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from ....errors import BackendUnavailable
+from ...line import closed
+from ..address import Address
+from ..ops import Delete, Multi, Watch
+from ..requests import Batch
+from .dialling import Hosts
+from .keeping import close_link, open_link
+from .link import Link
+from .pace import shared
+
+ANY_TTL = 10.0
+"""Whose session carries what is asked on behalf of nobody, if there is none yet."""
+
+
+class ZooKeeperWire:
+    """Carries out requests on the caller's thread."""
+
+    def __init__(self, address: Address, least: float, root: str, acl: bytes, timeout: float) -> None:
+        self._address, self._least, self._root, self._acl = address, least, root, acl
+        self._timeout = timeout
+        self._closed = False
+        self._begin()
+
+    def _begin(self) -> None:
+        self._links: dict[float, Link] = {}
+        self._waits: dict[str, Link] = {}
+        self._opening = threading.Lock()
+        self._ending = threading.Event()
+
+    def call(self, request: Batch, timeout: float) -> Any:
+        place = request.place
+        if place is None:
+            link = request.link if isinstance(request.link, Link) else self._any(timeout)
+            return link.call(request.ops, timeout)
+        owner = place.claim.owner
+        mine = place.link
+        if isinstance(mine, Link):
+            last = request.ops[-1].__class__
+            if last is Watch:
+                self._waits[owner] = mine
+            elif (last is Delete or last is Multi) and self._waits.pop(owner, None) is not None:
+                mine.forget(owner)
+            if mine.over or mine.closed:
+                return self._ended(mine)
+            return mine.call(request.ops, timeout, owner)
+        link = self._link(place.claim.ask.ttl, timeout)
+        return link.call(request.ops, timeout, owner, (place, *request.companions))
+
+    def _ended(self, link: Link) -> None:
+        if self._closed:
+            raise closed()
+
+    def _link(self, ttl: float, timeout: float) -> Link:
+        key = shared(ttl, self._links, len(self._links))
+        link = self._links.get(key)
+        if link is not None and not link.over:
+            return link
+        if not self._opening.acquire(timeout=timeout):
+            raise BackendUnavailable(f"others were busy opening a session with ZooKeeper for {timeout:g} s")
+        try:
+            if self._closed:
+                raise closed()
+            link = self._links.get(key)
+            if link is None or link.over:
+                link = Link(Hosts(self._address), key, self._least, self._acl)
+                open_link(link, self._root, timeout)
+                self._links[key] = link
+            return link
+        finally:
+            self._opening.release()
+
+    def _any(self, timeout: float) -> Link:
+        if self._closed:
+            raise closed()
+        for link in list(self._links.values()):
+            if link.up.is_set() and not link.over:
+                return link
+        return self._link(max(ANY_TTL, self._least), timeout)
+
+    def wait(self, owner: str, timeout: float) -> Any:
+        if self._closed:
+            raise closed()
+        link = self._waits.get(owner)
+        if link is None:
+            self._ending.wait(timeout)
+            return None
+        return True if link.wait(owner, timeout) else None
+
+    def freeze(self) -> None:
+        pass  # the child does not touch what is under way
+
+    def thaw(self) -> None:
+        pass
+
+    def forked(self) -> None:
+        for link in self._links.values():
+            link.disown()
+        self._begin()
+
+    def close(self) -> None:
+        self._closed = True
+        self._ending.set()
+        with self._opening:
+            for link in self._links.values():
+                close_link(link, self._timeout)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 
+import pytest
+
 from tests.cli.harness import Cli
 
 
@@ -29,6 +31,18 @@ def test_the_fence_has_one_too(cli: Cli) -> None:
     with closing(sqlite3.connect(":memory:")) as database:
         database.executescript(done.out)
         assert database.execute("SELECT count(*) FROM holdfast_fence").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("engine", ["postgresql", "mysql", "postgresql+session"])
+def test_the_fence_of_a_server_has_one(cli: Cli, engine: str) -> None:
+    """That it is accepted is seen where the servers are: in tests/sql."""
+    done = cli.run("schema", "--fence", engine)
+    assert "CREATE TABLE IF NOT EXISTS holdfast_fence" in done.out
+
+
+def test_a_session_lock_has_the_schema_of_its_server(cli: Cli) -> None:
+    assert "holdfast_session" in cli.run("schema", "postgresql").out
+    assert cli.run("schema", "postgresql+session").out == cli.run("schema", "postgresql").out
 
 
 def test_memory_has_none_and_says_so(cli: Cli) -> None:

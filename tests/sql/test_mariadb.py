@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from holdfast.errors import FenceRejected, Misconfigured, NotAcquired
+from holdfast.fenced.mysql.programs import schema
 from holdfast.sql import Fence, VersionConflict, advisory_xact, lock_row, versioned_update
-from holdfast.sql.fence import SCHEMA
 from tests.mysql.server import connect, running
 from tests.sql.conftest import TABLE
 
@@ -32,7 +32,7 @@ def shop(port: int) -> tuple[int, str]:
     with closing(connect(port, autocommit=True)) as connection, connection.cursor() as cursor:
         for statement in (f"CREATE DATABASE {name}", f"USE {name}", TABLE, "INSERT INTO orders VALUES (7, 0, 1)"):
             cursor.execute(statement)
-        cursor.execute(SCHEMA["mysql"])
+        cursor.execute(schema())
     return port, name
 
 

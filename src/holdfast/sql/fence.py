@@ -13,18 +13,13 @@ from typing import Any
 from ..errors import Misconfigured
 from ..fenced import SQLiteFence
 from ..fenced.holder import Holder, token_of
+from ..fenced.postgresql.programs import schema
 from ..fenced.refusal import refused
 from ..model import check_name
 from .speaking import dialect_of, speak
 from .statements import Say, Talk
 
 TABLE = "holdfast_fence"
-SCHEMA = {
-    "postgresql": f"CREATE TABLE IF NOT EXISTS {TABLE} (\n    resource text PRIMARY KEY,\n"
-    "    mark     bigint NOT NULL CHECK (mark > 0)\n)",
-    "mysql": f"CREATE TABLE IF NOT EXISTS {TABLE} (\n    resource varbinary(512) PRIMARY KEY,\n"
-    "    mark     bigint NOT NULL CHECK (mark > 0)\n) ENGINE=InnoDB",
-}
 
 
 class Fence:
@@ -63,7 +58,7 @@ def raised(dialect: str, resource: str, token: int) -> Talk[int]:
     answer = yield Say(f"SELECT to_regclass('{TABLE}') IS NULL AS missing")
     if answer.rows[0]["missing"]:
         yield Say("SELECT pg_advisory_xact_lock(7161100441930145106)")
-        yield Say(SCHEMA["postgresql"])
+        yield Say(schema())
     # One statement that locks the row whether it raises the mark or not, and tells the mark that stands then.
     answer = yield Say(
         f"INSERT INTO {TABLE} AS f (resource, mark) VALUES ({{}}, {{}}) "

@@ -1,0 +1,1 @@
+"""The table of the fence in PostgreSQL; the fence itself is `holdfast.sql.Fence`, on the user's own connection."""

@@ -45,6 +45,7 @@ class Quorum:
     node_timeout: float
     longest_ttl: float
     request_timeout: float
+    found_after: float = 0.0
     host: str = ""
     pid: Callable[[], int] = field(default=lambda: 0)
 
@@ -66,7 +67,7 @@ class RedlockBackend:
         self._need = quorum.majority
         self._keys = Keys(quorum.namespace)
         self._ballots = Ballots(calendar_us)
-        self._mender = Mender(len(quorum.nodes), self._keys, quorum.longest_ttl)
+        self._mender = Mender(len(quorum.nodes), self._keys, quorum.longest_ttl, quorum.found_after)
         self._mend_at = 0.0
 
     # Asking

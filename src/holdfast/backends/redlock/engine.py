@@ -1,6 +1,7 @@
 """`redlock://[user:password@]h1:p1,h2:p2,h3:p3[/db]?options`: N independent primaries, used as a quorum.
 
-Options of ours: `node_timeout` (seconds for which a node is waited for, 0.25) and `longest_ttl` (60; see `mending`).
+Options of ours, in seconds: `node_timeout` (how long a node is waited for, 0.25), `longest_ttl` (60) and `found_after`
+(0: how long nodes that all remember nothing wait until they are taken for new ones); for the last two see `mending`.
 All others are those of redis://, the same for all nodes; `ssl=true` for TLS.
 """
 
@@ -10,6 +11,7 @@ import hashlib
 import os
 import socket
 from collections.abc import Callable
+from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
 from ... import clock
@@ -45,7 +47,7 @@ class RedlockEngine:
     def __init__(
         self, url: str, namespace: str, request_timeout: float, calendar_us: Callable[[], int] = clock.calendar_us
     ) -> None:
-        self.url, urls, node_timeout, longest_ttl = parse(url)
+        self.url, urls, times = parse(url)
         addresses = [of_url(each, request_timeout) for each in urls]
         self._diallers: tuple[Dialler, ...] = tuple(address.dialler for address in addresses)
         self._places = tuple(address.url.removeprefix("redis://") for address in addresses)
@@ -56,13 +58,14 @@ class RedlockEngine:
             self._places,
             namespace,
             hashlib.sha256(who.encode()).hexdigest()[:12],
-            node_timeout,
-            longest_ttl,
+            times.node_timeout,
+            times.longest_ttl,
             request_timeout,
+            times.found_after,
             socket.gethostname(),
             os.getpid,
         )
-        self._manners = Manners(Keys(namespace).marks, int(longest_ttl * 1_000_000))
+        self._manners = Manners(Keys(namespace).marks, int(times.longest_ttl * 1_000_000))
         self.backend = RedlockBackend(self._quorum, PROMISES, calendar_us)
 
     def wire(self) -> Wire:
@@ -78,15 +81,26 @@ class RedlockEngine:
         return wire
 
 
-def parse(url: str) -> tuple[str, list[str], float, float]:
+class Times(NamedTuple):
+    """Our options, in seconds."""
+
+    node_timeout: float
+    longest_ttl: float
+    found_after: float
+
+
+def parse(url: str) -> tuple[str, list[str], Times]:
     """The URL without secrets, that of each node, and our options."""
     body, _, query = url.removeprefix("redlock://").partition("?")
     userinfo, at, place = body.rpartition("@")
     hosts, _, db = place.partition("/")
     shown = f"redlock://{place}"
     options = dict(parse_qsl(query, keep_blank_values=True))
-    node_timeout = _seconds(shown, "node_timeout", options.pop("node_timeout", ""), NODE_TIMEOUT)
-    longest_ttl = _seconds(shown, "longest_ttl", options.pop("longest_ttl", ""), LONGEST_TTL)
+    times = Times(
+        _seconds(shown, "node_timeout", options.pop("node_timeout", ""), NODE_TIMEOUT),
+        _seconds(shown, "longest_ttl", options.pop("longest_ttl", ""), LONGEST_TTL),
+        _seconds(shown, "found_after", options.pop("found_after", ""), 0.0),
+    )
     nodes = hosts.split(",")
     if len(nodes) < 3 or not all(nodes):
         raise Misconfigured(f"{shown} needs at least 3 nodes (an odd number), as in redlock://host1:6379,host2,host3")
@@ -94,15 +108,15 @@ def parse(url: str) -> tuple[str, list[str], float, float]:
         if option in options:
             raise Misconfigured(f"{shown}: {option} is for one primary with replicas; the nodes of a quorum have none")
     rest = f"?{urlencode(options)}" if options else ""
-    return shown, [f"redis://{userinfo}{at}{node}/{db}{rest}" for node in nodes], node_timeout, longest_ttl
+    return shown, [f"redis://{userinfo}{at}{node}/{db}{rest}" for node in nodes], times
 
 
 def _seconds(shown: str, name: str, text: str, default: float) -> float:
     try:
-        value = float(text) if text else default
+        value = float(text or default)
     except ValueError:
         value = 0.0
-    if not 0.001 <= value <= 86400.0:
+    if text and not 0.001 <= value <= 86400.0:
         raise Misconfigured(f"{shown}: {name}={text!r} is not a number of seconds from 0.001 to a day")
     return value
 

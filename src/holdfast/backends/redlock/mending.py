@@ -2,16 +2,19 @@
 
 The rule of re-seeding is the one that `proofs/reseed.pml` checks:
 1. Until it is seeded, a node has no vote, and nobody reads its marks. (The programs see to that.)
-2. Wait: it stays out for the longest ttl that any client uses, and some more, from when it was first seen empty, by its
-   own clock. Whoever counted on one of its forgotten yeses has then finished, given up, or extended without it.
+2. Wait: it stays out for the longest ttl that any client uses, and some more, from when it was first seen empty: by its
+   own calendar, which others see too, and by the monotonic clock of the client that seeds it, which nobody can set.
+   Whoever counted on one of its forgotten yeses has then finished, given up, or extended without it.
 3. Then read, not before: the marks of a majority of all nodes, others that remember themselves, while takes go on. The
    new floor is the highest of all marks; names that all of them hold keep their own, so that their holders can come
    back.
 4. It is written only if the node is still in the very state in which it was seen (`become.lua`).
 
-Founding: where all nodes answer and none remembers, nothing is left to be read. All are marked with one founding first,
-and only then begin to vote; one that is still marked, while another with the same founding votes, has never voted, and
-may begin at once. Fewer than a majority that remember, and not none: a person must decide (ADR 11).
+Founding: where all nodes answer and none remembers, nothing is left to be read. Nobody can tell nodes that are new from
+nodes that all forgot at once, so whoever must not take the one for the other has them wait (`found_after`), each from
+when it was first seen. All are marked with one founding first, and only then begin to vote; one that is still marked,
+while another with the same founding votes, has never voted, and may begin at once. Fewer than a majority that remember,
+and not none: a person must decide (ADR 11).
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..._core.flow import RANDOM, Call, Flow
+from ..._core.flow import NOW, RANDOM, Call, Flow
 from ...errors import BackendUnavailable
 from .fanout import EVERYBODY, Fanout, Tally
 from .keys import Keys
@@ -45,22 +48,31 @@ class Health:
 class Mender:
     """Looks after nodes without memory."""
 
-    def __init__(self, nodes: int, keys: Keys, longest_ttl: float) -> None:
+    def __init__(self, nodes: int, keys: Keys, longest_ttl: float, found_after: float = 0.0) -> None:
         self._nodes = nodes
         self._quorum = nodes // 2 + 1
         self._keys = keys
         self._longest = int(longest_ttl * 1_000_000)
+        self._found_after = found_after
+        self._seen: dict[int, tuple[str, float]] = {}
+        """Which emptiness of which node was seen first when, by our own clock."""
         self.health = Health()
 
     def mend(self) -> Flow[Health]:
         """Look at all nodes, connecting to those that are missing, and do what can be done."""
+        now: float = yield NOW
         nonce = yield from _nonce()
         hello = Fanout("hello", (self._keys.marks,), (nonce, f"{self._longest:016d}", "0"), EVERYBODY, dial=True)
         tally: Tally = yield Call(hello, DIAL_TIMEOUT)
         known = {i: Memory.parse(said.decode()) for i, said in enumerate(tally.said) if isinstance(said, bytes)}
         voting = {i: memory for i, memory in known.items() if memory.kind == "+"}
         empty = {i: memory for i, memory in known.items() if memory.kind != "+"}
+        self._look_at(known, now)
         if empty and not voting and len(known) == self._nodes:
+            wait = max(since for _, since in self._seen.values()) + self._found_after - now
+            if self._found_after and wait > 0:
+                self.health = Health(len(known), 0, wait)
+                return self.health
             voting = yield from self._found(empty)
         elif empty and voting:
             foundings = {memory.founding for memory in voting.values()}
@@ -73,8 +85,15 @@ class Mender:
         others = {i: memory for i, memory in known.items() if memory.kind == "+"}
         for i, memory in empty.items():
             if i not in voting and len(others) >= self._quorum:
-                yield from self._seed(i, memory, others)
+                yield from self._seed(i, memory, others, now)
         return self.health
+
+    def _look_at(self, known: dict[int, Memory], now: float) -> None:
+        for i, memory in known.items():
+            if memory.kind == "+":
+                self._seen.pop(i, None)
+            elif self._seen.get(i, ("", 0.0))[0] != (which := memory.run + memory.nonce):
+                self._seen[i] = which, now
 
     def mend_quietly(self) -> Flow[None]:
         """The same in the background: what can not be done now is done by the next one."""
@@ -99,9 +118,10 @@ class Mender:
             voting[i] = memory
         return voting
 
-    def _seed(self, node: int, memory: Memory, voting: dict[int, Memory]) -> Flow[None]:
+    def _seed(self, node: int, memory: Memory, voting: dict[int, Memory], now: float) -> Flow[None]:
         longest = max([self._longest, *(each.longest for each in voting.values())])
-        left = memory.since + longest * 1.05 + 100_000 - memory.clock
+        out_for = longest * 1.05 + 100_000
+        left = max(memory.since + out_for - memory.clock, out_for - (now - self._seen[node][1]) * 1e6)
         if left > 0:
             self.health.wait = min(self.health.wait or 1e9, left / 1e6)
             return

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
@@ -60,6 +61,11 @@ def leader_in_use(cluster: Cluster) -> tuple[list[Member], list[Member]]:
 def minority_out_of_use(cluster: Cluster) -> tuple[list[Member], list[Member]]:
     first, second = cluster.followers()
     return [second], [first, cluster.leader(), second]
+
+
+def _sessions(locks: holdfast.Coordinator) -> Any:
+    backend: Any = locks.core.backend
+    return backend.sessions
 
 
 WHO = [leader_elsewhere, member_in_use, leader_in_use, minority_out_of_use]
@@ -166,7 +172,7 @@ def test_a_claim_that_was_deleted_by_hand_is_noticed(cluster: Cluster) -> None:
     """Its session lives, and so do the others on it: a renewal does not believe in what is not there."""
     with holdfast.connect(cluster.url, ttl=3.0) as locks:
         gone, kept = locks.lock("gone").acquire(), locks.lock("kept").acquire()
-        cluster.members[0].rpc("/v3/kv/deleterange", key=b64(f"holdfast/line/gone\0{gone.owner}".encode()))
+        cluster.members[0].rpc("/v3/kv/deleterange", key=_sessions(locks).standings[gone.owner].key)
         assert gone.lost.wait(10)
         assert gone.reason == "refused"
         kept.check()
@@ -177,7 +183,7 @@ def test_what_a_late_take_left_on_a_living_session_is_swept(cluster: Cluster) ->
     """A take that etcd carries out after its undoing would be kept for ever by a shared lease."""
     with holdfast.connect(cluster.url, ttl=3.0) as locks:
         lease = locks.lock("kept").acquire()
-        [kv] = cluster.members[0].rpc("/v3/kv/range", key=b64(f"holdfast/line/kept\0{lease.owner}".encode()))["kvs"]
+        [kv] = cluster.members[0].rpc("/v3/kv/range", key=_sessions(locks).standings[lease.owner].key)["kvs"]
         orphan = "holdfast/line/orphan\0somebody-1"
         cluster.members[0].rpc("/v3/kv/put", key=b64(orphan.encode()), value=kv["value"], lease=kv["lease"])
         await_true(lambda: orphan not in cluster.keys("holdfast/line/"), "the orphan to be gone")

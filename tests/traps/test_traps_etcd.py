@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 import signal
 import subprocess
@@ -131,21 +130,21 @@ def test_32_a_release_that_is_repeated_ends_no_newer_hold(url: str) -> None:
     """Its reply was lost, so it is sent again, while this very session holds the name anew."""
     with troubled(url) as (locks, trouble):
         first = locks.lock("door").acquire()
+        key = key_of(locks, first.owner)
         trouble.at(0, Fault.REPLY_LOST)
         sent = len(trouble.requests)
         first.release()
         second = locks.lock("door").acquire()
-        await_true(lambda: len(releases(trouble.requests[sent:], first.owner)) > 1, "the release to be sent again")
+        await_true(lambda: len(releases(trouble.requests[sent:], key)) > 1, "the release to be sent again")
         second.renew()
         assert [claim.token for view in locks.survey("door") for claim in view.holders] == [second.token]
-        for request in releases(trouble.requests[sent:], first.owner):
+        for request in releases(trouble.requests[sent:], key):
             assert str(first.token) in request  # guarded by its own create revision
         assert second.release()
 
 
-def releases(requests: list[Any], owner: str) -> list[str]:
-    """The bodies of requests that end the claim of this owner."""
-    key = b64(f"holdfast/line/door\0{owner}".encode())
+def releases(requests: list[Any], key: str) -> list[str]:
+    """The bodies of requests that end the claim with this key."""
     bodies = [rpc.body for request in requests if isinstance(request, tuple) for rpc in request]
     return [body for body in bodies if f'"request_delete_range":{{"key":"{key}"' in body]
 
@@ -175,16 +174,23 @@ def test_34_a_watch_begins_at_the_revision_after_the_look(url: str, cluster: Clu
         backend: Any = locks.core.backend
         [claim] = [claim for view in locks.survey("door") for claim in view.waiters]
         body = json.loads(backend.watch_of(claim.owner).body)["create_request"]
-        own = read(cluster, f"holdfast/line/door\0{claim.owner}")
+        own = read(cluster, locks, claim.owner)
         assert int(body["start_revision"]) == int(own["create_revision"]) + 1
-        assert holder.owner in base64.b64decode(body["key"]).decode()  # and it is of the claim before it, alone
+        assert body["key"] == key_of(locks, holder.owner)  # and it is of the claim before it, alone
         assert not body["range_end"]
         assert holder.release()
         waiter.join(20)
 
 
-def read(cluster: Cluster, key: str) -> Any:
-    return cluster.members[0].rpc("/v3/kv/range", key=b64(key.encode()))["kvs"][0]
+def key_of(locks: Coordinator, owner: str) -> str:
+    backend: Any = locks.core.backend
+    key: str = backend.sessions.standings[owner].key
+    return key
+
+
+def read(cluster: Cluster, locks: Coordinator, owner: str) -> Any:
+    """The key of a claim, as the witness sees it."""
+    return cluster.members[0].rpc("/v3/kv/range", key=key_of(locks, owner))["kvs"][0]
 
 
 def test_35_no_lease_is_left_behind_by_attempts(url: str, cluster: Cluster) -> None:
@@ -210,16 +216,14 @@ def test_35_the_token_is_the_create_revision_of_the_claim_and_not_the_revision_o
 
         def take() -> None:
             with locks.lock("door") as lease:
-                tokens.append(
-                    (lease.token, int(read(cluster, f"holdfast/line/door\0{lease.owner}")["create_revision"]))
-                )
+                tokens.append((lease.token, int(read(cluster, locks, lease.owner)["create_revision"])))
 
         waiter = threading.Thread(target=take)
         waiter.start()
         waiting(locks, "door", 1)
         for _ in range(20):
             cluster.members[0].rpc("/v3/kv/put", key=b64(b"elsewhere"), value="")
-        assert first.token == int(read(cluster, f"holdfast/line/door\0{first.owner}")["create_revision"])
+        assert first.token == int(read(cluster, locks, first.owner)["create_revision"])
         assert first.release()
         waiter.join(20)
         [(token, revision)] = tokens
@@ -231,7 +235,7 @@ def test_36_a_ttl_is_never_shorter_at_etcd_than_asked_for(url: str, cluster: Clu
     with holdfast.connect(url) as locks:
         lease = locks.lock("door", ttl=1.4, renew=False).acquire()
         assert lease.remaining() < 1.4
-        kept = read(cluster, f"holdfast/line/door\0{lease.owner}")["lease"]
+        kept = read(cluster, locks, lease.owner)["lease"]
         assert int(cluster.members[0].rpc("/v3/lease/timetolive", ID=kept)["grantedTTL"]) == 2
         lease.release()
         with pytest.raises(Misconfigured, match="ttl"):

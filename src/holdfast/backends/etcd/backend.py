@@ -1,7 +1,7 @@
 """The flows of etcd: a take is one transaction, a release is one, and the end of a claim is the grant of the next.
 
-1. A claim has a key of its own under its owner's session (`session`), named after its owner: whatever reply was lost,
-   the claim is found again, or undone, by that name. Its place, and its token, is its create revision.
+1. A claim has a key of its own (`keys`), which hangs on its owner's session (`session`) and names its owner: whatever
+   reply was lost, the claim is found again, or undone. Its place in the line, and its token, is its create revision.
 2. A grant is good from when its session was last kept alive, not from when the take was sent: etcd keeps a key for as
    long as its lease.
 3. A waiter that hears that the claim before it has ended holds, if that claim held (`watch`), and if its own session is
@@ -103,7 +103,7 @@ class EtcdBackend:
         standing = self.sessions.standings.get(claim.owner)
         target = "MOD" if standing is not None and standing.out_of_turn else "CREATE"
         return {
-            "key": self._keys.claim(claim.ask.name, claim.owner),
+            "key": self._keys.claim(claim.ask.name, claim.owner) if standing is None else standing.key,
             "target": target,
             "result": "EQUAL",
             f"{target.lower()}_revision": str(claim.token),

@@ -2,15 +2,18 @@
 
 A take is one transaction. If nothing stands in the line (in all lines, of several names) it puts the claims, which hold
 at once. Else it puts them to wait, and shows the line as it then is: of a mutex the claim and the one before it, of
-others everything. A claim that is there already, because a reply was lost, is found and not put again.
+others everything. A claim that is there already, because a reply was lost, is found and not put again. Where nobody was
+met lately the second half is left out: etcd would have to read it, and mostly for nothing.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...model import Claim
 from .keys import Keys
 from .places import MARKED, WAITING, Line, Place, judge, read_all
 from .rpc import Rpc, absent, get, inner, put, txn, youngest
@@ -56,26 +59,54 @@ def shade_value(standing: Standing, since: int, token: int) -> str:
     return f'{standing.words}"s":{since},"k":{token}}}'
 
 
+def describe(claim: Claim, host: str, pid: int) -> str:
+    """Who claims what, up to what changes. `host` is quoted. What is usual is left out."""
+    ask = claim.ask
+    words = f'{{"i":"{claim.owner}","t":{ask.ttl:g},"a":{quoted(claim.actor)},"m":"{ask.mode}","h":{host},"p":{pid},'
+    if ask.capacity != 1:
+        words += f'"w":{ask.weight},"c":{ask.capacity},'
+    if ask.lock_delay:
+        words += f'"d":{ask.lock_delay:g},'
+    if ask.lock_delay or ask.hold_at_least:
+        words += '"l":1,'
+    return words if ask.fair else words + '"u":1,'
+
+
+def quoted(text: str) -> str:
+    """As JSON; mostly there is nothing to escape."""
+    plain = text.isascii() and text.isprintable() and '"' not in text and "\\" not in text
+    return f'"{text}"' if plain else json.dumps(text)
+
+
+def take_free(keys: Keys, standings: Sequence[Standing]) -> Rpc:
+    """All of them, if nothing at all stands in their lines; else nothing."""
+    return txn([absent(*keys.line(each.claim.ask.name)) for each in standings], _holding(keys, standings))
+
+
 def enter(keys: Keys, standings: Sequence[Standing], queue: bool) -> Rpc:
-    compare, success, failure = [], [], []
+    """The same; else to wait, and to see the line."""
+    compare, failure = [], []
     for each in standings:
         ask = each.claim.ask
         claims, ghosts = keys.claims(ask.name), keys.ghosts(ask.name)
-        compare += [absent(*claims), absent(*ghosts)]
-        lease = each.session.lease
-        success.append(put(each.key, value(each, each.born, MARKED), lease))
-        if each.shade is not None:
-            success.append(
-                put(keys.shade(ask.name, each.claim.owner), shade_value(each, each.born, 0), each.shade.lease)
-            )
+        compare.append(absent(*keys.line(ask.name)))
         if queue or ask.capacity > 1:
-            waiting = put(each.key, value(each, each.born, WAITING), lease)
+            waiting = put(each.key, value(each, each.born, WAITING), each.session.lease)
             failure.append(inner([absent(each.key)], [waiting]))
         else:
             failure.append(get(each.key))
         failure.append(youngest(*claims, 2) if ask.capacity == 1 else get(*claims))
         failure.append(get(*ghosts))
-    return txn(compare, success, failure)
+    return txn(compare, _holding(keys, standings), failure)
+
+
+def _holding(keys: Keys, standings: Sequence[Standing]) -> list[str]:
+    puts = [put(each.key, value(each, each.born, MARKED), each.session.lease) for each in standings]
+    for each in standings:
+        if each.shade is not None:
+            ghost = keys.ghost(each.claim.ask.name, each.claim.owner)
+            puts.append(put(ghost, shade_value(each, each.born, 0), each.shade.lease))
+    return puts
 
 
 def look(keys: Keys, standings: Sequence[Standing], whole: bool) -> Rpc:
@@ -93,7 +124,7 @@ def sight(standing: Standing, listed: Any, haunted: Any, revision: int, whole: b
     places = read_all(listed)
     found = read_all(haunted)
     count = int(listed["response_range"].get("count", 0))
-    own = next((place for place in places if place.key == standing.key), None)
+    own = next((place for place in places if place.owner == standing.claim.owner), None)
     if standing.claim.ask.capacity == 1 and not whole:
         older = [place for place in places if own is not None and place.created < own.created]
         ghosts = [ghost for ghost in found if ghost.owner != standing.claim.owner]

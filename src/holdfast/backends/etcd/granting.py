@@ -74,7 +74,7 @@ class Granting:
         puts = [put(standing.key, value(standing, now, granted), standing.session.lease)]
         if standing.shade is not None:
             rpcs, about = self._sessions.prepare([standing.shade], standing.claim.ask.ttl, (yield NOW))
-            shade = self._keys.shade(standing.claim.ask.name, standing.claim.owner)
+            shade = self._keys.ghost(standing.claim.ask.name, standing.claim.owner)
             puts.append(put(shade, shade_value(standing, now, 0), standing.shade.lease))
         else:
             rpcs, about = [], []

@@ -63,11 +63,11 @@ def _look_for(keys: Keys, missing: Sequence[Standing], timeout: float) -> Flow[d
     [reply] = yield Call((txn((), reads),), timeout)
     if isinstance(reply, Rejected):
         raise BackendUnavailable(f"etcd refused a look: {reply.message}")
-    shown = [bool(each["response_range"].get("kvs")) for each in reply["responses"]]
+    shown = [each["response_range"].get("kvs") for each in reply["responses"]]
     return {
         standing.claim.owner: "evicted" if noted else "refused"
         for standing, there, noted in zip(missing, shown[::2], shown[1::2], strict=True)
-        if not there
+        if not there or int(there[0]["create_revision"]) != standing.created
     }
 
 
@@ -78,7 +78,7 @@ def _answer(keys: Keys, claim: Claim, standing: Standing | None, gone: dict[str,
     if session.dead:
         return Refusal("session")
     if (why := gone.get(claim.owner)) is not None:
-        standing.held = False
+        standing.noted, standing.held = why == "evicted", False
         return Refusal(why)
     if session.since <= standing.given or (standing.shade is not None and standing.shade.since < session.since):
         return None

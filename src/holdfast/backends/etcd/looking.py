@@ -41,14 +41,13 @@ def survey(
 
 def read_lines(keys: Keys, prefix: str, exact: bool, timeout: float) -> Flow[dict[str, Line]]:
     """All lines of names with this prefix, in one read."""
-    claims, ghosts = keys.all_claims(prefix), keys.all_ghosts(prefix)
-    if exact:
-        claims, ghosts = keys.claims(prefix), keys.ghosts(prefix)
     reply: Any
-    [reply] = yield Call((txn((), [get(*claims), get(*ghosts)]),), timeout)
+    [reply] = yield Call((txn((), [get(*(keys.line(prefix) if exact else keys.lines(prefix)))]),), timeout)
     if isinstance(reply, Rejected):
         raise BackendUnavailable(f"etcd refused a look: {reply.message}")
-    standing, haunting = _by_name(read_all(reply["responses"][0])), _by_name(read_all(reply["responses"][1]))
+    places = read_all(reply["responses"][0])
+    standing = _by_name(place for place in places if not place.ghost)
+    haunting = _by_name(place for place in places if place.ghost)
     lines = {name: judge(standing.get(name, ()), haunting.get(name, ())) for name in sorted({*standing, *haunting})}
     return {name: line for name, line in lines.items() if line.holding or line.waiting or line.ghosts}
 
@@ -111,12 +110,11 @@ def evict(keys: Keys, name: str, token: int, timeout: float) -> Flow[bool]:
         rpcs = []
         ops = [delete(place.key), put(keys.note(place.owner), "evicted", place.lease)]
         delay = float(place.value.get("d", 0))
-        shade = keys.shade(name, place.owner)
         if delay:
             ghost = yield from new_session(delay, sole=True)
             rpcs.append(grant_lease(ghost.lease, whole(delay)))
-            words = {key: place.value[key] for key in "wctdlahpm"} | {"s": place.value["s"], "k": token}
-            ops.append(put(shade, json.dumps(words), ghost.lease))
+            words = {key: word for key, word in place.value.items() if key not in "go"} | {"k": token}
+            ops.append(put(keys.ghost(name, place.owner), json.dumps(words), ghost.lease))
         rpcs.append(txn([changed_at(place.key, place.changed)], ops))
         replies: list[Any] = yield Call(tuple(rpcs), timeout)
         reply = replies[-1]

@@ -30,8 +30,7 @@ def overtake(keys: Keys, standing: Standing, seen: Sight, timeout: float) -> Flo
     if line.used + own.weight > line.capacity or len(others) > LONGEST_LINE:
         return None
     compare = [changed_at(place.key, place.changed) for place in (*others, own)]
-    compare.append(unchanged_since(*keys.claims(own.name), seen.revision))
-    compare.append(unchanged_since(*keys.ghosts(own.name), seen.revision))
+    compare.append(unchanged_since(*keys.line(own.name), seen.revision))
     puts = [put(own.key, json.dumps(own.value | {"g": OUT_OF_TURN}), own.lease)]
     puts += [
         put(place.key, json.dumps(place.value | {"o": 1}), place.lease)

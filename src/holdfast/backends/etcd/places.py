@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from .keys import GHOST
 from .rpc import unb64
 
 WAITING, MARKED, OUT_OF_TURN = 0, 1, 2
@@ -35,14 +36,15 @@ class Place:
     changed: int
     lease: int
     value: dict[str, Any]
+    ghost: bool = False
 
     @property
     def weight(self) -> int:
-        return int(self.value["w"])
+        return int(self.value.get("w", 1))
 
     @property
     def capacity(self) -> int:
-        return int(self.value["c"])
+        return int(self.value.get("c", 1))
 
     @property
     def granted(self) -> int:
@@ -66,16 +68,17 @@ class Place:
 
 def read(kv: Any) -> Place:
     key = kv["key"]
-    head, _, owner = unb64(key).rpartition("\0")
-    name = head.split("/", 2)[2]
+    head, _, seat = unb64(key).rpartition("\0")
+    value = json.loads(unb64(kv["value"]))
     return Place(
         key,
-        name,
-        owner,
+        head.split("/", 2)[2],
+        value["i"],
         int(kv["create_revision"]),
         int(kv["mod_revision"]),
         int(kv.get("lease", 0)),
-        json.loads(unb64(kv["value"])),
+        value,
+        seat.startswith(GHOST),
     )
 
 

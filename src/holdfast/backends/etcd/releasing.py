@@ -31,10 +31,10 @@ def release(here: Here, keys: Keys, sessions: Sessions, claim: Claim, linger: fl
             standing.ghost = (yield from new_session(linger, sole=True)).lease
         rpcs.append(grant_lease(standing.ghost, whole(linger)))
         ghost = shade_value(standing, here.calendar_us(), standing.token)
-        ends.append(put(keys.shade(ask.name, claim.owner), ghost, standing.ghost))
+        ends.append(put(keys.ghost(ask.name, claim.owner), ghost, standing.ghost))
     elif standing.shade is not None:
-        ends.append(delete(keys.shade(ask.name, claim.owner)))
-    rpcs.append(txn([mine], ends, [delete(keys.note(claim.owner))] if standing.held else ()))
+        ends.append(delete(keys.ghost(ask.name, claim.owner)))
+    rpcs.append(txn([mine], ends, [delete(keys.note(claim.owner))] if standing.noted else ()))
     last = len(rpcs) - 1
     # Revoked on a clean end only: else a shade has to stay until its own time.
     if standing.session.sole and standing.shade is None:

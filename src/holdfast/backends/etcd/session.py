@@ -53,8 +53,11 @@ class Standing:
     """The lease of what keeps the name closed after an unclean end."""
     ghost: int = 0
     """The lease of what lingers after its release."""
+    seat: int = 0
     entered: bool = False
     """Something may stand in the line."""
+    unsure: bool = False
+    """A request of its may still be under way, and be carried out after its end: its seat is not used again."""
     created: int = 0
     changed: int = 0
     token: int = 0
@@ -67,6 +70,8 @@ class Standing:
     """The `since` of what its holder was last promised."""
     watch: Watch | None = None
     out_of_turn: bool = False
+    noted: bool = False
+    """There is a word for its owner at etcd, which it has read."""
 
 
 def alone(ask: Ask) -> bool:

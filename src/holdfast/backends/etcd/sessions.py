@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -26,6 +27,15 @@ class Sessions:
         self._shared: dict[int, Session] = {}
         self.standings: dict[str, Standing] = {}
         """By owner."""
+        self._seats = itertools.count()
+        self._free: list[int] = []
+        """Seats to be used again, the last one first: so that one that asks over and over has one key."""
+
+    def seat(self) -> int:
+        try:
+            return self._free.pop()
+        except IndexError:
+            return next(self._seats)
 
     def shared(self, ask: Ask) -> Flow[Session]:
         seconds = whole(ask.ttl)
@@ -100,14 +110,17 @@ class Sessions:
             if each.held and each.given + each.claim.ask.ttl < now and key in session.keys
         ]
         for key in session.keys - session.members.keys():
-            if self._keys.owner_of(unb64(key)) not in self.standings:
-                overdue.append(key)  # noqa: PERF401  two reasons, one list
+            whose = self._keys.addressee(unb64(key))
+            if whose is None or whose not in self.standings:
+                overdue.append(key)
         return overdue
 
     def leave(self, standing: Standing) -> None:
         """Forget a claim."""
-        self.standings.pop(standing.claim.owner, None)
-        standing.session.members.pop(standing.key, None)
+        if self.standings.pop(standing.claim.owner, None) is not None:
+            standing.session.members.pop(standing.key, None)
+            if not standing.unsure and not standing.session.dead:
+                self._free.append(standing.seat)
 
     def last_words(self, standing: Standing) -> list[Rpc]:
         """What ends the leases that were this claim's alone."""

@@ -9,7 +9,7 @@ from typing import Any
 from ..._core.flow import NOW, Call, Flow
 from ...errors import BackendUnavailable, Misconfigured
 from ...model import Claim, Grant, Queued
-from .entering import Sight, enter, look, sight
+from .entering import Sight, describe, enter, look, sight, take_free
 from .granting import Granting, Here
 from .keys import Keys
 from .releasing import forget, release
@@ -19,7 +19,9 @@ from .sessions import STALE, Sessions
 
 TRIES = 5
 MOST_NAMES = 60
-"""etcd takes 128 conditions in a transaction, and a name has two."""
+"""etcd takes 128 operations in a transaction, and a name may need two of them."""
+MOST_MET = 1000
+"""So many names are remembered as contended."""
 
 
 class Taking:
@@ -31,6 +33,7 @@ class Taking:
         self._timeout = here.request_timeout
         self._keys = keys
         self._sessions = sessions
+        self._met: dict[str, None] = {}
         self.granting = Granting(here, keys, sessions)
 
     def take_all(
@@ -45,7 +48,7 @@ class Taking:
             standings: list[Standing] = []
             for claim in claims:
                 standing = self._sessions.standings.get(claim.owner)
-                if standing is None or standing.session.dead:
+                if standing is None or standing.session.dead:  # a new one has a new seat
                     standing = yield from self._admit(claim)
                 standings.append(standing)
             if all(standing.created for standing in standings):
@@ -64,13 +67,10 @@ class Taking:
         else:
             session = yield from self._sessions.shared(ask)
         shade = (yield from new_session(ask.ttl + ask.lock_delay, sole=True)) if ask.lock_delay else None
-        stays = 1 if ask.hold_at_least or ask.lock_delay else 0
-        words = (
-            f'{{"w":{ask.weight},"c":{ask.capacity},"t":{ask.ttl},"d":{ask.lock_delay},"l":{stays},'
-            f'"u":{0 if ask.fair else 1},"a":{json.dumps(claim.actor)},"m":"{ask.mode}","h":{self._host},'
-            f'"p":{self._here.pid()},'
-        )
-        standing = Standing(claim, self._keys.claim(ask.name, claim.owner), words, session, shade)
+        words = describe(claim, self._host, self._here.pid())
+        seat = self._sessions.seat()
+        key = self._keys.claim(ask.name, f"{claim.owner.rpartition('-')[0]}.{seat:x}")
+        standing = Standing(claim, key, words, session, shade, seat=seat)
         standing.born = self._here.calendar_us()
         self._sessions.standings[claim.owner] = session.members[standing.key] = standing
         return standing
@@ -78,20 +78,30 @@ class Taking:
     def _enter(self, standings: list[Standing], queue: bool, timeout: float) -> Flow[list[Grant | Queued] | None]:
         """Into all lines at once. None: begin again; nothing in the list: it was only a try."""
         sent: float = yield NOW
+        free = not any(each.entered or each.claim.ask.name in self._met for each in standings)
         sessions = _sessions_of(standings)
         rpcs, about = self._sessions.prepare(sessions, standings[0].claim.ask.ttl, sent)
-        rpcs.append(enter(self._keys, standings, queue))
+        rpcs.append(take_free(self._keys, standings) if free else enter(self._keys, standings, queue))
         for each in standings:
-            each.entered = True
+            each.unsure, each.entered = each.entered, True
         replies: list[Any] = yield Call(tuple(rpcs), timeout)
-        self._sessions.hear(about, replies, sent)
+        if about:
+            self._sessions.hear(about, replies, sent)
         reply = replies[-1]
         if isinstance(reply, Rejected):
             self._refused(reply, sessions)
             return None
         revision = revision_of(reply)
         if reply.get("succeeded"):
+            if not free:
+                for each in standings:
+                    self._met.pop(each.claim.ask.name, None)
             return [self.granting.granted(each, revision, revision) for each in standings]
+        if free:
+            self._meet(standings)
+            for each in standings:
+                each.entered = False
+            return None
         shown = reply["responses"]
         put_now = queue or standings[0].claim.ask.capacity > 1
         for each, mine in zip(standings, shown[::3], strict=True):
@@ -107,10 +117,16 @@ class Taking:
             return []
         return (yield from self._judge(standings, sights, queue, sent, timeout))
 
+    def _meet(self, standings: list[Standing]) -> None:
+        """Somebody else wants these names too: the next take of theirs may have to wait."""
+        if len(self._met) > MOST_MET:
+            self._met.clear()
+        self._met |= {each.claim.ask.name: None for each in standings}
+
     def _refused(self, reply: Rejected, sessions: Sequence[Session]) -> None:
         if not reply.lease_is_gone:
             raise BackendUnavailable(f"etcd refused: {reply.message}")
-        for session in sessions:  # one of them is; claims that live by another are found again
+        for session in sessions:  # shared by all claims of a take, or theirs alone
             self._sessions.bury(session)
 
     def _look(self, standings: list[Standing], queue: bool, timeout: float) -> Flow[list[Grant | Queued] | None]:

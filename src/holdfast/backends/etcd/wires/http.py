@@ -18,6 +18,9 @@ PASSED_ON = (5, 9)
 NOT_TAKEN = ("no leader", "not capable", "too many requests", "space exceeded", "connection refused")
 
 
+_decode = json.JSONDecoder().raw_decode  # what json.loads comes to, once it is sure of the encoding
+
+
 class Garbled(Exception):
     """What came is no reply of a gateway."""
 
@@ -87,7 +90,7 @@ def chunk(buffer: bytearray, begin: int) -> tuple[bytes | None, int] | None:
 def read(status: int, body: bytes) -> Any:
     """The answer to one request, or the `Rejected` that is for the flows to judge; raises all that is not."""
     if status == 200:
-        return json.loads(body)
+        return _decode(body.decode())[0]
     try:
         told = json.loads(body)
         code, message = int(told.get("code", 0)), str(told.get("message") or told.get("error"))

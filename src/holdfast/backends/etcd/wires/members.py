@@ -21,13 +21,26 @@ class Members:
     def __init__(self, address: Address) -> None:
         self.address = address
         self.at = 0
-        self.token = ""
+        self._token = ""
+        self._heads = self._make_heads()
+
+    @property
+    def token(self) -> str:
+        """What etcd gave for user and password."""
+        return self._token
+
+    @token.setter
+    def token(self, token: str) -> None:
+        self._token = token
+        self._heads = self._make_heads()
 
     def head(self, index: int) -> str:
         """The header lines of every request to a member."""
-        host, port = self.address.endpoints[index]
-        authorization = f"Authorization: {self.token}\r\n" if self.token else ""
-        return f"Host: {host}:{port}\r\n{authorization}"
+        return self._heads[index]
+
+    def _make_heads(self) -> list[str]:
+        authorization = f"Authorization: {self._token}\r\n" if self._token else ""
+        return [f"Host: {host}:{port}\r\n{authorization}" for host, port in self.address.endpoints]
 
     def candidates(self) -> Iterator[int]:
         count = len(self.address.endpoints)

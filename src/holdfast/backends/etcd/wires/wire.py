@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import socket
+import struct
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,7 +23,7 @@ from .address import Address
 from .http import Garbled, Messages, Unauthenticated, parse, read, request
 from .members import Members
 
-READ_SIZE = 1 << 18
+READ_SIZE = 1 << 16
 AFTER_A_BROKEN_WATCH = 0.2
 FAREWELL = 1.0
 
@@ -30,19 +31,22 @@ FAREWELL = 1.0
 class Link:
     """One connection to one member."""
 
-    __slots__ = ("buffer", "index", "owed", "socket")
+    __slots__ = ("_timeout", "buffer", "index", "owed", "socket")
 
     def __init__(self, link: socket.socket, index: int) -> None:
+        link.settimeout(None)  # the kernel keeps the time: Python would ask it twice for every request
         self.socket = link
         self.index = index
         self.buffer = bytearray()
+        self._timeout = 0.0
         self.owed = 0
         """Replies that nobody waited for."""
 
     def ask(self, data: bytes, count: int, timeout: float) -> list[tuple[int, bytes]]:
         """Send, and read so many replies."""
         link, buffer = self.socket, self.buffer
-        link.settimeout(timeout)
+        if timeout != self._timeout:
+            self.bound(timeout)
         link.sendall(data)
         replies: list[tuple[int, bytes]] = []
         end = 0.0
@@ -57,11 +61,18 @@ class Link:
             if end == 0.0:
                 end = time.monotonic() + timeout
             else:
-                link.settimeout(max(0.001, end - time.monotonic()))
+                self.bound(max(0.001, end - time.monotonic()))
             data = link.recv(READ_SIZE)
             if not data:
                 raise ConnectionResetError("the member closed the connection")
             buffer += data
+
+    def bound(self, timeout: float) -> None:
+        """Let no send and no read take longer."""
+        self._timeout = timeout
+        span = struct.pack("ll", int(timeout), int(timeout % 1 * 1e6))
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, span)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, span)
 
 
 class EtcdWire:
@@ -115,13 +126,16 @@ class EtcdWire:
         except BackendUnavailable:
             self._stumble(link)
             raise
+        except BaseException:
+            self._idle.append(link)  # refused, and read to its end
+            raise
         self._idle.append(link)
         return answers
 
     def _post(self, rpc: Rpc, timeout: float) -> None:
         link = self._get(timeout)
         try:
-            link.socket.settimeout(timeout)
+            link.bound(timeout)
             link.socket.sendall(request((rpc,), self.members.head(link.index)))
             link.owed += 1
         except OSError:
@@ -173,6 +187,9 @@ class EtcdWire:
         except (OSError, Garbled) as error:
             self._stumble(link)
             raise BackendUnavailable(f"etcd did not let us log in: {error}") from error
+        except BaseException:
+            link.socket.close()
+            raise
 
     def wait(self, owner: str, timeout: float) -> str | None:
         watch = self._watch_of(owner)

@@ -1,0 +1,126 @@
+"""Fenced keys: every write is one transaction with the check that nobody newer has claimed them.
+
+1. The mark is a key of its own, without a lease: it stays for as long as the data may be written.
+2. `claim` raises the mark; what is read through the claimed key after that stays true until a newer holder claims.
+3. Reads through the claimed key are checked too: a stale holder learns of it when it reads, not only when it writes.
+4. Who writes the key around the fence is not stopped by it.
+
+A fence speaks through a function of the user's that carries out one transaction, given and answered in the JSON form
+of etcd's gateway: `Etcd3Client.transaction` of etcd3gw is one, `gateway("http://host:2379")` makes one without any
+package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+from ..holder import Holder, token_of
+from .programs import (
+    Key,
+    Txn,
+    check_key,
+    claimed,
+    claiming,
+    count_in,
+    done,
+    encode,
+    fenced,
+    mark_in,
+    reading,
+    standing,
+    value_in,
+)
+
+Transact = Callable[[Txn], Txn]
+AsyncTransact = Callable[[Txn], Awaitable[Txn]]
+
+
+class EtcdFence:
+    """A fence in front of keys.
+
+    fence = EtcdFence(gateway("http://127.0.0.1:2379"))
+    order = fence.claim("orders/7", lease)      # refused, if a newer holder has claimed it
+    paid = int(order.get() or 0)
+    order.put(str(paid + 100))                  # refused, if one has since
+    """
+
+    def __init__(self, transact: Transact) -> None:
+        self._transact = transact
+
+    def claim(self, key: Key, lease: Holder) -> FencedKey:
+        """Raise the mark of `key` to the lease's token, or raise `FenceRejected` if it is beyond."""
+        token, name = token_of(lease), check_key(key)
+        claimed(self._transact(claiming(name, token)), name, token)
+        return FencedKey(self._transact, name, token)
+
+    def mark(self, key: Key) -> int | None:
+        """The highest token that has claimed `key`; None if none has."""
+        return mark_in(self._transact(reading(check_key(key))))
+
+
+class FencedKey:
+    """A claimed key. Everything done through it is refused as soon as a newer holder has claimed it."""
+
+    def __init__(self, transact: Transact, key: bytes, token: int) -> None:
+        self._transact = transact
+        self.key = key
+        self.token = token
+
+    @property
+    def condition(self) -> dict[str, str]:
+        """The compare to add to a transaction of your own: it goes through only while nobody newer has claimed."""
+        return standing(self.key, self.token)
+
+    def get(self) -> bytes | None:
+        return value_in(self.run([{"request_range": {"key": encode(self.key)}}]))
+
+    def put(self, value: Key, *, lease: int = 0) -> None:
+        self.run([{"request_put": {"key": encode(self.key), "value": encode(value), "lease": str(lease)}}])
+
+    def delete(self) -> bool:
+        return count_in(self.run([{"request_delete_range": {"key": encode(self.key)}}])) > 0
+
+    def run(self, operations: Iterable[Txn], conditions: Iterable[Txn] = ()) -> list[Any] | None:
+        """Operations of your own, on any keys, in one step with the check; None if a condition was not met."""
+        return done(self._transact(fenced(self.key, self.token, operations, conditions)), self.key, self.token)
+
+
+class AsyncEtcdFence:
+    """The same, through a function that is awaited."""
+
+    def __init__(self, transact: AsyncTransact) -> None:
+        self._transact = transact
+
+    async def claim(self, key: Key, lease: Holder) -> AsyncFencedKey:
+        token, name = token_of(lease), check_key(key)
+        claimed(await self._transact(claiming(name, token)), name, token)
+        return AsyncFencedKey(self._transact, name, token)
+
+    async def mark(self, key: Key) -> int | None:
+        return mark_in(await self._transact(reading(check_key(key))))
+
+
+class AsyncFencedKey:
+    """A claimed key: see `FencedKey`."""
+
+    def __init__(self, transact: AsyncTransact, key: bytes, token: int) -> None:
+        self._transact = transact
+        self.key = key
+        self.token = token
+
+    @property
+    def condition(self) -> dict[str, str]:
+        return standing(self.key, self.token)
+
+    async def get(self) -> bytes | None:
+        return value_in(await self.run([{"request_range": {"key": encode(self.key)}}]))
+
+    async def put(self, value: Key, *, lease: int = 0) -> None:
+        await self.run([{"request_put": {"key": encode(self.key), "value": encode(value), "lease": str(lease)}}])
+
+    async def delete(self) -> bool:
+        return count_in(await self.run([{"request_delete_range": {"key": encode(self.key)}}])) > 0
+
+    async def run(self, operations: Iterable[Txn], conditions: Iterable[Txn] = ()) -> list[Any] | None:
+        return done(await self._transact(fenced(self.key, self.token, operations, conditions)), self.key, self.token)

@@ -1,0 +1,100 @@
+"""Transactions of the fence, in the words of etcd's JSON gateway, and what their replies mean; the same for both kinds.
+
+The mark is a key of its own, `holdfast/fence/KEY`: a token in 19 digits, so that etcd, which compares bytes, compares
+numbers. A comparison with a key that is not there is false: nobody has claimed, and nobody's write passes.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+from ...errors import Misconfigured
+from ..refusal import refused
+
+KIND = "etcd"
+Key: TypeAlias = str | bytes
+Txn: TypeAlias = dict[str, Any]
+
+
+def encode(word: Key) -> str:
+    return b64encode(word.encode() if isinstance(word, str) else word).decode()
+
+
+def check_key(key: Key) -> bytes:
+    if not isinstance(key, (str, bytes)) or not key:
+        raise Misconfigured(f"a fence stands at a key, which is text or bytes and not empty, not {key!r}")
+    return key.encode() if isinstance(key, str) else key
+
+
+def mark_key(key: bytes) -> str:
+    """Where the mark of a key is kept, in base64.
+
+    >>> b64decode(mark_key(b"orders/7"))
+    b'holdfast/fence/orders/7'
+    """
+    return encode(b"holdfast/fence/" + key)
+
+
+def digits(token: int) -> str:
+    return encode(f"{token:019d}")
+
+
+def claiming(key: bytes, token: int) -> Txn:
+    """Raise the mark, unless it is beyond."""
+    mark = mark_key(key)
+    return {
+        "compare": [{"key": mark, "target": "VALUE", "result": "GREATER", "value": digits(token)}],
+        "success": [{"request_range": {"key": mark}}],
+        "failure": [{"request_put": {"key": mark, "value": digits(token)}}],
+    }
+
+
+def standing(key: bytes, token: int) -> dict[str, str]:
+    """What is true for as long as nobody newer has claimed."""
+    return {"key": mark_key(key), "target": "VALUE", "result": "EQUAL", "value": digits(token)}
+
+
+def fenced(key: bytes, token: int, operations: Iterable[Txn], conditions: Iterable[Txn] = ()) -> Txn:
+    """The user's operations under the fence."""
+    return {
+        "compare": [standing(key, token), *conditions],
+        "success": list(operations),
+        "failure": [{"request_range": {"key": mark_key(key)}}],
+    }
+
+
+def reading(key: bytes) -> Txn:
+    return {"compare": [], "success": [{"request_range": {"key": mark_key(key)}}], "failure": []}
+
+
+def mark_in(reply: Txn) -> int | None:
+    """The mark that a reply shows."""
+    kvs = reply["responses"][0]["response_range"].get("kvs")
+    return int(b64decode(kvs[0]["value"])) if kvs else None
+
+
+def claimed(reply: Txn, key: bytes, token: int) -> None:
+    """Raise `FenceRejected` if a newer holder has claimed."""
+    if reply.get("succeeded"):
+        raise refused(KIND, key.decode(errors="replace"), token, mark_in(reply))
+
+
+def done(reply: Txn, key: bytes, token: int) -> list[Any] | None:
+    """What the operations answered; None if a condition of the user's own was not met; or raise `FenceRejected`."""
+    if reply.get("succeeded"):
+        return list(reply.get("responses", ()))
+    mark = mark_in(reply)
+    if mark == token:
+        return None
+    raise refused(KIND, key.decode(errors="replace"), token, mark)
+
+
+def value_in(responses: list[Any] | None) -> bytes | None:
+    kvs = responses[0]["response_range"].get("kvs") if responses else None
+    return b64decode(kvs[0].get("value", "")) if kvs else None
+
+
+def count_in(responses: list[Any] | None) -> int:
+    return int(responses[0]["response_delete_range"].get("deleted", 0)) if responses else 0

@@ -31,6 +31,7 @@ ENGINES: dict[str, Callable[[Path], AbstractContextManager[Venue]]] = {
 ELSEWHERE = {
     "etcd": "tests/etcd/test_contract_of_etcd.py",
     "mysql": "tests/mysql/test_contract.py",
+    "mysql.session": "tests/mysql/test_contract_of_sessions.py",
     "redlock": "tests/redlock/test_contract_of_redlock.py",
     "postgresql": "tests/postgresql/test_contract.py",
     "postgresql.session": "tests/postgresql/test_contract_of_sessions.py",

@@ -7,30 +7,29 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.mysql.server import connect, running
+from tests.mysql.server import Server, serving
 
 _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
-def port() -> Iterator[int]:
-    with running() as port:
-        yield port
+def server() -> Iterator[Server]:
+    with serving() as server:
+        yield server
 
 
 @pytest.fixture
-def database(port: int) -> str:
+def database(server: Server) -> str:
     """The name of a new, empty database."""
-    return new_database(port)
+    return new_database(server)
 
 
 @pytest.fixture
-def url(port: int, database: str) -> str:
-    return f"mysql://root@127.0.0.1:{port}/{database}"
+def url(server: Server, database: str) -> str:
+    return server.url(database)
 
 
-def new_database(port: int) -> str:
+def new_database(server: Server) -> str:
     name = f"db{next(_numbers)}"
-    with connect(port) as connection:
-        connection.cursor().execute(f"CREATE DATABASE {name}")
+    server.execute(f"CREATE DATABASE {name}")
     return name

@@ -1,6 +1,7 @@
-"""A MariaDB server for tests: in a folder of its own, on a free loopback port, stopped by its own pid.
+"""MariaDB servers for tests: each in a folder of its own, on a free loopback port, stopped by its own pid.
 
-It runs as the user that Debian's package made for it when we are root, and as ourselves else.
+They run as the user that Debian's package made for it when we are root, and as ourselves else. Nothing is flushed to
+disk unless a setting asks for it: what is tested is the death of processes, not of machines.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -21,44 +23,93 @@ from tests.postgresql.server import START_TIMEOUT, free_port
 
 pymysql: Any = import_module("pymysql")  # it has no types
 
+SETTINGS = {
+    "bind-address": "127.0.0.1",
+    "innodb-flush-log-at-trx-commit": "0",
+    "innodb-buffer-pool-size": "16M",
+    "max-connections": "300",
+    "skip-log-bin": None,
+    "skip-name-resolve": None,
+}
+
 
 def connect(port: int, **options: Any) -> Any:
     return pymysql.connect(host="127.0.0.1", port=port, user="root", password="", connect_timeout=5, **options)
 
 
-def _program(name: str) -> str:
+def program(name: str) -> str:
     return shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin") or name
+
+
+def identity() -> dict[str, Any]:
+    """As whom a server runs: ourselves, unless we are root."""
+    return {"user": "mysql", "group": "mysql", "extra_groups": []} if os.getuid() == 0 else {}
+
+
+@dataclass(slots=True)
+class Server:
+    """One server; its data outlives a stop."""
+
+    folder: Path
+    port: int
+    settings: dict[str, str | None] = field(default_factory=dict)
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        words = [program("mariadbd"), "--no-defaults", f"--datadir={self.folder}/data", f"--port={self.port}"]
+        words += [f"--socket={self.folder}/socket", f"--pid-file={self.folder}/pid"]
+        for name, value in {**SETTINGS, **self.settings}.items():
+            words.append(f"--{name}" if value is None else f"--{name}={value}")
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(
+                words, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=self.folder, **identity()
+            )
+        end = time.monotonic() + START_TIMEOUT
+        while True:
+            try:
+                connect(self.port).close()
+                return
+            except pymysql.err.OperationalError:
+                if time.monotonic() > end or self.process.poll() is not None:
+                    raise RuntimeError(f"mariadbd did not start: {(self.folder / 'log').read_text()}") from None
+                time.sleep(0.02)
+
+    def stop(self, how: signal.Signals = signal.SIGKILL) -> None:
+        if self.process is not None:
+            self.process.send_signal(how)
+            self.process.wait(30)
+            self.process = None
+
+    def url(self, database: str) -> str:
+        return f"mysql://root@127.0.0.1:{self.port}/{database}"
+
+    def execute(self, text: str, database: str | None = None) -> list[tuple[Any, ...]]:
+        """The rows that one statement answers with."""
+        with connect(self.port, database=database, autocommit=True) as connection, connection.cursor() as cursor:
+            cursor.execute(text)
+            return list(cursor.fetchall())
+
+
+@contextmanager
+def serving(settings: dict[str, str | None] | None = None) -> Iterator[Server]:
+    """A server with these settings, for as long as the block lasts."""
+    folder = Path(tempfile.mkdtemp(prefix="hf-mariadb-"))
+    if os.getuid() == 0:
+        shutil.chown(folder, "mysql", "mysql")
+    install = ["mariadb-install-db", "--no-defaults", f"--datadir={folder}/data", "--skip-test-db"]
+    install += ["--auth-root-authentication-method=normal"]
+    subprocess.run(install, check=True, capture_output=True, cwd=folder, **identity())
+    server = Server(folder, free_port(), settings or {})
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
 def running() -> Iterator[int]:
     """The port of a server, for as long as the block lasts."""
-    folder = Path(tempfile.mkdtemp(prefix="hf-mariadb-"))
-    root = os.getuid() == 0
-    user = "mysql" if root else str(os.getuid())
-    if root:
-        shutil.chown(folder, "mysql", "mysql")
-    who: dict[str, Any] = {"user": "mysql", "group": "mysql", "extra_groups": []} if root else {}
-    data, port = folder / "data", free_port()
-    install = ["mariadb-install-db", "--no-defaults", f"--datadir={data}", "--auth-root-authentication-method=normal"]
-    subprocess.run([*install, "--skip-test-db"], check=True, capture_output=True, cwd=folder, **who)
-    words = [_program("mariadbd"), "--no-defaults", f"--datadir={data}", f"--port={port}", f"--socket={folder}/socket"]
-    words += ["--bind-address=127.0.0.1", f"--pid-file={folder}/pid", "--innodb-flush-log-at-trx-commit=0"]
-    words += ["--innodb-buffer-pool-size=16M", "--skip-log-bin", "--skip-name-resolve"]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(words, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=folder, **who)
-    try:
-        end = time.monotonic() + START_TIMEOUT
-        while True:
-            try:
-                connect(port).close()
-                break
-            except pymysql.err.OperationalError:
-                if time.monotonic() > end or process.poll() is not None:
-                    raise RuntimeError(f"mariadbd did not start as {user}: {(folder / 'log').read_text()}") from None
-                time.sleep(0.02)
-        yield port
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait(10)
-        shutil.rmtree(folder, ignore_errors=True)
+    with serving() as server:
+        yield server.port

@@ -6,12 +6,13 @@ import pytest
 
 from holdfast.testing import BODIES, Body, Promise, Venue, contract_promises, play
 from tests.mysql.conftest import new_database
+from tests.mysql.server import Server
 
 
 @pytest.fixture(scope="module")
-def venue(port: int) -> Venue:
+def venue(server: Server) -> Venue:
     """One database: every promise is played in a namespace of its own."""
-    return Venue(f"mysql://root@127.0.0.1:{port}/{new_database(port)}")
+    return Venue(server.url(new_database(server)))
 
 
 @pytest.mark.parametrize("body", BODIES)

@@ -22,6 +22,7 @@ from holdfast.backends.mysql.wires.dialling import Dialling
 from holdfast.backends.verbs import Moment
 from holdfast.model import Ask, Claim
 from tests.mysql.conftest import new_database
+from tests.mysql.server import Server
 from tests.unit.requests import NAMES, TICK, Step
 
 SEEDS, STEPS = 25, 50
@@ -96,8 +97,8 @@ class Both:
 
 
 @pytest.fixture(scope="module", params=["READ COMMITTED", "REPEATABLE READ"])
-def both(port: int, request: pytest.FixtureRequest) -> Iterator[Both]:
-    engines = Both(f"mysql://root@127.0.0.1:{port}/{new_database(port)}", request.param)
+def both(server: Server, request: pytest.FixtureRequest) -> Iterator[Both]:
+    engines = Both(server.url(new_database(server)), request.param)
     yield engines
     engines.close()
 

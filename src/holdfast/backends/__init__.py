@@ -25,6 +25,7 @@ SCHEMES = {
     "postgresql": "holdfast.backends.postgresql.engine",
     "postgresql+session": "holdfast.backends.postgresql.session.engine",
     "mysql": "holdfast.backends.mysql.engine",
+    "mysql+session": "holdfast.backends.mysql.session.engine",
 }
 
 

@@ -6,7 +6,6 @@ is written once per ask and actor and kept, because a lock is taken again and ag
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -60,19 +59,18 @@ class Codec:
 
     def __init__(self, namespace: str, host: str, pid: int) -> None:
         self._prefix = f"{namespace}/"
-        self._at = b"%b,%d" % (_hex(host), pid)
+        self._at = b"%b,%d" % (hexed(host), pid)
         self._written: dict[int, Written] = {}
-        self._locks: dict[str, tuple[bytes, bytes]] = {}
 
     def write(self, request: Any, wake: int = 0) -> Order:
         """Any verb. `wake` says whose ears a push reaches the asker through."""
         match request:
             case Take(claims=[claim], queue=queue):
                 kept = self._details(claim)
-                asked = kept.name, _hex(claim.owner), kept.before, queue, wake, kept.after
+                asked = kept.name, hexed(claim.owner), kept.before, queue, wake, kept.after
                 return Order(b"CALL holdfast_take(%b,%b,%b,%d,%d,%b)" % asked, _one_taken)
             case Release(claim=claim, linger=linger):
-                values = self._key(claim.ask.name), _hex(claim.owner), us(linger)
+                values = self._key(claim.ask.name), hexed(claim.owner), us(linger)
                 return Order(b"CALL holdfast_release(%b,%b,%d)" % values, _yes)
             case Renew(claims=claims):
                 return self._renew(claims)
@@ -83,7 +81,7 @@ class Codec:
                 return Order(b"CALL holdfast_evict(%b,%d)" % (self._key(name), token), _yes)
             case Survey(prefix=prefix):
                 first, last = self._key(prefix), self._key(prefix + LAST)
-                return Order(SURVEY % {b"now": NOW, b"first": first, b"last": last}, self._views)
+                return Order(SURVEY % {b"now": NOW, b"first": first, b"last": last}, self.views)
             case Allow(name=name):
                 numbers = us(request.interval), request.burst, request.cost, us(request.reserve)
                 return Order(b"CALL holdfast_allow(%b,%d,%d,%d,%d)" % (self._key(name), *numbers), _allowed)
@@ -96,7 +94,7 @@ class Codec:
     def _renew(self, claims: Sequence[Claim]) -> Order:
         """One update for all; only if some were not there to be updated, a second statement finds out why."""
         names = b",".join({self._key(claim.ask.name) for claim in claims})
-        owners = [_hex(claim.owner) for claim in claims]
+        owners = [hexed(claim.owner) for claim in claims]
         holds = b",".join(b"(%b,%d)" % (owner, claim.token) for owner, claim in zip(owners, claims, strict=True))
 
         def read(reply: Reply) -> Any:
@@ -107,34 +105,14 @@ class Codec:
 
         return Order(RENEW % {b"now": NOW, b"names": names, b"holds": holds}, read)
 
-    # Session locks
-
-    def session_take(self, name: str, within: int) -> Order:
-        """Take a user lock within so many seconds: its token, or 0."""
-        return Order(b"CALL holdfast_session_take(%b,%b,%d)" % (*self._lock(name), within), _number)
-
-    def session_unlock(self, name: str) -> Order:
-        """Whether this session held it."""
-        return Order(b"SELECT RELEASE_LOCK(%b)" % self._lock(name)[0], _yes)
-
-    def _lock(self, name: str) -> tuple[bytes, bytes]:
-        """The user lock and the mark of a name: a strong hash, as user locks have 64 characters and ignore case."""
-        if (kept := self._locks.get(name)) is None:
-            digest = hashlib.sha256((self._prefix + name).encode()).hexdigest().encode()
-            kept = b"'%b'" % digest, b"x'%b'" % digest
-            if len(self._locks) >= KEPT:
-                self._locks.clear()
-            self._locks[name] = kept
-        return kept
-
     def _key(self, name: str) -> bytes:
-        return _hex(self._prefix + name)
+        return hexed(self._prefix + name)
 
     def _details(self, claim: Claim) -> Written:
         ask = claim.ask
         kept = self._written.get(id(ask))
         if kept is None or kept.ask is not ask or kept.actor != claim.actor:
-            after = b"%b,%b,%b" % (_hex(claim.actor), _hex(ask.mode), self._at)
+            after = b"%b,%b,%b" % (hexed(claim.actor), hexed(ask.mode), self._at)
             kept = Written(ask, claim.actor, self._key(ask.name), b"%d,%d,%d,%d,%d,%d" % _numbers(claim), after)
             if len(self._written) >= KEPT:
                 self._written.clear()
@@ -146,7 +124,7 @@ class Codec:
         hexes = [text.encode().hex() for text in (name, owner, actor, claim.ask.mode)]
         return [*hexes[:2], *_numbers(claim), *hexes[2:]]
 
-    def _views(self, reply: Reply) -> list[LockView]:
+    def views(self, reply: Reply) -> list[LockView]:
         found: dict[str, tuple[int, list[ClaimView], list[ClaimView]]] = {}
         for row in reply.rows:
             name, capacity, owner, token, weight, host, pid, since, expires, actor, mode, holds, now = map(_text, row)
@@ -182,7 +160,8 @@ def _numbers(claim: Claim) -> tuple[int, int, int, int, int, int]:
     return ask.weight, ask.capacity, int(ask.fair), us(ask.ttl), us(patience(ask)), us(ask.lock_delay)
 
 
-def _hex(text: str) -> bytes:
+def hexed(text: str) -> bytes:
+    """Text as a literal."""
     return b"x'%b'" % text.encode().hex().encode()
 
 
@@ -236,10 +215,6 @@ def _yes(reply: Reply) -> bool:
 def _allowed(reply: Reply) -> tuple[bool, float]:
     allowed, wait = map(int, _one(reply).split(b","))
     return bool(allowed), wait / SECOND
-
-
-def _number(reply: Reply) -> int:
-    return int(_one(reply) or 0)
 
 
 def _last(reply: Reply) -> bytes:

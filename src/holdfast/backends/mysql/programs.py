@@ -1,4 +1,4 @@
-"""The DDL of `schema.sql`, cut into its statements."""
+"""The DDL in `schema/`, a file per idea, and how it is cut into statements."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import re
 from importlib.resources import files
 
 VERSION = 1
+PARTS = ("tables", "line", "ears", "take", "hold", "limiter", "session", "tidy", "meta")
 
 
 def schema() -> str:
     """The DDL of the lock table, for those who create their tables themselves."""
-    return (files(__package__) / "schema.sql").read_text("utf-8")
+    folder = files(__package__) / "schema"
+    return "\n".join((folder / f"{part}.sql").read_text("utf-8") for part in PARTS)
 
 
 def statements(text: str) -> list[bytes]:

@@ -1,0 +1,76 @@
+-- Session locks (`mysql+session://`): the server's own user locks (GET_LOCK), with a token for each grant, and with what
+-- others can see of who holds and who waits.
+--
+-- 1. A user lock is named by the hash of its name in hexadecimal: 64 characters are all that it may have, and it does
+--    not tell upper from lower case.
+-- 2. Who holds is what IS_USED_LOCK says; the row tells who that is, by the connection that wrote it. Who waits has a
+--    row for as long as the connection lives that wrote it, which has a user lock of its own to show that.
+-- 3. These rows are in memory, so a grant waits for no commit. What a restart of the server forgets, the clock has
+--    passed, and every session has ended with it. A row of such a table has a fixed size, so names are kept elsewhere.
+
+CREATE TABLE IF NOT EXISTS holdfast_session (
+    hash       binary(32) PRIMARY KEY,
+    mark       bigint NOT NULL,
+    since      bigint NOT NULL,
+    connection bigint NOT NULL,
+    owner      varbinary(64)  NOT NULL,
+    who        varbinary(255) NOT NULL  -- actor, mode, host, process and ttl, a line each
+) ENGINE = MEMORY;
+
+CREATE TABLE IF NOT EXISTS holdfast_session_waiter (
+    owner      varbinary(64) PRIMARY KEY,
+    hash       binary(32) NOT NULL,
+    since      bigint NOT NULL,
+    connection bigint NOT NULL,
+    who        varbinary(255) NOT NULL
+) ENGINE = MEMORY;
+
+CREATE TABLE IF NOT EXISTS holdfast_session_name (
+    hash  binary(32) PRIMARY KEY,
+    since bigint NOT NULL,
+    name  varbinary(1100) NOT NULL
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC STATS_AUTO_RECALC = 0;
+
+DELIMITER $$
+
+-- Take a session lock, within so many seconds: its token, or 0; then, if it is to be waited for (`queue`), others see it.
+-- `seen`: they have seen it waiting.
+CREATE OR REPLACE PROCEDURE holdfast_session_take(
+    l varbinary(64), h binary(32), n varbinary(1100), o varbinary(64), who_ varbinary(255), within_ int, queue boolean,
+    seen boolean
+) SQL SECURITY INVOKER
+BEGIN
+    DECLARE now, token_ bigint DEFAULT 0;
+    IF GET_LOCK(l, within_) = 1 THEN
+        SET now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+        UPDATE holdfast_session s SET s.mark = LAST_INSERT_ID(GREATEST(s.mark + 1, now)), s.since = now,
+               s.connection = CONNECTION_ID(), s.owner = o, s.who = who_ WHERE s.hash = h;
+        IF ROW_COUNT() > 0 THEN
+            SET token_ = LAST_INSERT_ID();
+        ELSE
+            SET token_ = now;
+            INSERT INTO holdfast_session (hash, mark, since, connection, owner, who)
+                VALUES (h, now, now, CONNECTION_ID(), o, who_);
+            INSERT INTO holdfast_session_name (hash, since, name) VALUES (h, now, n) ON DUPLICATE KEY UPDATE since = now;
+        END IF;
+    ELSEIF queue THEN
+        CALL holdfast_session_queue(h, n, o, who_);
+    END IF;
+    IF seen AND (token_ > 0 OR NOT queue) THEN
+        DELETE FROM holdfast_session_waiter WHERE owner = o;
+    END IF;
+    SELECT token_;
+END $$
+
+-- Be seen waiting.
+CREATE OR REPLACE PROCEDURE holdfast_session_queue(
+    h binary(32), n varbinary(1100), o varbinary(64), who_ varbinary(255)
+) SQL SECURITY INVOKER
+BEGIN
+    DECLARE now bigint DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    INSERT INTO holdfast_session_waiter (owner, hash, since, connection, who) VALUES (o, h, now, CONNECTION_ID(), who_)
+        ON DUPLICATE KEY UPDATE connection = CONNECTION_ID();
+    INSERT INTO holdfast_session_name (hash, since, name) VALUES (h, now, n) ON DUPLICATE KEY UPDATE since = now;
+END $$
+
+DELIMITER ;

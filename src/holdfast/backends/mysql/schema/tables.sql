@@ -1,0 +1,69 @@
+-- The lock table of MariaDB: tables, and one procedure per verb. Made for MariaDB 10.6 and later.
+--
+-- A name's line is its rows in `holdfast_claim`, ordered by `place`. Place 0 is the name's seat: it stays when the line
+-- is empty, because it carries the mark (the last token), and it hosts the claim that comes to an empty line. So an
+-- uncontended take and an uncontended release write one row each, in place, each by one committed update.
+--
+-- 1. Whoever changes anything else in a line holds the row lock of its seat. Several seats are locked in the order of
+--    their names, so two requests never wait for each other in a circle.
+-- 2. A transaction first locks its seats, and reads after that, with locking reads: they see what was committed last,
+--    under READ COMMITTED and under REPEATABLE READ. Two things keep them off the lines of others: `FORCE INDEX`, or a
+--    small table is scanned; and `place + 0`, or the scan of a range of places ends on (and waits for) the next name.
+-- 3. Times are microseconds of the server's clock (UTC: no zone, no summer time), read after the seat was locked. No
+--    client's clock is looked at. The rules of the line are those of `holdfast/_core/line.py`; a property test
+--    compares every reply.
+-- 4. A promoted claim is told by a row in `holdfast_push`, in the same transaction. After the commit the connection
+--    that listens for it (it holds the user lock `holdfast-ears-…`) is roused from its sleep with KILL QUERY. It looks
+--    by itself four times a second, so a rousing that is lost or not allowed costs a quarter of a second.
+-- 5. A KILL leaves a procedure without its handlers, in the middle of a transaction: the client closes its connection
+--    then, and the server rolls back.
+--
+-- Text is binary: names differ when their bytes do. Other users need: GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE on
+-- the database (or on these tables and procedures).
+
+SET SESSION sql_mode = 'STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';
+
+CREATE TABLE IF NOT EXISTS holdfast_claim (
+    name     varbinary(1100) NOT NULL,
+    place    bigint  NOT NULL,
+    crowded  boolean NOT NULL DEFAULT false,  -- of a seat: there are places behind it
+    evicted  boolean NOT NULL DEFAULT false,
+    fair     boolean NOT NULL DEFAULT true,
+    mark     bigint  NOT NULL DEFAULT 0,      -- of a seat
+    token    bigint  NOT NULL DEFAULT 0,      -- 0 while it waits
+    ttl      bigint  NOT NULL DEFAULT 0,
+    patience bigint  NOT NULL DEFAULT 0,
+    delay    bigint  NOT NULL DEFAULT 0,
+    since    bigint  NOT NULL DEFAULT 0,
+    expires  bigint  NOT NULL DEFAULT 0,
+    capacity int     NOT NULL DEFAULT 1,      -- of a seat
+    weight   int     NOT NULL DEFAULT 1,
+    pid      int     NOT NULL DEFAULT 0,
+    wake     bigint  NOT NULL DEFAULT 0,      -- whose ears hear of its promotion
+    owner    varbinary(255),                  -- NULL where a seat hosts nobody
+    actor    varbinary(255) NOT NULL DEFAULT '',
+    mode     varbinary(64)  NOT NULL DEFAULT 'lock',
+    host     varbinary(255) NOT NULL DEFAULT '',
+    PRIMARY KEY (name, place)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC STATS_AUTO_RECALC = 0;
+
+-- What is on its way to the waiters of a coordinator.
+CREATE TABLE IF NOT EXISTS holdfast_push (
+    wake  bigint NOT NULL,
+    owner varbinary(255) NOT NULL,
+    token bigint NOT NULL,
+    since bigint NOT NULL,
+    PRIMARY KEY (wake, owner)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC STATS_AUTO_RECALC = 0;
+
+-- One number per limiter: the theoretical arrival time of GCRA.
+CREATE TABLE IF NOT EXISTS holdfast_rate (
+    name varbinary(1100) PRIMARY KEY,
+    tat  bigint NOT NULL
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC STATS_AUTO_RECALC = 0;
+
+-- cluster: the identity of this database, for sequencers. version: of this file.
+CREATE TABLE IF NOT EXISTS holdfast_meta (
+    word  varbinary(64) PRIMARY KEY,
+    value varbinary(255) NOT NULL
+) ENGINE = InnoDB;

@@ -1,0 +1,166 @@
+-- Take: one name, or several in one step.
+
+DELIMITER $$
+
+-- Enter one line, or find one's own place in it again; it was opened. `old`: the owner stood there before. If it waits:
+-- when to look again (µs), how many stand before it, and the mark of the name.
+CREATE OR REPLACE PROCEDURE holdfast_step(
+    n varbinary(1100), o varbinary(255), weight_ int, fair_ boolean, ttl_ bigint, patience_ bigint, delay_ bigint,
+    queue boolean, wake_ bigint, actor_ varbinary(255), mode_ varbinary(64), host_ varbinary(255), pid_ int, now bigint,
+    OUT token_ bigint, OUT after_ bigint, OUT ahead bigint, OUT mark_ bigint, OUT old boolean, INOUT roused text
+) SQL SECURITY INVOKER
+BEGIN
+    DECLARE last_, mine, free, waiting, ends bigint;
+    DECLARE evicted_, crowded_ boolean;
+    SELECT MAX(IF(c.owner IS NULL, NULL, c.place)), MAX(IF(c.owner = o, c.place, NULL)),
+           MAX(IF(c.owner = o, c.token, 0)), MAX(IF(c.owner = o, c.evicted, 0)), MAX(IF(c.place = 0, c.crowded, 0)),
+           MAX(IF(c.place = 0, c.capacity, 0)) - SUM(IF(c.token > 0 AND c.expires + c.delay > now, c.weight, 0))
+        INTO last_, mine, token_, evicted_, crowded_, free
+        FROM holdfast_claim c FORCE INDEX (PRIMARY) WHERE c.name = n FOR UPDATE;
+    SET after_ = 0, ahead = 0, mark_ = 0, old = mine IS NOT NULL;
+    IF evicted_ THEN  -- its hold is over, but for its delay; who comes again stands at the end
+        UPDATE holdfast_claim c SET c.owner = CONCAT('~', c.owner) WHERE c.name = n AND c.place = mine;
+        SET mine = NULL, token_ = 0;
+    END IF;
+    IF mine IS NOT NULL THEN
+        UPDATE holdfast_claim c SET c.wake = wake_, c.expires = now + IF(c.token > 0, c.ttl, c.patience)
+            WHERE c.name = n AND c.place = mine;
+    ELSEIF queue OR free > 0 THEN
+        SET mine = COALESCE(last_ + 1, 0);
+        INSERT INTO holdfast_claim (name, place, owner, weight, fair, ttl, patience, delay, since, expires, wake,
+                                    actor, mode, host, pid)
+        VALUES (n, mine, o, weight_, fair_, ttl_, patience_, delay_, now, now + patience_, wake_, actor_, mode_, host_, pid_)
+        ON DUPLICATE KEY UPDATE
+            owner = o, token = 0, evicted = false, weight = weight_, fair = fair_, ttl = ttl_, patience = patience_,
+            delay = delay_, since = now, expires = now + patience_, wake = wake_, actor = actor_, mode = mode_,
+            host = host_, pid = pid_;
+        IF mine > 0 AND NOT crowded_ THEN
+            UPDATE holdfast_claim c SET c.crowded = true WHERE c.name = n AND c.place = 0;
+        END IF;
+    END IF;
+    IF mine IS NOT NULL AND free > 0 THEN
+        CALL holdfast_promote(n, now, o, roused);
+        IF token_ = 0 THEN  -- if it has been promoted just now: its owner is asking, so it is good for a ttl
+            UPDATE holdfast_claim c SET c.expires = now + c.ttl WHERE c.name = n AND c.place = mine AND c.token > 0;
+            SELECT c.token INTO token_ FROM holdfast_claim c WHERE c.name = n AND c.place = mine FOR UPDATE;
+        END IF;
+    END IF;
+    IF token_ = 0 AND NOT queue THEN
+        IF mine IS NOT NULL THEN
+            CALL holdfast_remove(n, o);
+        END IF;
+    ELSEIF token_ = 0 THEN
+        SELECT SUM(c.place < mine AND c.owner IS NOT NULL AND (c.token = 0 OR c.expires + c.delay > now)),
+               SUM(c.place < mine AND c.owner IS NOT NULL AND c.token = 0),
+               MIN(IF(c.token > 0 AND c.expires + c.delay > now, c.expires + c.delay, NULL)),
+               MAX(c.mark)
+            INTO ahead, waiting, ends, mark_
+            FROM holdfast_claim c FORCE INDEX (PRIMARY) WHERE c.name = n FOR UPDATE;
+        SET after_ = patience_ DIV 3;
+        IF waiting = 0 AND ends IS NOT NULL THEN  -- the first in line looks when a hold may have ended
+            SET after_ = LEAST(after_, GREATEST(1000, ends - now + 500));
+        END IF;
+    END IF;
+END $$
+
+-- Take: enter a line, or only find out (`queue` off). Answers with the token of an uncontended take; or with five numbers:
+-- token (0: not granted), look again after (µs), how many stand before it, the capacity if it did not match (else 0), and
+-- the mark of the name for one that waits.
+CREATE OR REPLACE PROCEDURE holdfast_take(
+    n varbinary(1100), o varbinary(255), weight_ int, capacity_ int, fair_ boolean, ttl_ bigint, patience_ bigint,
+    delay_ bigint, queue boolean, wake_ bigint, actor_ varbinary(255), mode_ varbinary(64), host_ varbinary(255), pid_ int
+) SQL SECURITY INVOKER
+BEGIN
+    DECLARE now bigint DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    UPDATE holdfast_claim c SET
+        c.token = GREATEST(c.mark + 1, now), c.mark = LAST_INSERT_ID(GREATEST(c.mark + 1, now)), c.owner = o,
+        c.weight = weight_, c.capacity = capacity_, c.fair = fair_, c.ttl = ttl_, c.patience = patience_, c.delay = delay_,
+        c.since = now, c.expires = now + ttl_, c.evicted = false, c.wake = 0, c.actor = actor_, c.mode = mode_,
+        c.host = host_, c.pid = pid_
+        WHERE c.name = n AND c.place = 0 AND c.owner IS NULL AND NOT c.crowded;
+    IF ROW_COUNT() = 1 THEN
+        SELECT LAST_INSERT_ID();
+    ELSE
+        CALL holdfast_enter(n, o, weight_, capacity_, fair_, ttl_, patience_, delay_, queue, wake_, actor_, mode_, host_, pid_);
+    END IF;
+END $$
+
+CREATE OR REPLACE PROCEDURE holdfast_enter(
+    n varbinary(1100), o varbinary(255), weight_ int, capacity_ int, fair_ boolean, ttl_ bigint, patience_ bigint,
+    delay_ bigint, queue boolean, wake_ bigint, actor_ varbinary(255), mode_ varbinary(64), host_ varbinary(255), pid_ int
+) SQL SECURITY INVOKER
+BEGIN
+    DECLARE now, token_, after_, ahead, mark_ bigint DEFAULT 0;
+    DECLARE other int;
+    DECLARE old boolean;
+    DECLARE roused text DEFAULT '';
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    START TRANSACTION;
+    INSERT INTO holdfast_claim (name, place) VALUES (n, 0) ON DUPLICATE KEY UPDATE place = 0;
+    SET now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    CALL holdfast_open(n, capacity_, now, other);
+    IF other = 0 THEN
+        CALL holdfast_step(n, o, weight_, fair_, ttl_, patience_, delay_, queue, wake_, actor_, mode_, host_, pid_, now,
+                           token_, after_, ahead, mark_, old, roused);
+    END IF;
+    COMMIT;
+    IF roused <> '' THEN
+        CALL holdfast_rouse(roused);
+    END IF;
+    SELECT CONCAT_WS(',', token_, after_, ahead, other, mark_);
+END $$
+
+-- Take several: all lines are entered in one step. `claims` is an array of [name, owner, weight, capacity, fair, ttl,
+-- patience, delay, actor, mode], text in hexadecimal. The five numbers of each.
+CREATE OR REPLACE PROCEDURE holdfast_take_all(
+    claims longtext, queue boolean, wake_ bigint, host_ varbinary(255), pid_ int
+) SQL SECURITY INVOKER
+BEGIN
+    DECLARE now, token_, after_, ahead, mark_ bigint DEFAULT 0;
+    DECLARE many int DEFAULT JSON_LENGTH(claims);
+    DECLARE i, other int DEFAULT 0;
+    DECLARE old boolean;
+    DECLARE mismatch, refused boolean DEFAULT false;
+    DECLARE claim text;
+    DECLARE reply, entered, roused text DEFAULT '';
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    START TRANSACTION;
+    INSERT INTO holdfast_claim (name, place)
+        SELECT UNHEX(a.n), 0 FROM JSON_TABLE(claims, '$[*]' COLUMNS (n varchar(2200) PATH '$[0]')) a ORDER BY UNHEX(a.n)
+        ON DUPLICATE KEY UPDATE place = 0;
+    SET now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    WHILE i < many DO
+        SET claim = JSON_EXTRACT(claims, CONCAT('$[', i, ']')), i = i + 1;
+        CALL holdfast_open(UNHEX(JSON_VALUE(claim, '$[0]')), JSON_VALUE(claim, '$[3]'), now, other);
+        SET mismatch = mismatch OR other <> 0, reply = CONCAT_WS(',', reply, 0, 0, 0, other, 0);
+    END WHILE;
+    IF NOT mismatch THEN
+        SET i = 0, reply = '';
+        WHILE i < many DO
+            SET claim = JSON_EXTRACT(claims, CONCAT('$[', i, ']')), i = i + 1;
+            CALL holdfast_step(
+                UNHEX(JSON_VALUE(claim, '$[0]')), UNHEX(JSON_VALUE(claim, '$[1]')), JSON_VALUE(claim, '$[2]'),
+                JSON_VALUE(claim, '$[4]'), JSON_VALUE(claim, '$[5]'), JSON_VALUE(claim, '$[6]'), JSON_VALUE(claim, '$[7]'),
+                queue, wake_, UNHEX(JSON_VALUE(claim, '$[8]')), UNHEX(JSON_VALUE(claim, '$[9]')), host_, pid_, now,
+                token_, after_, ahead, mark_, old, roused);
+            SET refused = refused OR token_ = 0, reply = CONCAT_WS(',', reply, token_, after_, ahead, 0, mark_);
+            IF token_ > 0 AND NOT old THEN
+                SET entered = CONCAT(entered, i, ',');
+            END IF;
+        END WHILE;
+        IF refused AND NOT queue THEN  -- all or none
+            SET reply = REPEAT(',0,0,0,0,0', many);
+            WHILE entered <> '' DO
+                SET claim = JSON_EXTRACT(claims, CONCAT('$[', SUBSTRING_INDEX(entered, ',', 1) - 1, ']')),
+                    entered = SUBSTRING(entered, LOCATE(',', entered) + 1);
+                CALL holdfast_remove(UNHEX(JSON_VALUE(claim, '$[0]')), UNHEX(JSON_VALUE(claim, '$[1]')));
+                CALL holdfast_promote(UNHEX(JSON_VALUE(claim, '$[0]')), now, '', roused);
+            END WHILE;
+        END IF;
+    END IF;
+    COMMIT;
+    CALL holdfast_rouse(roused);
+    SELECT SUBSTRING(reply, 2);
+END $$
+
+DELIMITER ;

@@ -1,0 +1,1 @@
+"""Session locks of MariaDB (`mysql+session://`): user locks (GET_LOCK) that live with the connection."""

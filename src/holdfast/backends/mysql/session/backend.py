@@ -1,0 +1,87 @@
+"""The flows of session locks: the server keeps the lock for as long as the connection lives, and frees it with it.
+
+1. There is no ttl at the server. A lease's ttl says for how long its holder trusts a server that it has not heard from:
+   a renewal asks whether the session is alive, and a session that ended is LOST (`session`) at once.
+2. That trust is at most `patience` (10 s), so that a holder who is cut off has stopped before the server gives up a
+   session that says nothing (30 s).
+3. Only mutexes. What would have to outlive the session or end before it can not be kept: `lock_delay`,
+   `hold_at_least`, the end of a silent hold with its ttl; and nobody can evict one lock of a session.
+4. Claims of one coordinator stand in line in front of the server's own line, so the order is kept among the claims of
+   one coordinator, and among coordinators, but not of all claims.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...._core.flow import NOW, Call, Flow, Wait
+from ....errors import Misconfigured
+from ....model import Claim, Extension, Grant, LockView, Promises, Queued, Refusal
+from ...line import Allow, Push, Release, Renew, Survey, Take, Taken, patience
+
+PROMISES = Promises(
+    frozenset({"fencing", "linearizable"}),
+    {
+        "durable": "a session lock ends with its session; use mysql:// for locks that survive a restart",
+        "shared": "session locks are mutexes; use mysql://",
+        "counting": "session locks are mutexes; use mysql://",
+        "ttl": "a session lock ends with its session or its release, however long ago its ttl was over; a lease is "
+        "trusted for its ttl, and for 10 s at most, after the last word from the server",
+        "linger": "nothing outlives a session, so lock_delay and hold_at_least are refused; use mysql://",
+        "order": "each coordinator has one place in the server's line, so claims of two coordinators may cross",
+        "evict": "one lock of a session can not be broken without the others; KILL CONNECTION ends it",
+    },
+)
+
+
+class SessionBackend:
+    """The algorithm."""
+
+    scheme = "mysql+session"
+    least_ttl = 0.05
+
+    def __init__(self, cluster: str, promises: Promises, request_timeout: float) -> None:
+        self.cluster = cluster
+        self.promises = promises
+        self._timeout = request_timeout
+
+    def take(self, claim: Claim, queue: bool, within: float | None = None) -> Flow[Grant | Queued | None]:
+        ask = claim.ask
+        if ask.lock_delay or ask.hold_at_least or ask.capacity != 1:
+            raise Misconfigured(
+                f"{ask.name!r}: a session lock ends with its session, so lock_delay and hold_at_least can not be kept, "
+                "and it is a mutex; use mysql://"
+            )
+        sent: float = yield NOW
+        timeout = self._timeout if within is None else min(self._timeout, within)
+        replies: list[Taken] = yield Call(Take((claim,), queue), timeout)
+        taken = replies[0]
+        if taken.token:
+            return Grant(taken.token, sent, patience(ask))
+        return Queued(taken.look_again, taken.ahead, sent, patience(ask)) if queue else None
+
+    def turn(self, claim: Claim, queued: Queued, timeout: float) -> Flow[Grant | None]:
+        push: Push | None = yield Wait(claim.owner, timeout)
+        # The server's answer came just now, and was given after the wait began: it is good from the last look on.
+        return None if push is None else Grant(push.token, queued.since, queued.patience)
+
+    def renew(self, claims: Sequence[Claim], within: float | None = None) -> Flow[Sequence[Extension | Refusal | None]]:
+        sent: float = yield NOW
+        timeout = self._timeout if within is None else min(self._timeout, within)
+        said: list[str] = yield Call(Renew(claims), timeout)
+        return [
+            Extension(sent, patience(claim.ask)) if word == "held" else Refusal(word)
+            for claim, word in zip(claims, said, strict=True)
+        ]
+
+    def release(self, claim: Claim, linger: float = 0.0) -> Flow[bool]:
+        held: bool = yield Call(Release(claim, linger), self._timeout)
+        return held
+
+    def survey(self, prefix: str, exact: bool = False, contended: bool = False) -> Flow[list[LockView]]:
+        views: list[LockView] = yield Call(Survey(prefix, exact, contended), self._timeout)
+        return views
+
+    def allow(self, name: str, interval: float, burst: int, cost: int, reserve: float) -> Flow[tuple[bool, float]]:
+        reply: tuple[bool, float] = yield Call(Allow(name, interval, burst, cost, reserve), self._timeout)
+        return reply

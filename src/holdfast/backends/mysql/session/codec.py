@@ -1,0 +1,106 @@
+"""The statements of session locks, and their replies."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from ....model import Claim
+from ...line import Allow, Survey
+from ...verbs import us
+from ..codec import KEPT, LAST, NOW, Codec, Order, hexed
+from ..packets import Reply
+
+A_DAY = 86_400
+IDLE = 30
+"""For how long (seconds) the server keeps a session that says nothing: a host that vanished says nothing."""
+
+LONGEST_HOST = 64
+BOUNDS = b"SET SESSION wait_timeout = %d" % IDLE
+SHOW_LIFE = b"SELECT GET_LOCK(CONCAT('holdfast-session-', CONNECTION_ID()), 0)"
+"""As long as this user lock is held, what this connection said of those who wait is true."""
+
+SURVEY = b"""SELECT c.name, 1, c.owner, c.token, 1, SUBSTRING_INDEX(SUBSTRING_INDEX(c.who, '\n', 3), '\n', -1),
+SUBSTRING_INDEX(SUBSTRING_INDEX(c.who, '\n', 4), '\n', -1), c.since,
+%(now)b + CAST(SUBSTRING_INDEX(c.who, '\n', -1) AS SIGNED), SUBSTRING_INDEX(c.who, '\n', 1), SUBSTRING_INDEX(SUBSTRING_INDEX(c.who, '\n', 2), '\n', -1), 1, %(now)b FROM (
+SELECT n.name, s.owner, s.mark AS token, s.since, s.who
+FROM holdfast_session_name n JOIN holdfast_session s ON s.hash = n.hash
+WHERE n.name >= %(first)b AND n.name < %(last)b AND IS_USED_LOCK(LOWER(HEX(s.hash))) = s.connection
+UNION ALL
+SELECT n.name, w.owner, 0, w.since, w.who
+FROM holdfast_session_name n JOIN holdfast_session_waiter w ON w.hash = n.hash
+WHERE n.name >= %(first)b AND n.name < %(last)b
+AND IS_USED_LOCK(CONCAT('holdfast-session-', w.connection)) = w.connection
+) c ORDER BY c.name, c.token = 0, c.since"""
+
+
+class SessionCodec:
+    """Writes orders for one namespace on behalf of one process."""
+
+    def __init__(self, namespace: str, host: str, pid: int) -> None:
+        self._prefix = f"{namespace}/"
+        self._at = f"{host.encode()[:LONGEST_HOST].decode('utf-8', 'ignore')}\n{pid}"
+        self._lines = Codec(namespace, host, pid)
+        self._locks: dict[str, tuple[bytes, bytes, bytes]] = {}
+
+    def take(self, claim: Claim, queue: bool, seen: bool) -> Order:
+        """Take it if it is free: its token, or 0. `seen`: others have seen it waiting."""
+        return Order(b"CALL holdfast_session_take(%b,%b,0,%d,%d)" % (*self._of(claim), queue, seen), _number)
+
+    def wait(self, claim: Claim) -> Order:
+        """In the server's own line, for a day."""
+        return Order(b"CALL holdfast_session_take(%b,%b,%d,0,1)" % (*self._of(claim), A_DAY), _number)
+
+    def queue(self, claim: Claim) -> Order:
+        """Be seen waiting."""
+        lock, who = self._of(claim)
+        return Order(b"CALL holdfast_session_queue(%b,%b)" % (lock.partition(b",")[2], who), _nothing)
+
+    def leave(self, owner: str) -> Order:
+        """No longer seen waiting."""
+        return Order(b"DELETE FROM holdfast_session_waiter WHERE owner = %b" % hexed(owner), _nothing)
+
+    def unlock(self, name: str) -> Order:
+        """Whether this session held it."""
+        return Order(b"SELECT RELEASE_LOCK(%b)" % self._lock(name)[0], lambda reply: reply.rows[0][0] == b"1")
+
+    def alive(self) -> Order:
+        return Order(b"DO 0", _nothing)
+
+    def give_up(self, connection: int) -> Order:
+        """Out of the server's line, said on another connection."""
+        return Order(b"KILL QUERY %d" % connection, _nothing)
+
+    def write(self, request: Survey | Allow) -> Order:
+        if isinstance(request, Allow):
+            return self._lines.write(request)
+        first, last = hexed(self._prefix + request.prefix), hexed(self._prefix + request.prefix + LAST)
+        return Order(SURVEY % {b"now": NOW, b"first": first, b"last": last}, self._lines.views)
+
+    def tidy(self, after: bytes, most: int) -> Order:
+        return self._lines.tidy(after, most)
+
+    def _of(self, claim: Claim) -> tuple[bytes, bytes]:
+        """Which lock (user lock, hash, name), and for whom."""
+        ask = claim.ask
+        who = f"{claim.actor}\n{ask.mode}\n{self._at}\n{us(ask.ttl)}"
+        return b"%b,%b,%b" % self._lock(ask.name), b"%b,%b" % (hexed(claim.owner), hexed(who))
+
+    def _lock(self, name: str) -> tuple[bytes, bytes, bytes]:
+        """A strong hash: user locks have 64 characters and ignore case."""
+        if (kept := self._locks.get(name)) is None:
+            whole = self._prefix + name
+            digest = hashlib.sha256(whole.encode()).hexdigest().encode()
+            kept = b"'%b'" % digest, b"x'%b'" % digest, hexed(whole)
+            if len(self._locks) >= KEPT:
+                self._locks.clear()
+            self._locks[name] = kept
+        return kept
+
+
+def _number(reply: Reply) -> int:
+    return int(reply.rows[0][0] or 0)
+
+
+def _nothing(reply: Reply) -> Any:
+    return True

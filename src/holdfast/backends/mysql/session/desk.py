@@ -1,0 +1,59 @@
+"""Who of one coordinator holds or waits for which session lock: the part of a session wire that touches no connection.
+
+A session may take a user lock that it already holds once more, so the server does not keep two claims of one
+coordinator apart: this desk does. Claims for one name stand in a line here, and only the first one is at the server.
+A hold whose link is gone is over, whether or not its holder has come to say so: it keeps nobody waiting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+L = TypeVar("L")
+
+LOOK_AGAIN = 3.0
+"""How often a waiter comes back to itself; the server tells it of its turn without that."""
+
+
+@dataclass(slots=True)
+class Held(Generic[L]):
+    """A lock in hand: on which link, and under which token."""
+
+    name: str
+    token: int
+    link: L
+
+
+@dataclass(slots=True)
+class Desk(Generic[L]):
+    gone: Callable[[L], bool]
+    """Whether a link has ended, and the session with it."""
+    holds: dict[str, Held[L]] = field(default_factory=dict)
+    lines: dict[str, list[str]] = field(default_factory=dict)
+
+    def enter(self, name: str, owner: str, queue: bool) -> int | None:
+        """How many stand before it here; None if it may not wait and somebody does."""
+        line = self.lines.setdefault(name, [])
+        if line and (held := self.holds.get(line[0])) is not None and self.gone(held.link):
+            del line[0]
+        if owner not in line:
+            if line and not queue:
+                return None
+            line.append(owner)
+        return line.index(owner)
+
+    def first(self, name: str, owner: str) -> bool:
+        return self.lines.get(name, [])[:1] == [owner]
+
+    def leave(self, name: str, owner: str) -> str | None:
+        """Out of the line; answers with who is first now, if that has changed."""
+        line = self.lines.get(name, [])
+        was_first = self.first(name, owner)
+        if owner in line:
+            line.remove(owner)
+        if not line:
+            self.lines.pop(name, None)
+            return None
+        return line[0] if was_first else None

@@ -1,0 +1,70 @@
+"""`mysql+session://user:password@host/database`: user locks that live with the connection. No proxy in between."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+from ....errors import Misconfigured
+from ....model import Promises
+from ....ports import AsyncWire, Wire
+from ..greeting import Greeting, promises_of
+from .backend import PROMISES, SessionBackend
+from .codec import SessionCodec
+
+
+class SessionEngine:
+    """Greets the server once, to see that it can be used; each wire has connections of its own."""
+
+    def __init__(self, url: str, namespace: str, request_timeout: float) -> None:
+        from ..wires.dialling import Dialling, shown
+
+        self.url = shown(url)
+        self._namespace = namespace
+        self._dialling = Dialling(url, request_timeout)
+        self._host = socket.gethostname()
+        link = self._dialling.dial()
+        link.close()
+        check(link.greeting, self.url)
+        self.backend = SessionBackend(link.greeting.cluster, _promises(link.greeting), request_timeout)
+
+    def codec(self) -> SessionCodec:
+        return SessionCodec(self._namespace, self._host, os.getpid())
+
+    def wire(self) -> Wire:
+        from ..wires.session import SessionWire
+
+        return SessionWire(self._dialling, self.codec)
+
+    async def async_wire(self) -> AsyncWire:
+        from ..wires.aio_session import AsyncSessionWire
+
+        wire = AsyncSessionWire(self._dialling, self.codec)
+        await wire.open()
+        return wire
+
+
+def check(greeting: Greeting, url: str) -> None:
+    """Whether sessions are ours alone, and locks the same for everybody."""
+    if greeting.pooled:
+        raise Misconfigured(
+            f"a proxy stands between us and {url}: it would give our session, and our locks, to others; "
+            "connect to the server itself, or use mysql://, which needs no session"
+        )
+    if greeting.facts.get("wsrep_on") == "ON":
+        raise Misconfigured(
+            f"{url} is a node of a Galera cluster, and user locks are known to one node only; use mysql:// with all "
+            "clients on the same node"
+        )
+
+
+def _promises(greeting: Greeting) -> Promises:
+    """A lagging replica knows nothing of sessions; else the primary alone decides."""
+    notes = promises_of(greeting).notes
+    if "linearizable" not in notes:
+        return PROMISES
+    return Promises(PROMISES.kept - {"linearizable"}, {**notes, **PROMISES.notes})
+
+
+def open_engine(url: str, namespace: str, request_timeout: float) -> SessionEngine:
+    return SessionEngine(url, namespace, request_timeout)

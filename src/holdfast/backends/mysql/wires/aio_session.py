@@ -1,0 +1,284 @@
+"""The asyncio wire of session locks: the rules of `session`, on a loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from ....errors import BackendUnavailable, HoldfastError
+from ....model import Claim
+from ...line import Allow, Push, Release, Renew, Survey, Take, Taken, closed
+from ..codec import Order
+from ..session.codec import BOUNDS, IDLE, SHOW_LIFE, SessionCodec
+from ..session.desk import LOOK_AGAIN, Desk, Held
+from .aio import Reply, asked
+from .aio_link import AsyncLink
+from .blocking import TIDY_EVERY, TIDY_NAMES
+from .dialling import Dialling
+from .session import MOST_IDLE
+from .translation import unknown
+
+
+class AsyncSessionWire:
+    """Carries out requests on the loop that it was made in."""
+
+    def __init__(self, dialling: Dialling, codec: Callable[[], SessionCodec]) -> None:
+        self._dialling = dialling
+        self._make_codec = codec
+        self._loop = asyncio.get_running_loop()
+        self._closed = False
+        self._begin()
+
+    def _begin(self) -> None:
+        self._codec = self._make_codec()
+        self._dialling_up = asyncio.Lock()
+        self._shared: AsyncLink | None = None
+        self._spoke: dict[AsyncLink, float] = {}
+        self._desk: Desk[AsyncLink] = Desk(lambda link: link.closed)
+        self._claims: dict[str, Claim] = {}
+        self._seen: dict[str, AsyncLink] = {}  # who is seen waiting, through which session
+        self._waiters: dict[str, tuple[AsyncLink, Reply]] = {}
+        self._bells: dict[str, asyncio.Event] = {}
+        self._idle: list[AsyncLink] = []
+        self._used = 0
+        self._tidied = b""
+
+    async def open(self) -> None:
+        await self._session()
+
+    # Sessions
+
+    async def _dial(self) -> AsyncLink:
+        if self._closed:
+            raise closed()
+        link = AsyncLink(await self._dialling.dial_async(), self._loop)
+        for text in (BOUNDS, SHOW_LIFE):
+            await self._ask(link, Order(text, lambda reply: reply), self._dialling.timeout)
+        return link
+
+    async def _session(self) -> AsyncLink:
+        """The shared one. What it holds lives with it, so it is replaced only if it is broken, or holds nothing."""
+        async with self._dialling_up:
+            shared = self._shared
+            if shared is not None and not shared.closed and self._stale(shared) and not self._holds_something(shared):
+                self._end(shared)
+            if shared is None or shared.closed:
+                shared = self._shared = await self._dial()
+            return shared
+
+    def _stale(self, link: AsyncLink) -> bool:
+        return self._loop.time() > self._spoke.get(link, 0.0) + IDLE * 0.6
+
+    def _holds_something(self, link: AsyncLink) -> bool:
+        return any(held.link is link for held in self._desk.holds.values())
+
+    def _end(self, link: AsyncLink) -> None:
+        self._spoke.pop(link, None)
+        link.close()
+
+    async def _ask(self, link: AsyncLink, order: Order, timeout: float) -> Any:
+        if link.closed:
+            raise unknown("the session has ended")
+        reply = asked(link, order, self._loop)
+        timer = self._loop.call_later(timeout, link.fail, "it took too long")
+        try:
+            value = await reply
+        finally:
+            timer.cancel()
+        self._spoke[link] = self._loop.time()
+        return value
+
+    # Verbs
+
+    async def call(self, request: Any, timeout: float) -> Any:
+        match request:
+            case Take(claims=[claim], queue=queue):
+                return [await self._take(claim, queue, timeout)]
+            case Renew(claims=claims):
+                return await self._renew(claims, timeout)
+            case Release(claim=claim):
+                return await self._release(claim, timeout)
+            case Survey() | Allow():
+                return await self._ask(await self._session(), self._codec.write(request), timeout)
+        raise TypeError(f"not a verb of session locks: {request!r}")
+
+    async def _take(self, claim: Claim, queue: bool, timeout: float) -> Taken:
+        name, owner = claim.ask.name, claim.owner
+        held = self._desk.holds.get(owner)
+        if held is not None and not held.link.closed:
+            return Taken(held.token)
+        before = self._desk.enter(name, owner, queue)
+        if before is None:
+            return Taken(0)
+        self._claims[owner] = claim
+        if before or owner in self._waiters:
+            await self._show(claim, timeout)
+            return Taken(0, LOOK_AGAIN, before or 1)
+        link = None
+        try:
+            link = await self._session()
+            token = await self._ask(link, self._codec.take(claim, queue, owner in self._seen), timeout)
+        except BaseException:
+            if link is not None and not link.closed:  # the lock may be there, without its token
+                asked(link, self._codec.unlock(name), self._loop).add_done_callback(_look_away)
+            self._leave(name, owner)
+            raise
+        if token:
+            self._seen.pop(owner, None)
+            self._desk.holds[owner] = Held(name, token, link)
+            self._tidy(link)
+            return Taken(token)
+        if queue:
+            self._seen[owner] = link
+        else:
+            self._leave(name, owner)
+        return Taken(0, LOOK_AGAIN, 1)
+
+    async def _show(self, claim: Claim, timeout: float) -> None:
+        """Have others see that it waits, for as long as the session lives that says so."""
+        link = await self._session()
+        await self._ask(link, self._codec.queue(claim), timeout)
+        self._seen[claim.owner] = link
+
+    def _leave(self, name: str, owner: str) -> None:
+        self._claims.pop(owner, None)
+        self._bells.pop(owner, None)
+        heir = self._desk.leave(name, owner)
+        if heir is not None and (bell := self._bells.get(heir)) is not None:
+            bell.set()
+
+    async def wait(self, owner: str, timeout: float) -> Push | None:
+        claim = self._claims.get(owner)
+        if claim is None:
+            return None  # it left meanwhile
+        name = claim.ask.name
+        if not self._desk.first(name, owner):
+            bell = self._bells.setdefault(owner, asyncio.Event())
+            try:
+                async with asyncio.timeout(timeout):
+                    await bell.wait()
+            except TimeoutError:
+                pass  # the time has come by itself
+            return None
+        if owner not in self._waiters:
+            link = self._rested() or await self._dial()
+            self._waiters[owner] = link, asked(link, self._codec.wait(claim), self._loop)
+        link, reply = self._waiters[owner]
+        await asyncio.wait([reply], timeout=timeout)
+        if not reply.done():
+            return None
+        del self._waiters[owner]
+        try:
+            token = reply.result()
+        except BackendUnavailable:
+            self._end(link)
+            raise
+        self._spoke[link] = self._loop.time()
+        if not token:  # a day has passed
+            self._put_back(link)
+            return None
+        self._seen.pop(owner, None)
+        self._desk.holds[owner] = Held(name, token, link)
+        return Push(token)
+
+    def _rested(self) -> AsyncLink | None:
+        while self._idle:
+            link = self._idle.pop()
+            if not link.closed and not self._stale(link):
+                return link
+            self._end(link)
+        return None
+
+    async def _renew(self, claims: Any, timeout: float) -> list[str]:
+        """One question per connection: is the session alive?"""
+        held = [self._desk.holds.get(claim.owner) for claim in claims]
+        links = {one.link for one in held if one is not None and not one.link.closed}
+        asking = [self._ask(link, self._codec.alive(), timeout) for link in links]
+        await asyncio.gather(*asking, return_exceptions=True)
+        for claim, one in zip(claims, held, strict=True):
+            if one is not None and one.link.closed:
+                self._leave(one.name, claim.owner)  # who waits behind it here need not wait for its release
+        return ["refused" if one is None else "session" if one.link.closed else "held" for one in held]
+
+    async def _release(self, claim: Claim, timeout: float) -> bool:
+        name, owner = claim.ask.name, claim.owner
+        held = self._desk.holds.pop(owner, None)
+        waiter = self._waiters.pop(owner, None)
+        seen = self._seen.pop(owner, None)
+        try:
+            if waiter is not None:
+                await self._give_up(*waiter, name, timeout)
+            if seen is not None and not seen.closed:
+                await self._ask(seen, self._codec.leave(owner), timeout)
+            if held is None or held.link.closed:
+                return False
+            unlocked: bool = await self._ask(held.link, self._codec.unlock(name), timeout)
+            self._put_back(held.link)
+            return unlocked
+        except BackendUnavailable:
+            return False  # the session ended, and the lock with it
+        finally:
+            self._leave(name, owner)
+
+    async def _give_up(self, link: AsyncLink, reply: Reply, name: str, timeout: float) -> None:
+        """Out of the server's line. The lock may have been granted in this very moment: then it is let go of."""
+        reply.add_done_callback(_look_away)
+        try:
+            await self._ask(await self._session(), self._codec.give_up(link.told_id), timeout)
+            await asyncio.wait([reply], timeout=timeout)
+            if not reply.done():
+                link.fail("it took too long")
+            while not link.closed and await self._ask(link, self._codec.unlock(name), timeout):
+                pass
+            self._put_back(link)
+        except HoldfastError:
+            self._end(link)
+
+    def _put_back(self, link: AsyncLink) -> None:
+        if link is self._shared or link.closed:
+            return
+        if len(self._idle) < MOST_IDLE and not self._closed:
+            self._idle.append(link)
+        else:
+            self._end(link)
+
+    def _tidy(self, link: AsyncLink) -> None:
+        self._used += 1
+        if not self._used % TIDY_EVERY:
+            link.ask(self._codec.tidy(self._tidied, TIDY_NAMES), self._note_tidied)
+
+    def _note_tidied(self, name: Any, error: BaseException | None) -> None:
+        self._tidied = name if error is None else b""
+
+    # Life
+
+    def _links(self) -> set[AsyncLink]:
+        waiting = [link for link, _ in self._waiters.values()]
+        holding = [held.link for held in self._desk.holds.values()]
+        return {*waiting, *holding, *self._idle, *([self._shared] if self._shared is not None else [])}
+
+    def freeze(self) -> None:
+        pass  # nothing is half done between two steps of the loop
+
+    def thaw(self) -> None:
+        pass  # see freeze
+
+    def forked(self) -> None:
+        for link in self._links():
+            link.disown()
+        self._begin()
+
+    async def close(self) -> None:
+        self._closed = True
+        for _, reply in self._waiters.values():
+            reply.add_done_callback(_look_away)
+        for link in self._links():
+            link.fail("the coordinator was closed")
+        for bell in self._bells.values():
+            bell.set()
+
+
+def _look_away(reply: asyncio.Future[Any]) -> None:
+    """Whatever became of it, nobody asks any more."""
+    reply.exception()

@@ -1,0 +1,295 @@
+"""The blocking wire of session locks.
+
+1. Locks that were free share one connection. A lock that had to be waited for lives on the connection that waited
+   for it: a waiter is in the server's own line (FIFO), and keeps no release and no renewal from their connection.
+2. When a connection ends, so do its locks: their leases are told `session` at the next renewal.
+3. The answer to every unlock is looked at: False means that the session was not the one that held.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from ....errors import BackendUnavailable, HoldfastError
+from ....model import Claim
+from ...line import Allow, Push, Release, Renew, Survey, Take, Taken, closed
+from ..packets import Refused
+from ..session.codec import SessionCodec
+from ..session.desk import LOOK_AGAIN, Desk, Held
+from .blocking import TIDY_EVERY, TIDY_NAMES
+from .dialling import Dialling
+from .session_link import Session
+from .translation import Silence, unknown
+
+MOST_IDLE = 4
+
+
+class SessionWire:
+    """Carries out requests on the caller's thread."""
+
+    def __init__(self, dialling: Dialling, codec: Callable[[], SessionCodec]) -> None:
+        self._dialling = dialling
+        self._make_codec = codec
+        self._closed = False
+        self._begin()
+        self._session(dialling.timeout)
+
+    def _begin(self) -> None:
+        self._codec = self._make_codec()
+        self._mutex = threading.Lock()  # of the state below; never held while the server is asked
+        self._dialling_up = threading.Lock()
+        self._shared: Session | None = None
+        self._desk: Desk[Session] = Desk(lambda link: link.broken)
+        self._claims: dict[str, Claim] = {}
+        self._seen: dict[str, Session] = {}  # who is seen waiting, through which session
+        self._waiters: dict[str, Session] = {}
+        self._bells: dict[str, threading.Event] = {}
+        self._idle: list[Session] = []
+        self._used = 0
+        self._tidied = b""
+
+    def _dial(self, timeout: float) -> Session:
+        if self._closed:
+            raise closed()
+        link = self._dialling.dial()
+        try:
+            return Session(link, timeout)
+        except (Silence, Refused) as error:
+            link.close()
+            raise unknown(error) from error
+
+    def _session(self, timeout: float) -> Session:
+        """The shared one. What it holds lives with it, so it is replaced only if it is broken, or holds nothing."""
+        session = self._shared
+        if session is not None and not session.broken and not session.stale:
+            return session
+        with self._dialling_up:
+            session = self._shared
+            if session is not None and not session.broken and session.stale:
+                if self._holds_something(session):
+                    return session
+                session.end()
+            if session is None or session.broken:
+                session = self._shared = self._dial(timeout)
+            return session
+
+    def _holds_something(self, session: Session) -> bool:
+        with self._mutex:
+            return any(held.link is session for held in self._desk.holds.values())
+
+    def call(self, request: Any, timeout: float) -> Any:
+        match request:
+            case Take(claims=[claim], queue=queue):
+                return [self._take(claim, queue, timeout)]
+            case Renew(claims=claims):
+                return self._renew(claims, timeout)
+            case Release(claim=claim):
+                return self._release(claim, timeout)
+            case Survey() | Allow():
+                return self._session(timeout).ask(self._codec.write(request), timeout)
+        raise TypeError(f"not a verb of session locks: {request!r}")
+
+    def _take(self, claim: Claim, queue: bool, timeout: float) -> Taken:
+        name, owner = claim.ask.name, claim.owner
+        with self._mutex:
+            held = self._desk.holds.get(owner)
+            if held is not None and not held.link.broken:
+                return Taken(held.token)
+            before = self._desk.enter(name, owner, queue)
+            if before is None:
+                return Taken(0)
+            self._claims[owner] = claim
+        if before or owner in self._waiters:
+            self._show(claim, timeout)
+            return Taken(0, LOOK_AGAIN, before or 1)
+        session = None
+        try:
+            session = self._session(timeout)
+            token = session.ask(self._codec.take(claim, queue, owner in self._seen), timeout)
+        except BaseException:
+            if session is not None and not session.broken:  # the lock may be there, without its token
+                session.ask(self._codec.unlock(name), timeout)
+            self._leave(name, owner)
+            raise
+        if token:
+            self._seen.pop(owner, None)
+            self._desk.holds[owner] = Held(name, token, session)
+            self._tidy(session, timeout)
+            return Taken(token)
+        if queue:
+            self._seen[owner] = session
+        else:
+            self._leave(name, owner)
+        return Taken(0, LOOK_AGAIN, 1)
+
+    def _show(self, claim: Claim, timeout: float) -> None:
+        """Have others see that it waits, for as long as the session lives that says so."""
+        session = self._session(timeout)
+        session.ask(self._codec.queue(claim), timeout)
+        self._seen[claim.owner] = session
+
+    def _leave(self, name: str, owner: str) -> None:
+        with self._mutex:
+            self._claims.pop(owner, None)
+            self._bells.pop(owner, None)
+            heir = self._desk.leave(name, owner)
+            bell = None if heir is None else self._bells.get(heir)
+        if bell is not None:
+            bell.set()
+
+    def wait(self, owner: str, timeout: float) -> Push | None:
+        """In the line of this coordinator for the bell, and at its head in the line of the server."""
+        with self._mutex:
+            claim = self._claims.get(owner)
+            if claim is None:
+                return None  # it left meanwhile
+            name = claim.ask.name
+            first = self._desk.first(name, owner)
+            bell = self._bells.setdefault(owner, threading.Event())
+        if not first:
+            bell.wait(timeout)
+            return None
+        session = self._waiters.get(owner) or self._start(claim)
+        try:
+            token = session.link.poll(timeout)
+        except (Silence, Refused) as error:
+            self._waiters.pop(owner, None)
+            session.end()
+            raise unknown(error) from error
+        if token is None:
+            return None
+        session.touch()
+        with self._mutex:
+            del self._waiters[owner]
+            if not token:  # a day has passed
+                self._idle.append(session)
+                return None
+            self._seen.pop(owner, None)
+            self._desk.holds[owner] = Held(name, token, session)
+        return Push(token)
+
+    def _start(self, claim: Claim) -> Session:
+        session = self._rested() or self._dial(self._dialling.timeout)
+        try:
+            session.link.start(self._codec.wait(claim))
+        except Silence as error:
+            session.end()
+            raise unknown(error) from error
+        self._waiters[claim.owner] = session
+        return session
+
+    def _rested(self) -> Session | None:
+        while True:
+            with self._mutex:
+                session = self._idle.pop() if self._idle else None
+            if session is None or not session.stale:
+                return session
+            session.end()
+
+    def _renew(self, claims: Any, timeout: float) -> list[str]:
+        """One question per connection: is the session alive?"""
+        with self._mutex:
+            held = [self._desk.holds.get(claim.owner) for claim in claims]
+        for session in {one.link for one in held if one is not None and not one.link.broken}:
+            try:
+                session.ask(self._codec.alive(), timeout)
+            except BackendUnavailable:
+                if not session.broken:
+                    raise  # busy, not ended
+        for claim, one in zip(claims, held, strict=True):
+            if one is not None and one.link.broken:
+                self._leave(one.name, claim.owner)  # who waits behind it here need not wait for its release
+        return ["refused" if one is None else "session" if one.link.broken else "held" for one in held]
+
+    def _release(self, claim: Claim, timeout: float) -> bool:
+        name, owner = claim.ask.name, claim.owner
+        held = self._desk.holds.get(owner)
+        unlocked = False
+        if held is not None and not held.link.broken:
+            try:
+                unlocked = held.link.ask(self._codec.unlock(name), timeout)
+            except BackendUnavailable:
+                if not held.link.broken:
+                    raise  # busy: it is still held
+            self._put_back(held.link)
+        self._desk.holds.pop(owner, None)
+        if (waiter := self._waiters.pop(owner, None)) is not None:
+            self._give_up(waiter, name, timeout)
+        if (session := self._seen.pop(owner, None)) is not None:
+            self._hide(session, owner, timeout)
+        self._leave(name, owner)
+        return unlocked
+
+    def _hide(self, session: Session, owner: str, timeout: float) -> None:
+        """No longer seen waiting."""
+        try:
+            session.ask(self._codec.leave(owner), timeout)
+        except BackendUnavailable:
+            pass  # the session has ended, and is not looked at; or the row goes with it
+
+    def _give_up(self, session: Session, name: str, timeout: float) -> None:
+        """Out of the server's line. The lock may have been granted in this very moment: then it is let go of."""
+        try:
+            self._session(timeout).ask(self._codec.give_up(session.link.told_id), timeout)
+            try:
+                if session.link.under_way is not None and session.link.poll(timeout) is None:
+                    raise Silence("it took too long")
+            except Refused:
+                pass  # roused: before the lock was granted, or after
+            while session.ask(self._codec.unlock(name), timeout):
+                pass
+            self._put_back(session)
+        except (Silence, HoldfastError):
+            session.end()
+
+    def _put_back(self, session: Session) -> None:
+        with self._mutex:
+            if session is self._shared or session.broken:
+                return
+            if len(self._idle) < MOST_IDLE and not self._closed:
+                self._idle.append(session)
+                return
+        session.end()
+
+    def _tidy(self, session: Session, timeout: float) -> None:
+        self._used += 1
+        if not self._used % TIDY_EVERY:
+            self._tidied = session.ask(self._codec.tidy(self._tidied, TIDY_NAMES), timeout)
+
+    # Life
+
+    def _sessions(self) -> set[Session]:
+        with self._mutex:
+            holding = [held.link for held in self._desk.holds.values()]
+            shared = [self._shared] if self._shared is not None else []
+            return {*self._waiters.values(), *holding, *shared, *self._idle}
+
+    def freeze(self) -> None:
+        self._mutex.acquire()
+        if self._shared is not None:
+            self._shared.mutex.acquire()
+
+    def thaw(self) -> None:
+        if self._shared is not None:
+            self._shared.mutex.release()
+        self._mutex.release()
+
+    def forked(self) -> None:
+        self._mutex = threading.Lock()
+        for session in self._sessions():
+            session.link.disown()
+        self._begin()
+
+    def close(self) -> None:
+        self._closed = True
+        waiting = set(self._waiters.values())
+        for session in self._sessions():
+            if session in waiting:
+                session.link.hang_up()  # its waiter ends it
+            else:
+                with session.mutex:
+                    session.end()
+        for bell in list(self._bells.values()):
+            bell.set()

@@ -1,0 +1,271 @@
+"""The server dies, restarts, ends sessions; the user may not create; the process forks. No lock is left or forged."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+import holdfast
+from holdfast.backends.mysql.programs import schema
+from holdfast.errors import BackendUnavailable, Misconfigured
+from tests.mysql.conftest import new_database
+from tests.mysql.server import Server, connect, program, serving
+
+LEVELS = ["REPEATABLE-READ", "SERIALIZABLE"]
+
+
+@pytest.fixture
+def mortal() -> Iterator[Server]:
+    """A server of the test's own, which flushes what it commits."""
+    with serving({"innodb-flush-log-at-trx-commit": "1"}) as server:
+        yield server
+
+
+def connections(server: Server, url: str) -> list[int]:
+    """Of everybody who uses the database of this URL."""
+    text = f"SELECT id FROM information_schema.processlist WHERE db = '{url.rpartition('/')[2]}'"
+    return [row[0] for row in server.execute(text)]
+
+
+def terminate(server: Server, url: str) -> None:
+    for connection in connections(server, url):
+        server.execute(f"KILL CONNECTION {connection}")
+
+
+def test_a_lease_survives_a_killed_and_restarted_server(mortal: Server) -> None:
+    url = mortal.url(new_database(mortal))
+    with holdfast.connect(url, ttl=60, require={"durable", "linearizable"}) as locks:
+        lease = locks.lock("door").acquire()
+        mortal.stop(signal.SIGKILL)
+        with pytest.raises(BackendUnavailable):
+            lease.renew()
+        mortal.start()
+        lease.renew()
+        with holdfast.connect(url) as others:
+            assert others.lock("door").try_acquire() is None
+            assert lease.release()
+            newer = others.lock("door").acquire()
+        assert newer.token > lease.token
+
+
+def test_terminated_sessions_are_dialled_again(url: str, server: Server) -> None:
+    with holdfast.connect(url) as locks, holdfast.connect(url) as others:
+        lease = locks.lock("door").acquire()
+        taken = threading.Event()
+
+        def wait() -> None:
+            with others.lock("door", timeout=20):
+                taken.set()
+
+        waiter = threading.Thread(target=wait)
+        waiter.start()
+        while not locks.survey("door")[0].waiters:
+            pass
+        terminate(server, url)  # the waiter's ears too
+        assert lease.release()
+        waiter.join(20)
+        assert taken.is_set()
+
+
+def test_a_child_holds_nothing_and_leaves_the_parents_session_alone(url: str) -> None:
+    with holdfast.connect(url) as locks:
+        lease = locks.lock("door").acquire()
+        child = os.fork()
+        if child == 0:
+            try:
+                ok = lease.reason == "forked" and locks.lock("door").try_acquire() is None
+                with locks.lock("window"):
+                    pass
+                os._exit(0 if ok else 1)
+            except BaseException:  # noqa: BLE001  a child must not go on into pytest
+                os._exit(2)
+        assert os.waitpid(child, 0)[1] == 0
+        lease.renew()
+        assert lease.release()
+
+
+def test_a_user_that_may_not_create_is_told_what_to_do(server: Server, database: str) -> None:
+    server.execute("CREATE USER clerk@'127.0.0.1'")
+    server.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {database}.* TO clerk@'127.0.0.1'")
+    url = server.url(database).replace("root@", "clerk@")
+    with pytest.raises(Misconfigured, match="holdfast schema mysql"):
+        holdfast.connect(url)
+    with holdfast.connect(server.url(database)):
+        pass  # somebody who may
+    with pytest.raises(Misconfigured, match="grant"):
+        with holdfast.connect(url) as locks:
+            locks.lock("door").acquire()
+    server.execute(f"GRANT EXECUTE ON {database}.* TO clerk@'127.0.0.1'")
+    with holdfast.connect(url) as locks, locks.lock("door"):
+        assert locks.limiter("api", "5/s").try_acquire()
+    with holdfast.connect(url.replace("mysql:", "mysql+session:")) as locks, locks.lock("door") as lease:
+        assert locks.survey("door")[0].holders[0].token == lease.token
+    server.execute("DROP USER clerk@'127.0.0.1'")
+
+
+def test_a_push_from_another_user_comes_too(server: Server, database: str) -> None:
+    """It may not rouse the ears (KILL QUERY), which then look by themselves: no look of the waiter is waited for."""
+    with holdfast.connect(server.url(database)) as locks:
+        server.execute("CREATE USER other@'127.0.0.1'")
+        server.execute(f"GRANT ALL ON {database}.* TO other@'127.0.0.1'")
+        with holdfast.connect(server.url(database).replace("root@", "other@")) as others:
+            lease = others.lock("door").acquire()
+            taken = threading.Event()
+
+            def wait() -> None:
+                with locks.lock("door", timeout=20):
+                    taken.set()
+
+            waiter = threading.Thread(target=wait)
+            waiter.start()
+            while not others.survey("door")[0].waiters:
+                pass
+            lease.release()
+            waiter.join(20)
+            assert taken.is_set()
+    server.execute("DROP USER other@'127.0.0.1'")
+
+
+def test_the_output_of_holdfast_schema_is_what_the_client_takes(server: Server, database: str) -> None:
+    """Fed to MariaDB's own command-line client, delimiters and all."""
+    words = [program("mariadb"), "--no-defaults", "-h127.0.0.1", f"-P{server.port}", "-uroot", database]
+    for _ in range(2):  # twice is once
+        subprocess.run(words, input=schema().encode(), check=True, capture_output=True)
+    made = server.execute(f"SELECT COUNT(*) FROM information_schema.routines WHERE routine_schema = '{database}'")
+    with holdfast.connect(server.url(database)) as locks, locks.lock("door"):
+        pass
+    assert made == server.execute(
+        f"SELECT COUNT(*) FROM information_schema.routines WHERE routine_schema = '{database}'"
+    )
+
+
+def test_two_at_once_make_one_schema(server: Server, database: str) -> None:
+    clusters = set()
+
+    def connect() -> None:
+        with holdfast.connect(server.url(database)) as locks, locks.lock("door") as lease:
+            clusters.add(lease.sequencer().cluster)
+
+    threads = [threading.Thread(target=connect) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(clusters) == 1
+
+
+def test_a_killed_statement_leaves_no_half(server: Server, url: str) -> None:
+    """A procedure that is killed leaves its transaction open: the wire closes the connection, and nothing is left."""
+    with holdfast.connect(url) as locks, connect(server.port, database=url.rpartition("/")[2]) as blocker:
+        locks.lock("door").acquire().release()
+        blocker.begin()
+        with blocker.cursor() as cursor:
+            cursor.execute("SELECT * FROM holdfast_claim FOR UPDATE")
+        failed = []
+
+        def take() -> None:
+            try:
+                locks.lock_all(["door", "window"]).acquire(timeout=20).release()
+            except BackendUnavailable as error:
+                failed.append(error)
+
+        taker = threading.Thread(target=take)
+        taker.start()
+        busy = "SELECT id FROM information_schema.processlist WHERE info LIKE '%holdfast_claim%' AND command = 'Query'"
+        while not (found := [row[0] for row in server.execute(busy + " AND id <> CONNECTION_ID()")]):
+            pass
+        server.execute(f"KILL QUERY {found[0]}")
+        blocker.rollback()
+        taker.join(20)
+        assert not taker.is_alive()
+        assert len(failed) <= 1
+        assert not locks.survey()
+        with locks.lock_all(["door", "window"]):
+            pass
+
+
+@pytest.mark.parametrize("settings", [{"transaction-isolation": level} for level in LEVELS], ids=LEVELS)
+def test_another_default_isolation_changes_nothing(settings: dict[str, str | None]) -> None:
+    """Also with autocommit off, and with a binary log by statement, which does not allow READ COMMITTED."""
+    more: dict[str, str | None] = {"autocommit": "0", "log-bin": "log", "binlog-format": "STATEMENT", "server-id": "1"}
+    with serving(settings | more) as server:
+        inside = []
+        with holdfast.connect(server.url(new_database(server))) as locks:
+
+            def work() -> None:
+                for _ in range(10):
+                    with locks.lock("door", timeout=30):
+                        inside.append(1)
+                        assert len(inside) == 1
+                        inside.clear()
+
+            threads = [threading.Thread(target=work) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert not locks.survey()
+            assert "durable" not in locks.promises
+
+
+def test_a_server_that_can_only_be_read_is_refused(server: Server, database: str) -> None:
+    server.execute("SET GLOBAL read_only = 1")
+    try:
+        with pytest.raises(Misconfigured, match="read_only"):
+            holdfast.connect(server.url(database))
+    finally:
+        server.execute("SET GLOBAL read_only = 0")
+
+
+def test_promises_follow_the_settings(server: Server, database: str) -> None:
+    with holdfast.connect(server.url(database)) as locks:
+        assert "innodb_flush_log_at_trx_commit" in locks.promises.notes["durable"]
+        assert {"fencing", "linearizable", "shared", "counting"} <= locks.promises.kept
+    with pytest.raises(Misconfigured, match="durable"):
+        holdfast.connect(server.url(database), require={"durable"})
+
+
+def test_bad_urls_are_refused(server: Server) -> None:
+    for wrong in ("mysql://127.0.0.1", "mysql://127.0.0.1/db?colour=red", "mysql://127.0.0.1:no/db"):
+        with pytest.raises(Misconfigured):
+            holdfast.connect(wrong)
+    with pytest.raises(BackendUnavailable, match="reached"):
+        holdfast.connect("mysql://127.0.0.1:1/db")
+    with pytest.raises(Misconfigured, match="let us in"):
+        holdfast.connect(server.url("no_such_database"))
+
+
+def test_the_password_is_not_shown(server: Server, database: str) -> None:
+    server.execute("CREATE USER keeper@'127.0.0.1' IDENTIFIED BY 'secret'")
+    server.execute(f"GRANT ALL ON {database}.* TO keeper@'127.0.0.1'")
+    with holdfast.connect(server.url(database).replace("root@", "keeper:secret@")) as locks:
+        assert "secret" not in locks.url
+        assert "secret" not in repr(locks)
+    server.execute("DROP USER keeper@'127.0.0.1'")
+
+
+def test_ended_rows_do_not_pile_up(server: Server, database: str) -> None:
+    """What crashed holders and one-off names leave behind is swept away a day later, by whoever is there."""
+    with holdfast.connect(server.url(database)) as locks:
+        for number in range(20):
+            locks.lock(f"once/{number}").acquire().release()
+        day = 2 * 24 * 3600 * 1_000_000
+        server.execute(f"UPDATE holdfast_claim SET mark = mark - {day}", database)
+        for number in range(20):
+            server.execute(
+                "INSERT INTO holdfast_claim (name, place, owner, token, mark, expires, ttl) "
+                f"VALUES ('holdfast/dead/{number}', 0, 'gone', 5, 5, 1000, 1000)",
+                database,
+            )
+        server.execute("INSERT INTO holdfast_push (wake, owner, token, since) VALUES (1, 'gone', 1, 1)", database)
+        held = locks.lock("door").acquire()
+        for _ in range(600):
+            held.renew()
+        assert server.execute("SELECT name FROM holdfast_claim", database) == [(b"holdfast/door",)]
+        assert server.execute("SELECT * FROM holdfast_push", database) == []
+        held.release()

@@ -1,0 +1,175 @@
+"""Servers die and hang under held leases: JEOPARDY, and then HELD or LOST; never silently stale.
+
+Each is played for threads and for tasks, on an ensemble that is whole again afterwards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from holdfast.errors import BackendUnavailable
+from holdfast.model import State
+from holdfast.testing.stage import BODIES, Body, Stage
+from holdfast.testing.venue import Venue
+from tests.zookeeper.ensemble import Ensemble, Member, running
+
+LONG = 12.0
+"""A ttl that outlives the election of a leader."""
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Ensemble]:
+    with running() as found:
+        yield found
+
+
+@pytest.fixture
+def ensemble(shared: Ensemble) -> Iterator[Ensemble]:
+    yield shared
+    for member in shared.members:
+        if member.process is None:
+            member.start()
+        else:
+            member.resume()
+    shared.await_quorum()
+
+
+def in_use(ensemble: Ensemble, locks: Any, stage: Stage) -> Member:
+    """The member that the one session of this coordinator is connected to."""
+    [link] = stage.plain(locks)._wire._links.values()
+    hosts = link.hosts if hasattr(link, "hosts") else link._hosts
+    return ensemble.member_at(hosts.current[1])
+
+
+def kill(member: Member) -> None:
+    member.stop()
+
+
+def pause(member: Member) -> None:
+    member.pause()
+
+
+def play(program: Callable[[Stage], Any], url: str, body: Body) -> None:
+    async def perform() -> None:
+        stage = Stage(Venue(url), body, virtual=False)
+        failed = True
+        try:
+            await program(stage)
+            failed = False
+        finally:
+            await stage.end(failed, leaves=True)
+
+    asyncio.run(perform())
+
+
+WHO: dict[str, Callable[[Ensemble, Any, Stage], list[Member]]] = {
+    "leader": lambda ensemble, locks, stage: [ensemble.leader],
+    "member_in_use": lambda ensemble, locks, stage: [in_use(ensemble, locks, stage)],
+    "minority": lambda ensemble, locks, stage: [m for m in ensemble.members if m is not in_use(ensemble, locks, stage)][
+        :1
+    ],
+}
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("how", [kill, pause])
+@pytest.mark.parametrize("who", WHO)
+def test_a_held_lease_survives(ensemble: Ensemble, who: str, how: Callable[[Member], None], body: Body) -> None:
+    """With a majority left: the same session goes on at another server, nobody else gets in, and a waiter is served."""
+
+    async def program(stage: Stage) -> None:
+        locks = await stage.connect(ttl=LONG)
+        lease = await locks.lock("door").acquire()
+        waiter = stage.start(locks.lock("door").acquire())
+        await stage.queued("door", 1)
+        for member in WHO[who](ensemble, locks, stage):
+            how(member)
+
+        async def renewed() -> bool:
+            try:
+                await lease.renew()
+            except BackendUnavailable:
+                assert lease.state in (State.HELD, State.JEOPARDY)
+                return False
+            return True
+
+        await stage.eventually(renewed, "a renewal")
+        assert lease.state is State.HELD
+        assert not waiter.done(), "two hold at once"
+        assert await lease.release()
+        successor = await waiter
+        assert successor.token > lease.token
+        assert await successor.release()
+
+    play(program, ensemble.url, body)
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("how", [kill, pause])
+def test_without_a_majority_a_lease_is_lost_in_time(
+    ensemble: Ensemble, how: Callable[[Member], None], body: Body
+) -> None:
+    """JEOPARDY first, then LOST before anybody else can hold; with the majority back, all goes on."""
+
+    async def program(stage: Stage) -> None:
+        states: list[str] = []
+        locks = await stage.connect(on_event=lambda event: states.append(event.kind))
+        lease = await locks.lock("door", ttl=1.5).acquire()
+        gone = [member for member in ensemble.members if member is not in_use(ensemble, locks, stage)]
+        for member in gone:
+            how(member)
+        await lease.lost.wait()
+        assert (lease.state, lease.reason) == (State.LOST, "expired")
+        assert states[:3] == ["acquired", "jeopardy", "lost"]
+        await stage.fails(BackendUnavailable, locks.lock("door", ttl=1.5, timeout=0.3).acquire())
+        for member in gone:
+            if member.process is None:
+                member.start()
+            else:
+                member.resume()
+        async with stage.soon():
+            successor = await locks.lock("door", ttl=20).acquire()
+        assert successor.token > lease.token
+        assert await lease.release() is False
+        successor.check()
+        assert await successor.release()
+
+    play(program, ensemble.url, body)
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_a_majority_that_is_back_in_time_costs_nothing(ensemble: Ensemble, body: Body) -> None:
+    """The lease was in jeopardy, and is held again, with the same token."""
+
+    async def program(stage: Stage) -> None:
+        events: list[str] = []
+        locks = await stage.connect(on_event=lambda event: events.append(event.kind))
+        lease = await locks.lock("door", ttl=20).acquire()
+        gone = [member for member in ensemble.members if member is not in_use(ensemble, locks, stage)]
+        for member in gone:
+            kill(member)
+
+        async def jeopardy() -> bool:
+            try:
+                await lease.renew()
+            except BackendUnavailable:
+                return True
+            return False
+
+        await stage.eventually(jeopardy, "a renewal that fails")
+        for member in gone:
+            member.start()
+
+        async def renewed() -> bool:
+            return not await jeopardy()
+
+        await stage.eventually(renewed, "a renewal")
+        assert lease.state is State.HELD
+        assert [claim.token for claim in (await stage.view("door")).holders] == [lease.token]
+        assert await lease.release()
+
+    play(program, ensemble.url, body)

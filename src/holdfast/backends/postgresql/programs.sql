@@ -10,7 +10,7 @@ SELECT holdfast_enter($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $1
 SELECT holdfast_renew($1, $2, $3);
 
 -- name: release
-SELECT holdfast_release($1, $2, $3);
+SELECT holdfast_release($1, $2, $3, $4);
 
 -- name: evict
 SELECT holdfast_evict($1, $2);

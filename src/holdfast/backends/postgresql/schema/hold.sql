@@ -24,8 +24,9 @@ BEGIN
     RETURN reply;
 END $$;
 
--- Leave the line, waiting or holding; a hold may linger. Whether it was held until now.
-CREATE OR REPLACE FUNCTION holdfast_release(n text, o text, linger bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+-- Leave the line, waiting or holding; a hold may linger. Whether it was held until now (t or f), and who of the
+-- coordinator that asks was promoted by that.
+CREATE OR REPLACE FUNCTION holdfast_release(n text, o text, linger bigint, home text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     now  bigint := holdfast_now();
     mine record;
@@ -36,12 +37,12 @@ BEGIN
             WHERE c.name = n AND c.place = 0 AND c.owner = o AND c.token > 0 AND c.expires > now AND NOT c.evicted
               AND NOT c.crowded;
         IF FOUND THEN
-            RETURN true;
+            RETURN 't';
         END IF;
     END IF;
     PERFORM 1 FROM holdfast_claim c WHERE c.name = n AND c.place = 0 FOR UPDATE;
     IF NOT FOUND THEN
-        RETURN false;
+        RETURN 'f';
     END IF;
     now := holdfast_now();
     SELECT c.place, c.token > 0 AND c.expires > now AND NOT c.evicted AS held INTO mine
@@ -55,8 +56,7 @@ BEGIN
     ELSIF mine.place > 0 THEN
         DELETE FROM holdfast_claim c WHERE c.name = n AND c.place = mine.place;
     END IF;
-    PERFORM holdfast_promote(n, now, '');
-    RETURN held;
+    RETURN CASE WHEN held THEN 't' ELSE 'f' END || holdfast_promote(n, now, '', home);
 END $$;
 
 -- End the hold with this token. Whether there was one.
@@ -68,6 +68,6 @@ BEGIN
     UPDATE holdfast_claim c SET evicted = true, expires = now
         WHERE c.name = n AND c.token = t AND c.token > 0 AND c.expires > now AND NOT c.evicted;
     ended := FOUND;
-    PERFORM holdfast_promote(n, now, '');
+    PERFORM holdfast_promote(n, now, '', '');
     RETURN ended;
 END $$;

@@ -28,14 +28,16 @@ BEGIN
 END $$;
 
 -- Drop what is over; grant, in order, whatever fits now; and tell those who are told by a push: all but `asker`, who reads
--- the reply. The seat is locked.
-CREATE OR REPLACE FUNCTION holdfast_promote(n text, now bigint, asker text) RETURNS void LANGUAGE plpgsql AS $$
+-- the reply. Who waits in the coordinator that asks (its channel is `home`) needs no NOTIFY, which wakes every listening
+-- session: it is told by the reply, ' owner token' for each. The seat is locked.
+CREATE OR REPLACE FUNCTION holdfast_promote(n text, now bigint, asker text, home text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     line    record;
     waiting record;
     free    bigint;
     last    bigint;
     blocked boolean := false;
+    told    text := '';
 BEGIN
     LOOP
         SELECT max(c.mark) AS mark, bool_or(c.crowded) AS crowded, max(c.place) > 0 AS behind,
@@ -57,7 +59,11 @@ BEGIN
             free := free - waiting.weight;
             last := greatest(last + 1, now);
             UPDATE holdfast_claim c SET token = last, since = now WHERE c.name = n AND c.place = waiting.place;
-            IF waiting.wake <> '' AND waiting.owner <> asker THEN
+            IF waiting.wake = '' OR waiting.owner = asker THEN
+                NULL;
+            ELSIF waiting.wake = home THEN
+                told := told || ' ' || waiting.owner || ' ' || last;
+            ELSE
                 PERFORM pg_notify(waiting.wake, waiting.owner || ' ' || last);
             END IF;
         ELSE
@@ -67,6 +73,7 @@ BEGIN
     IF last <> line.mark OR line.crowded <> line.behind THEN
         UPDATE holdfast_claim c SET mark = last, crowded = line.behind WHERE c.name = n AND c.place = 0;
     END IF;
+    RETURN told;
 END $$;
 
 -- What a waiter is told: the five numbers of a take. The seat is locked.

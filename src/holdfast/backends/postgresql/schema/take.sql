@@ -96,7 +96,7 @@ BEGIN
             END IF;
         END IF;
         IF line.free > 0 THEN
-            PERFORM holdfast_promote(names[i], now, owners[i]);
+            PERFORM holdfast_promote(names[i], now, owners[i], '');
             IF token_ = 0 THEN  -- if it has been promoted just now: its owner is asking, so it is good for a ttl
                 UPDATE holdfast_claim c SET expires = now + c.ttl
                     WHERE c.name = names[i] AND c.place = mine AND c.token > 0 RETURNING c.token INTO token_;
@@ -126,7 +126,7 @@ BEGIN
         FOR i IN 1 .. count LOOP
             IF reply[5 * i - 4] > 0 AND NOT old[i] THEN
                 PERFORM holdfast_remove(names[i], owners[i]);
-                PERFORM holdfast_promote(names[i], now, '');
+                PERFORM holdfast_promote(names[i], now, '', '');
             END IF;
             reply[5 * i - 4] := 0;
         END LOOP;

@@ -24,7 +24,7 @@ BEGIN
         ORDER BY s.name FOR UPDATE SKIP LOCKED
     LOOP
         now := holdfast_now();
-        PERFORM holdfast_promote(over, now, '');
+        PERFORM holdfast_promote(over, now, '', '');
         DELETE FROM holdfast_claim c WHERE c.name = over AND c.place = 0 AND c.owner IS NULL AND NOT c.crowded
             AND c.mark < now - 86400000000;
     END LOOP;

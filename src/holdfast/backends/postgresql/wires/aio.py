@@ -13,7 +13,7 @@ from typing import Any
 
 from ....errors import BackendUnavailable, Misconfigured
 from ...line import Push, Release, Take
-from ..codec import Codec, Order
+from ..codec import Codec, Order, Released
 from ..greeting import Refused
 from .aio_link import AsyncLink
 from .blocking import TIDY_EVERY, TIDY_NAMES, pause_before_look
@@ -59,6 +59,10 @@ class AsyncPostgreSQLWire:
             return await self._take(request, timeout)
         if request.__class__ is Release:
             self._forget(request.claim.owner)
+            released: Released = await self._ask(self._codec.write(request, self._wake()), timeout)
+            for owner, token in released.pushes:
+                self._arrive(owner, token)
+            return released.held
         return await self._ask(self._codec.write(request), timeout)
 
     async def _take(self, request: Take, timeout: float) -> Any:
@@ -168,7 +172,7 @@ class AsyncPostgreSQLWire:
         except (Silence, Refused) as error:
             ears.close()
             raise unknown(error) from error
-        ears.listen(self._arrive)
+        ears.listen(self._hear)
         ears.open()
         return ears
 
@@ -179,11 +183,14 @@ class AsyncPostgreSQLWire:
             if self._closed:
                 self._ears.close()
 
-    def _arrive(self, payload: bytes) -> None:
+    def _hear(self, payload: bytes) -> None:
         owner, _, token = payload.decode().partition(" ")
+        self._arrive(owner, int(token))
+
+    def _arrive(self, owner: str, token: int) -> None:
         inbox = self._inboxes.get(owner)
         if inbox is not None and not inbox.done():
-            inbox.set_result(Push(int(token)))
+            inbox.set_result(Push(token))
 
     async def wait(self, owner: str, timeout: float) -> Push | None:
         inbox = self._inboxes.get(owner)

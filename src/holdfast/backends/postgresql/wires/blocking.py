@@ -15,7 +15,7 @@ from typing import Any
 
 from ....errors import BackendUnavailable, Misconfigured
 from ...line import Push, Release, Take
-from ..codec import Codec, Order
+from ..codec import Codec, Order, Released
 from ..greeting import Refused
 from .dialling import Dialling
 from .ears import Ears
@@ -56,6 +56,10 @@ class PostgreSQLWire:
         if request.__class__ is Release:
             self._ears.forget(request.claim.owner)
             self._looks.pop(request.claim.owner, None)
+            released: Released = self._ask(self._codec.write(request, self._ears.channel), timeout)
+            for owner, token in released.pushes:
+                self._ears.deliver(owner, token)
+            return released.held
         return self._ask(self._codec.write(request), timeout)
 
     def _take(self, request: Take, timeout: float) -> Any:

@@ -3,11 +3,15 @@
 Whoever waits and finds nobody listening listens for everybody, until its own push is there; then another waiter takes
 over. So there is no thread of its own, and the usual single waiter is woken by the system itself.
 
+What is promoted by a release of this coordinator comes with the reply to it, and is delivered without a NOTIFY; whoever
+listens is roused for that by a byte in a pipe.
+
 NOTIFY can not tell whether a waiter is alive; a waiter that died costs its patience at most.
 """
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -31,6 +35,9 @@ class Ears:
         self._listening = threading.Lock()
         self._inboxes: dict[str, SimpleQueue[Push | None]] = {}
         self._sleepers: dict[str, SimpleQueue[Push | None]] = {}
+        self._listener: str | None = None
+        self._bell: socket.socket | None = None
+        self._rope: socket.socket | None = None
 
     @property
     def channel(self) -> bytes:
@@ -42,6 +49,9 @@ class Ears:
         with self._opening:
             if self._link is None and not self._closed:
                 link = self._dial()
+                if self._bell is None:
+                    self._bell, self._rope = socket.socketpair()
+                link.heed(self._bell)
                 try:
                     link.say(f'LISTEN "{self._name}"'.encode(), timeout)
                 except (Silence, Refused) as error:
@@ -67,9 +77,11 @@ class Ears:
         try:
             while True:
                 if self._listening.acquire(blocking=False):
+                    self._listener = owner
                     try:
                         return self._listen(inbox, end)
                     finally:
+                        self._listener = None
                         self._listening.release()
                 left = end - time.monotonic()
                 try:
@@ -102,6 +114,20 @@ class Ears:
                 if (box := self._inboxes.get(owner)) is not None:
                     box.put(Push(int(token)))
 
+    def deliver(self, owner: str, token: int) -> None:
+        """A push that came another way."""
+        if (box := self._inboxes.get(owner)) is not None:
+            box.put(Push(token))
+            if self._listener == owner:  # it looks at its inbox once it is the listener, and so misses nothing
+                self._ring()
+
+    def _ring(self) -> None:
+        if self._rope is not None:
+            try:
+                self._rope.send(b"!", socket.MSG_DONTWAIT)
+            except OSError:
+                pass  # it is full of rings, or was closed
+
     def _hand_over(self) -> None:
         """Somebody else listens now, if nobody does. One call too many is harmless: it looks, and sleeps again."""
         if not self._listening.locked():
@@ -117,6 +143,12 @@ class Ears:
     def forked(self) -> None:
         if self._link is not None:
             self._link.disown()
+        self._drop_bell()
+
+    def _drop_bell(self) -> None:
+        for end in (self._bell, self._rope):
+            if end is not None:
+                end.close()
 
     def close(self) -> None:
         with self._opening:
@@ -126,3 +158,4 @@ class Ears:
             link.hang_up()
             with self._listening:
                 self._break(link)
+        self._drop_bell()

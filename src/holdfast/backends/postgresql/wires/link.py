@@ -48,6 +48,7 @@ class Link:
         self._wait = self._poll.poll
         self._prepared: set[bytes] = set()
         self._prepares = False
+        self._bell: socket.socket | None = None
 
     @property
     def told_pid(self) -> int:
@@ -154,10 +155,20 @@ class Link:
         except self._error as error:
             raise Silence(str(error)) from error
 
+    def heed(self, bell: socket.socket) -> None:
+        """Have `hear` end when something comes here."""
+        self._bell = bell
+        self._poll.register(bell, select.POLLIN)
+
     def hear(self, timeout: float) -> list[tuple[bytes, bytes]]:
-        """The notifications (channel, payload) that are there, or come within `timeout`."""
+        """The notifications (channel, payload) that are there, or come within `timeout`; none if the bell rings."""
         heard = self._heard()
-        if not heard and self._wait(max(0.0, timeout) * 1000):
+        if heard:
+            return heard
+        for descriptor, _ in self._wait(max(0.0, timeout) * 1000):
+            if self._bell is not None and descriptor == self._bell.fileno():
+                self._bell.recv(64)
+                continue
             try:
                 self._pg.consume_input()
             except self._error as error:

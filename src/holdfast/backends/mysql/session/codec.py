@@ -22,7 +22,8 @@ SHOW_LIFE = b"SELECT GET_LOCK(CONCAT('holdfast-session-', CONNECTION_ID()), 0)"
 
 SURVEY = b"""SELECT c.name, 1, c.owner, c.token, 1, SUBSTRING_INDEX(SUBSTRING_INDEX(c.who, '\n', 3), '\n', -1),
 SUBSTRING_INDEX(SUBSTRING_INDEX(c.who, '\n', 4), '\n', -1), c.since,
-%(now)b + CAST(SUBSTRING_INDEX(c.who, '\n', -1) AS SIGNED), SUBSTRING_INDEX(c.who, '\n', 1), SUBSTRING_INDEX(SUBSTRING_INDEX(c.who, '\n', 2), '\n', -1), 1, %(now)b FROM (
+%(now)b + CAST(SUBSTRING_INDEX(c.who, '\n', -1) AS SIGNED), SUBSTRING_INDEX(c.who, '\n', 1),
+SUBSTRING_INDEX(SUBSTRING_INDEX(c.who, '\n', 2), '\n', -1), 1, %(now)b FROM (
 SELECT n.name, s.owner, s.mark AS token, s.since, s.who
 FROM holdfast_session_name n JOIN holdfast_session s ON s.hash = n.hash
 WHERE n.name >= %(first)b AND n.name < %(last)b AND IS_USED_LOCK(LOWER(HEX(s.hash))) = s.connection

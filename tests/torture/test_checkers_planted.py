@@ -141,6 +141,17 @@ def test_tokens_of_grants_that_overlap_in_time_may_be_in_either_order() -> None:
     assert see_tokens(tale).held is True
 
 
+def test_a_token_is_above_all_that_were_known_not_only_the_first_or_the_last() -> None:
+    for known in ((1, 9, 2), (9, 1, 2)):
+        tale = Tale()
+        for number, token in enumerate(known):
+            tale.grant(f"c{number}", asked=0, got=1 + number, token=token)
+        tale.grant("late", asked=10, got=11, token=5)
+        (violation,) = see_tokens(tale).violations
+        assert "late (token 5)" in violation.story
+        assert "(token 9) had got it" in violation.story
+
+
 def test_no_token_is_not_judged() -> None:
     tale = Tale()
     tale.grant("c1", asked=0, got=5)

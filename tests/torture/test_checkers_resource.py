@@ -56,6 +56,13 @@ def test_an_update_that_was_undone_and_who_did_it() -> None:
     assert "c (token 3) undid it with version 3, computed from version 1" in violation.story
 
 
+def test_an_update_that_came_back_and_was_undone_again() -> None:
+    tale = Tale("unfenced")
+    tale.writes(0, 1, 1, 2, 3)  # 3 undoes 2; 4 brings it back and undoes 3; 5 undoes 4 and 2, and brings 3 back
+    tale.ends_with(5, 1, 3, 5)
+    assert [violation.commits for violation in updates.check(tale.history()).violations] == [(2, 5), (4, 5)]
+
+
 def test_two_acknowledged_writes_from_one_version_without_the_resource() -> None:
     tale = Tale("unfenced")
     tale.writes(0, 1, 1, 3)

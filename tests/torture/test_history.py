@@ -67,6 +67,13 @@ def test_what_the_director_tells(tmp_path: Path) -> None:
     assert history.ended is not None
 
 
+def test_a_log_that_is_opened_again_goes_on(tmp_path: Path) -> None:
+    for fault in ("first", "second"):
+        with Log(tmp_path) as log:
+            log.fault(Fault(fault, "engine", 1, 2))
+    assert [fault.fault for fault in load(tmp_path).faults] == ["first", "second"]
+
+
 def test_a_kill_loses_nothing_that_was_announced(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", WRITES_FOR_EVER, str(tmp_path)], stdout=subprocess.PIPE, text=True

@@ -19,7 +19,7 @@ from holdfast.torture.resource import FILE, Resource, Seen
 ADDS = """
 import sys
 from holdfast.torture.resource import Resource
-with Resource(sys.argv[1], client=sys.argv[2]) as resource:
+with Resource(sys.argv[1], sys.argv[4], client=sys.argv[2]) as resource:
     for token in range(1, int(sys.argv[3]) + 1):
         resource.write(sys.argv[2], token, resource.read(sys.argv[2], token))
 """
@@ -119,12 +119,13 @@ def write(recorder: Recorder, resource: Resource, token: int, seen: Seen) -> Non
         operation.fail(error)
 
 
-def test_a_killed_process_leaves_a_whole_resource(tmp_path: Path) -> None:
+@pytest.mark.parametrize("discipline", ["unfenced", "claim-before-read"])
+def test_a_killed_process_leaves_a_whole_resource(discipline: Discipline, tmp_path: Path) -> None:
     file = tmp_path / FILE
     Resource(file).close()
     command = [sys.executable, "-c", ADDS, str(file)]
-    others = [subprocess.Popen([*command, f"c{number}", "100"]) for number in (1, 2)]
-    doomed = subprocess.Popen([*command, "doomed", "1000000"])
+    others = [subprocess.Popen([*command, f"c{number}", "100", discipline]) for number in (1, 2)]
+    doomed = subprocess.Popen([*command, "doomed", "1000000", discipline])
     with Resource(file) as resource:
         while not any(final.name == "doomed" for final in resource.finals()):
             assert doomed.poll() is None

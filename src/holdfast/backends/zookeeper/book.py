@@ -17,6 +17,7 @@ from .places import Place
 from .traces import ending
 
 CONFIRM_AFTER = 0.05
+A_MOMENT = 0.01
 TRY_AGAIN = 0.2
 AT_ONCE = 200
 """Places attended to in one go."""
@@ -55,7 +56,8 @@ class Book:
             place = self._fresh.popleft()[1]
             if place.gone:
                 continue
-            if place.granted and not place.confirmed:
+            # One that has waited is in here twice: once since it was made, once since it was granted.
+            if place.granted and not place.confirmed and place.granted + CONFIRM_AFTER <= now + A_MOMENT:
                 work.append(
                     (place, [Write(place.path, place.confirmation(place.granted), 0), Read(place.path, watch=True)])
                 )

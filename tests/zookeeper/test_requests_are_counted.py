@@ -1,0 +1,95 @@
+"""How many requests a lock costs: counted at the session, without signs of life (the ttl is long).
+
+Holds are short here, and are not confirmed: that is two more requests, for a hold that lasts.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+import holdfast
+from holdfast.backends.zookeeper import book
+from tests.zookeeper.ensemble import Ensemble
+
+TTL = 60.0
+
+
+def sent(locks: Any) -> int:
+    return sum(link.session._xid for link in locks._wire._links.values())
+
+
+@pytest.fixture
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However slow this machine is, no hold counts as lasting."""
+    monkeypatch.setattr(book, "CONFIRM_AFTER", 100.0)
+
+
+@pytest.mark.usefixtures("brief")
+def test_an_uncontended_pair_is_three_requests_in_two_trips(ensemble: Ensemble) -> None:
+    """Create and list together, then one deletion."""
+    with holdfast.connect(ensemble.url, ttl=TTL) as locks:
+        with locks.lock("pair"):  # the first time its container is made, in the same trip
+            assert sent(locks) == 3
+        before = sent(locks)
+        with locks.lock("pair"):
+            assert sent(locks) - before == 2
+        assert sent(locks) - before == 3
+
+
+@pytest.mark.usefixtures("brief")
+def test_several_names_are_entered_in_one_request(ensemble: Ensemble) -> None:
+    with holdfast.connect(ensemble.url, ttl=TTL) as locks:
+        several = locks.lock_all(["x", "y", "z"])
+        with several:
+            pass
+        before = sent(locks)
+        with several:
+            assert sent(locks) - before == 7  # one entrance, three listings, three tokens read
+
+
+@pytest.mark.usefixtures("brief")
+def test_a_contended_acquisition_is_at_most_five(ensemble: Ensemble) -> None:
+    """Create, list, watch, list again, delete; and each release wakes one waiter."""
+    threads, rounds = 8, 6
+    coordinators = [holdfast.connect(ensemble.url, ttl=TTL) for _ in range(threads)]
+    for locks in coordinators:
+        with locks.lock("crowd"):
+            pass
+    before = [sent(locks) for locks in coordinators]
+
+    def work(locks: Any) -> None:
+        for _ in range(rounds):
+            with locks.lock("crowd"):
+                pass
+
+    workers = [threading.Thread(target=work, args=(locks,)) for locks in coordinators]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    spent = sum(sent(locks) for locks in coordinators) - sum(before)
+    for locks in coordinators:
+        locks.close()
+    assert spent / (threads * rounds) <= 5
+
+
+def test_ten_thousand_holds_are_renewed_with_few_requests(ensemble: Ensemble) -> None:
+    """A renewal asks the leader once, whatever it renews. (A thousand here: the arithmetic is the same.)"""
+    count = 1000
+    with holdfast.connect(ensemble.url, ttl=TTL) as locks:
+        leases = [locks.lock(f"many/{number}").acquire() for number in range(count)]
+        backend: Any = locks.core.backend
+        book = locks._wire._links[TTL].book  # type: ignore[attr-defined]
+        done = threading.Event()
+        while len(book.own) < count:
+            done.wait(0.01)
+        before = sent(locks)
+        said = locks.run(backend.renew([lease.hold.granted() for lease in leases]))
+        assert len(said) == count
+        assert all(extension.ttl > 0.9 * TTL for extension in said)
+        assert sent(locks) - before <= 2
+        for lease in leases:
+            assert lease.release()

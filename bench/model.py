@@ -15,9 +15,9 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 Role: TypeAlias = Literal["floor", "bare", "holdfast", "peer"]
 """The floor is the unit of all ratios; what is bare is another thing by hand, for comparison."""
-Measure: TypeAlias = Literal["pair", "handoff", "leases", "import", "step"]
+Measure: TypeAlias = Literal["pair", "handoff", "own", "leases", "import", "step"]
 
-MEASURES: tuple[Measure, ...] = ("pair", "handoff", "leases", "import", "step")
+MEASURES: tuple[Measure, ...] = ("pair", "handoff", "own", "leases", "import", "step")
 TAKE_TIMEOUT = 10.0
 """Seconds that any contender may wait for a lock; no turn is nearly as long."""
 
@@ -81,6 +81,15 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
+class Figure:
+    """One that only this engine has, beside its limit."""
+
+    title: str
+    text: str
+    met: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Engine:
     """One engine: how to start it, how to count its commands, and the figures that holdfast is held to."""
 
@@ -95,6 +104,8 @@ class Engine:
     """Client and single-threaded server go on one core for the pair: else the floor differs from itself."""
     limits: tuple[Any, ...] = ()
     """`bench.verdicts.Limit`s, beside those that hold for every engine."""
+    own: tuple[str, ...] = ()
+    """Modules of its package with `figures(target, quick)`: what is measured on no other engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +221,7 @@ class Report:
     environment: dict[str, str]
     pair: list[PairResult] = field(default_factory=list)
     handoff: list[HandoffResult] = field(default_factory=list)
+    own: list[Figure] = field(default_factory=list)
     leases: list[LeasesResult] = field(default_factory=list)
     imports: list[ImportResult] = field(default_factory=list)
     step: list[StepResult] = field(default_factory=list)

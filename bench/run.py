@@ -5,6 +5,7 @@ A measurement that breaks as a whole is noted like a missing contender, and the 
 
 from __future__ import annotations
 
+import importlib
 import os
 import platform
 import sqlite3
@@ -12,6 +13,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from pathlib import Path
 
 from bench import registry
@@ -65,6 +67,8 @@ class _Run:
                 self._guarded("pair", lambda: self._pair(target))
                 os.sched_setaffinity(0, cores)
                 self._guarded("handoff", lambda: self._handoff(target))
+                for name in self._engine.own:
+                    self._guarded("own", partial(self._own, name, target))
         finally:
             os.sched_setaffinity(0, cores)
         self._guarded("leases", self._leases)
@@ -107,6 +111,10 @@ class _Run:
         there = self._entrants("handoff", lambda each: each.crew)
         self._report.handoff, absent = handoff.measure(self._engine, there, target, self._effort.handoff)
         self._report.absent += absent
+
+    def _own(self, name: str, target: Target) -> None:
+        module = importlib.import_module(f"bench.engines.{self._engine.name}.{name}")
+        self._report.own += module.figures(target, self._effort.name == "quick")
 
     def _leases(self) -> None:
         effort = self._effort

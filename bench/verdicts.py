@@ -50,7 +50,7 @@ def judge(report: Report, limits: tuple[Limit, ...]) -> list[Verdict]:
     for limit in (*limits, *EVERYWHERE):
         found = limit.find(report)
         verdicts.append(Verdict(limit.title, found.text if found else "–", found.met if found else None))
-    return verdicts
+    return verdicts + [Verdict(figure.title, figure.text, figure.met) for figure in report.own]
 
 
 R = TypeVar("R")

@@ -1,17 +1,13 @@
-"""What the server itself spends on a pair, by its own account (`INFO commandstats`): holdfast beside redis-py's Lock.
-
-python -m bench.engines.redis.server_time
-"""
+"""What the server itself spends on a pair, by its own account (`INFO commandstats`), beside redis-py's Lock."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench.engines.redis import start
+from bench.model import Figure, Target
+from bench.progress import say
 
 CONTENDERS = ()
 """None: this is asked of the server, not timed at a client."""
@@ -32,25 +28,25 @@ def spent(client: Any, pair: Callable[[], object], inside: bool) -> tuple[float,
     return sum(each["usec"] for each in sent) / PAIRS, sum(each["calls"] for each in sent) / PAIRS
 
 
-def main() -> None:
+def figures(target: Target, quick: bool) -> list[Figure]:
     import redis
 
     import holdfast
 
-    with tempfile.TemporaryDirectory() as folder, start(Path(folder)) as target:
-        client = redis.Redis.from_url(target.url)
-        lock = client.lock("peer", timeout=30)
-        with holdfast.connect(target.url) as locks:
-            acquire = locks.lock("ours").acquire
-            acquire().release()
-            ratios = []
-            for _ in range(ROUNDS):
-                ours, count = spent(client, lambda: acquire().release(), inside=True)
-                theirs, _ = spent(client, lambda: (lock.acquire(), lock.release()), inside=False)
-                ratios.append(ours / theirs)
-                print(f"holdfast {ours:.1f} µs in {count:g} commands, redis-py {theirs:.1f} µs: × {ratios[-1]:.2f}")
-        print(f"server time for a pair, × redis-py's Lock (≤ 3): {median(ratios):.2f}")
-
-
-if __name__ == "__main__":
-    main()
+    say("what the server spends on a pair")
+    client = redis.Redis.from_url(target.url)
+    lock = client.lock("peer", timeout=30)
+    ratios, counts = [], []
+    with holdfast.connect(target.url) as locks:
+        acquire = locks.lock("ours").acquire
+        acquire().release()
+        for _ in range(ROUNDS):
+            ours, count = spent(client, lambda: acquire().release(), inside=True)
+            theirs, _ = spent(client, lambda: (lock.acquire(), lock.release()), inside=False)
+            ratios.append(ours / theirs)
+            counts.append(count)
+    ratio, count = median(ratios), max(counts)
+    return [
+        Figure("server time for a pair, × redis-py's Lock", f"≤ 3: {ratio:.2f}", ratio <= 3),
+        Figure("commands for a pair", f"2: {count:g}", count == 2),
+    ]

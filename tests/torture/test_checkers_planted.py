@@ -206,6 +206,10 @@ def test_an_acknowledgement_that_may_be_of_a_new_place() -> None:
     assert not see_fifo(tale).violations
 
 
+def test_an_engine_that_keeps_no_places_is_not_judged() -> None:
+    assert see_fifo(overtaking(until=11)).held is None
+
+
 def test_what_was_done_to_the_engine_may_cost_a_place() -> None:
     assert not see_fifo(overtaking(), Fault("kill", "engine", 13, 14)).violations
     assert not see_fifo(overtaking(), Fault("kill", "node:1", 5, 12)).violations

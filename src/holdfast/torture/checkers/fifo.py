@@ -87,8 +87,8 @@ def _places(acquire: Operation, points: list[Operation], calm: Calm) -> Iterator
     period: int | None = None
     for point in sorted(points, key=lambda point: point.invoked):
         number = calm.number(point.invoked)
-        if number is None:
-            continue
+        if number is None or point.until <= point.invoked:
+            continue  # an engine without a line acknowledges that one waits, and keeps no place
         end = calm.end(number)
         until = min(point.until, acquire.returned, point.until if end is None else end)
         if place is not None and number == period and point.invoked < place.until:

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 from collections.abc import Iterator
@@ -32,8 +33,14 @@ def load(place: str | os.PathLike[str]) -> History:
         raise Misconfigured(f"{str(path)!r} does not exist; give the folder of a recorded run, or an exported history")
     history = History()
     processes: set[tuple[str, int]] = set()
-    for file in sorted(path.glob("*.jsonl")) if path.is_dir() else [path]:
-        _read(_lines(file), history, processes)
+    collects = gc.isenabled()
+    gc.disable()  # hundreds of thousands of objects, none of them garbage: looking for it costs a third of the time
+    try:
+        for file in sorted(path.glob("*.jsonl")) if path.is_dir() else [path]:
+            _read(_lines(file), history, processes)
+    finally:
+        if collects:
+            gc.enable()
     history.operations.sort(key=lambda operation: operation.invoked)
     for index, operation in enumerate(history.operations):
         operation.index = index

@@ -3,7 +3,7 @@
 
 PYTHON  ?= python3
 # Debian packages of the engines that `make test` and `make bench` start by themselves.
-SERVERS ?= etcd-server redis-server postgresql pgbouncer mariadb-server zookeeper spin
+SERVERS ?= etcd-server redis-server postgresql pgbouncer mariadb-server zookeeper spin faketime iproute2 iptables
 SEEDS   ?= 2000
 # More words for pytest, the simulator or the benchmark: make test ARGS="-k fence -x"
 ARGS    ?=
@@ -11,7 +11,7 @@ ARGS    ?=
 bin := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check proofs bench sim format clean servers
+.PHONY: help demo test check proofs bench sim torture format clean servers
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ bench: .venv/.ready-bench servers  ## holdfast, its peers and the bare engine, a
 
 sim: .venv/.ready-cli  ## the simulator on SEEDS=2000 seeds; a failing one prints how to replay it (SEED=1234)
 	@$(bin)/python -m holdfast.sim $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(ARGS)
+
+torture: .venv/.ready-dev servers  ## real faults on every engine, 10 minutes each (ARGS="redis --minutes 1")
+	@$(bin)/holdfast torture $(ARGS)
 
 format: .venv/.ready-dev  ## put the code into the house's format
 	@$(bin)/ruff check --fix-only --quiet .

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -71,6 +72,13 @@ class Site:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait(patience)
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            if pipe is not None:
+                try:
+                    pipe.close()  # waits for whoever reads it, who sees its end now
+                except OSError:
+                    pass  # what was not yet written to it is lost, as it should be
+        warden.sweep(process.pid)
         with self._mutex:
             self._processes.pop(process.pid, None)
             self._tell("done", "process", str(process.pid), 0)
@@ -107,6 +115,14 @@ class Site:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self.close()
+
+
+def lines_of(pipe: Any) -> Iterator[str]:
+    """The lines that a process says, until it or its pipe ends."""
+    try:
+        yield from pipe
+    except ValueError:
+        return  # closed by `Site.end`, between two lines
 
 
 def is_root() -> bool:

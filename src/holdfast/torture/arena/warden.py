@@ -45,11 +45,18 @@ def end_process(pid: int, started: int) -> None:
         time.sleep(0.01)
 
 
+def sweep(pid: int) -> None:
+    """What libfaketime leaves in shared memory when its process is killed."""
+    for left in (f"/dev/shm/faketime_shm_{pid}", f"/dev/shm/sem.faketime_sem_{pid}"):
+        Path(left).unlink(missing_ok=True)
+
+
 def end(kind: str, name: str, started: int) -> None:
     """End one thing. What is gone already is no error."""
     match kind:
         case "process":
             end_process(int(name), started)
+            sweep(int(name))
         case "mount":
             subprocess.run(["umount", "-l", name], capture_output=True, check=False)
         case "netns":

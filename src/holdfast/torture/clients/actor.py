@@ -57,12 +57,14 @@ class Actor:
         locks = connect(order.url, namespace=order.namespace, ttl=order.ttl, request_timeout=order.request_timeout)
         backend: Any = locks.core.backend
         take = backend.take
+        in_order = "order" not in locks.promises.notes  # what an engine says about order is that it keeps none
 
         def watched(*words: Any, **more: Any) -> Any:
             outcome = yield from take(*words, **more)
-            if isinstance(outcome, Queued):
+            if isinstance(outcome, Queued) and in_order:
                 until = int((outcome.since + outcome.patience) * 1e9)
                 self._recorder.point("queued", words[0].ask.name, of=self._asking, until=until)
+            if isinstance(outcome, Queued):
                 self._queued()
             return outcome
 

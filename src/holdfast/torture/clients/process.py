@@ -18,6 +18,7 @@ from pathlib import Path
 
 from ..arena import Site
 from ..arena.loopback import eventually
+from ..arena.site import lines_of
 from ..history import Fault, now
 from .order import Order
 
@@ -34,6 +35,7 @@ class Client:
         self._pausing = threading.Lock()
         self._closing = threading.Event()
         self.lives = 0
+        self._readers: list[threading.Thread] = []
         self.failures: list[str] = []
         self._process = self._born()
 
@@ -55,14 +57,15 @@ class Client:
             stderr=subprocess.PIPE,
             text=True,
         )
-        threading.Thread(target=self._follow, args=(process,), daemon=True).start()
-        threading.Thread(target=self._complaints, args=(process,), daemon=True).start()
+        for listen in (self._follow, self._complaints):
+            reader = threading.Thread(target=listen, args=(process,), daemon=True)
+            reader.start()
+            self._readers.append(reader)
         return process
 
     def _follow(self, process: subprocess.Popen[str]) -> None:
         """Wake the client up from each pause of its own."""
-        assert process.stdout is not None
-        for line in process.stdout:
+        for line in lines_of(process.stdout):
             told = json.loads(line)
             with self._pausing:
                 self._closing.wait(told["seconds"])
@@ -70,8 +73,7 @@ class Client:
             self._note(Fault("pause-aimed", f"client:{self.name}", told["time"], now(), told["at"]))
 
     def _complaints(self, process: subprocess.Popen[str]) -> None:
-        assert process.stderr is not None
-        text = process.stderr.read()
+        text = "".join(lines_of(process.stderr))
         if text:
             self.failures.append(text)
 
@@ -105,6 +107,8 @@ class Client:
         except subprocess.TimeoutExpired:
             code = None
         self.site.end(self._process)
+        for reader in self._readers:
+            reader.join()
         if code:
             self.failures.append(f"client {self.name} ended with code {code}")
         return code is not None

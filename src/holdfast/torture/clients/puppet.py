@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import time
 from typing import Any
 
-from ...errors import HoldfastError
+from ...clock import now
+from ...errors import BackendUnavailable, HoldfastError
 from .actor import Actor, Held
 from .order import Order
 
@@ -67,7 +69,11 @@ class Puppet:
 
     def _acquire(self, name: str, command: dict[str, Any]) -> dict[str, Any]:
         assert self._actor is not None
+        end = now() + command["timeout"]
         held = self._actor.acquire(name, command["timeout"], scoped=True, **command.get("options", {}))
+        while isinstance(held, BackendUnavailable) and now() < end:  # as a program does that wants its lock
+            time.sleep(0.05)
+            held = self._actor.acquire(name, max(0.1, end - now()), scoped=True, **command.get("options", {}))
         if not isinstance(held, Held):
             return _told(held)
         self._held[name] = held

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..arena import Site
 from ..arena.loopback import eventually
+from ..arena.site import lines_of
 from ..clients.order import Order
 from ..clients.process import is_stopped
 
@@ -39,8 +40,7 @@ class Puppet:
 
     @staticmethod
     def _listen(process: subprocess.Popen[str], said: queue.SimpleQueue[dict[str, Any] | None]) -> None:
-        assert process.stdout is not None
-        for line in process.stdout:
+        for line in lines_of(process.stdout):
             said.put(json.loads(line))
         said.put(None)
 

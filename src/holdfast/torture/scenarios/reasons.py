@@ -23,6 +23,10 @@ def no_session(engine: Engine) -> str:
     return "" if engine.end_sessions is not None and engine.sessions else "a lock does not live with a session here"
 
 
+def no_amnesia(engine: Engine) -> str:
+    return engine.cannot.get("amnesia", "")
+
+
 def no_total_amnesia(engine: Engine) -> str:
     """Counted tokens need no clock to be given twice."""
     return "" if engine.counts_tokens else no_clock(engine)

@@ -20,11 +20,12 @@ def play(
 ) -> list[Shown]:
     """All of them, by scenario and engine. A play that goes wrong is a failure of its own, not of the others."""
     with ThreadPoolExecutor(ENGINES_AT_ONCE) as pool:
-        each = list(pool.map(lambda engine: _on(engine, scenarios, folder, watch), engines))
+        each = list(pool.map(lambda engine: play_on(engine, scenarios, folder, watch), engines))
     return [shown for row in zip(*each, strict=True) for shown in row]
 
 
-def _on(scheme: str, scenarios: Sequence[Scenario], folder: Path, watch: Watch) -> list[Shown]:
+def play_on(scheme: str, scenarios: Sequence[Scenario], folder: Path, watch: Watch = lambda *what: None) -> list[Shown]:
+    """All of them on one engine."""
     with Site("holdfast-scenarios-") as site:
         watch(scheme, "starts", "")
         try:

@@ -63,7 +63,7 @@ class Theatre:
                         discipline,
                         engine.ttl,
                         namespace=namespace,
-                        request_timeout=max(1.0, engine.ttl),
+                        request_timeout=5.0,
                     )
                 )
             try:

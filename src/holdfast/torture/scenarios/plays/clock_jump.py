@@ -9,7 +9,7 @@ SCENARIO = Scenario(
     "clock-jump",
     "The engine's clock jumps an hour forward while a lock is held; its holder's own clock does not.",
     (
-        A.acquires(ttl=20, renew=False),
+        A.acquires(ttl=60, renew=False),
         A.reads(),
         clock_is_moved(+3600),
         *B.works(patience=2),

@@ -11,7 +11,7 @@ SCENARIO = Scenario(
     (
         *A.works(),
         replica_lags(),
-        A.acquires(ttl=20, renew=False),
+        A.acquires(ttl=60, renew=False),
         A.reads(),
         replica_takes_over(),
         *B.works(patience=10),

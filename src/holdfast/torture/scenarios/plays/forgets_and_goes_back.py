@@ -14,9 +14,7 @@ def _remark(telling: Telling) -> str:
     if telling.lost:
         return "**beyond any design**: the same token is given twice, and the fence cannot tell the holders apart"
     if telling.disordered:
-        return (
-            "**beyond any design**: tokens go back; the fence refuses the rightful holder until the clock has caught up"
-        )
+        return "**beyond any design**: tokens go back, and the fence refuses the rightful holder until they caught up"
     return "survived: tokens come from the clients' own clocks as well"
 
 
@@ -24,7 +22,7 @@ SCENARIO = Scenario(
     "forgets-and-goes-back",
     "The engine comes back empty and its clock is an hour behind (where tokens are counted: it comes back empty).",
     (
-        A.acquires(ttl=20, renew=False),
+        A.acquires(ttl=60, renew=False),
         A.reads(),
         clock_is_moved(-3600),
         engine_forgets(),
@@ -37,7 +35,7 @@ SCENARIO = Scenario(
     hopeless=True,
     on={
         engine: (
-            A.acquires(ttl=4, renew=False),
+            A.acquires(ttl=10, renew=False),
             A.reads(),
             engine_forgets(),
             B.acquires(patience=10),

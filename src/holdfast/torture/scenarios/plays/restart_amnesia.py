@@ -1,17 +1,18 @@
 """The engine is killed and comes back without its memory, and grants again what is held.
 
-On a quorum one node forgets, after a grant by a bare majority: the rest must not be enough for another grant.
+On a quorum one node forgets, on Redlock after a grant by a bare majority: the rest must not be enough for another.
 """
 
 from ..model import Scenario
+from ..reasons import no_amnesia
 from ..remarks import whether_b_came_in
 from ..words import A, B, engine_forgets
 
 SCENARIO = Scenario(
     "restart-amnesia",
-    "The engine is killed and comes back empty (of five Redlock nodes: one, which made up the majority).",
+    "The engine is killed and comes back empty (of a quorum: one node; of Redlock: one that made up the majority).",
     (
-        A.acquires(ttl=20, renew=False),
+        A.acquires(ttl=60, renew=False),
         A.reads(),
         engine_forgets(),
         *B.works(patience=10),
@@ -19,8 +20,18 @@ SCENARIO = Scenario(
         A.releases(),
         B.comes_again(),
     ),
+    why_not=no_amnesia,
     remark=whether_b_came_in,
     on={
+        "zookeeper": (
+            A.acquires(),
+            A.reads(),
+            engine_forgets(node=0),
+            *B.works(patience=3),
+            A.writes(),
+            A.releases(),
+            B.comes_again(),
+        ),
         "redlock": (
             *A.works(),
             A.is_cut_off("redis-4"),
@@ -36,6 +47,6 @@ SCENARIO = Scenario(
             A.is_back(),
             B.is_back(),
             B.comes_again(),
-        )
+        ),
     },
 )

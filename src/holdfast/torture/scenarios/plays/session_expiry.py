@@ -9,7 +9,7 @@ SCENARIO = Scenario(
     "session-expiry",
     "The engine ends the session that a lock lives with; its holder works on.",
     (
-        A.acquires(ttl=20, renew=False),
+        A.acquires(ttl=60, renew=False),
         A.reads(),
         sessions_end(),
         *B.works(patience=8),
@@ -19,4 +19,15 @@ SCENARIO = Scenario(
     ),
     why_not=no_session,
     remark=whether_b_came_in,
+    on={
+        "zookeeper": (  # a session there lives as long as the longest ttl, and ends by silence
+            A.acquires(),
+            A.reads(),
+            sessions_end(),
+            *B.works(patience=8),
+            A.writes(),
+            A.releases(),
+            B.comes_again(),
+        )
+    },
 )

@@ -173,7 +173,7 @@ def test_34_a_watch_begins_at_the_revision_after_the_look(url: str, cluster: Clu
         waiting(locks, "door", 1)
         backend: Any = locks.core.backend
         [claim] = [claim for view in locks.survey("door") for claim in view.waiters]
-        body = json.loads(backend.watch_of(claim.owner).body)["create_request"]
+        body = json.JSONDecoder().raw_decode(backend.watch_of(claim.owner).body)[0]["create_request"]
         own = read(cluster, locks, claim.owner)
         assert int(body["start_revision"]) == int(own["create_revision"]) + 1
         assert body["key"] == key_of(locks, holder.owner)  # and it is of the claim before it, alone

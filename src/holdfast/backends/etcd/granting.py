@@ -95,7 +95,10 @@ class Granting:
         )
 
     def granted(self, standing: Standing, created: int, token: int) -> Grant:
-        standing.created, standing.token, standing.held, standing.watch = created, token, True, None
+        standing.created, standing.token, standing.held = created, token, True
+        if standing.watch is not None:
+            standing.watch.end()
+            standing.watch = None
         since = standing.given = standing.session.since
         return Grant(token, since, standing.claim.ask.ttl)
 
@@ -113,14 +116,24 @@ class Granting:
         return Queued(pause, standing.ahead, sent, ask.ttl, standing.created)
 
     def _watch(self, standing: Standing, seen: Sight) -> Watch:
-        name = standing.claim.ask.name
+        """What to listen for. One that is about the same goes on: it has missed nothing."""
+        name, old = standing.claim.ask.name, standing.watch
         if seen.line is not None and seen.line.capacity > 1:
             own = seen.own
             assert own is not None
             before = [*seen.line.before(own.owner), *seen.line.ghosts]
             excess = sum(place.weight for place in before) + own.weight - seen.line.capacity
-            ranges = [self._keys.claims(name), self._keys.ghosts(name)]
-            return for_room(own.key, before, excess, ranges, seen.revision, not standing.claim.ask.fair)
+            if old is not None:
+                old.room(before, excess)
+                return old
+            eager = not standing.claim.ask.fair
+            return for_room(own.key, before, excess, [self._keys.line(name)], seen.revision, eager)
+        if seen.before is not None and old is not None and old.key == seen.before.key:
+            if seen.before.granted:
+                old.holds()
+            return old
+        if old is not None:
+            old.end()
         if seen.before is None:
             return for_ghosts(seen.ghosts, seen.revision)
         first = seen.line is None and seen.count == 2 and not seen.ghosts

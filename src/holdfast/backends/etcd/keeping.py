@@ -19,7 +19,7 @@ from .rpc import Rejected, get, txn
 from .session import Session, Standing
 from .sessions import Sessions
 
-SHARED_FOR = 0.05
+SHARED_FOR = 0.1
 """For what part of a ttl a list serves the batches that follow it."""
 AT_ONCE = 50
 

@@ -27,6 +27,8 @@ class Sessions:
         self._shared: dict[int, Session] = {}
         self.standings: dict[str, Standing] = {}
         """By owner."""
+        self.by_name: dict[str, dict[str, None]] = {}
+        """The owners of all standings, by name."""
         self._seats = itertools.count()
         self._free: list[int] = []
         """Seats to be used again, the last one first: so that one that asks over and over has one key."""
@@ -117,7 +119,14 @@ class Sessions:
 
     def leave(self, standing: Standing) -> None:
         """Forget a claim."""
-        if self.standings.pop(standing.claim.owner, None) is not None:
+        if standing.watch is not None:
+            standing.watch.end()
+        owner, name = standing.claim.owner, standing.claim.ask.name
+        if others := self.by_name.get(name):
+            others.pop(owner, None)
+            if not others:
+                self.by_name.pop(name, None)
+        if self.standings.pop(owner, None) is not None:
             standing.session.members.pop(standing.key, None)
             if not standing.unsure and not standing.session.dead:
                 self._free.append(standing.seat)
@@ -137,7 +146,7 @@ class Sessions:
 
     def forget(self) -> None:
         """In a forked child: these are the parent's."""
-        self._shared, self.standings = {}, {}
+        self._shared, self.standings, self.by_name = {}, {}, {}
 
 
 def post(rpc: Rpc) -> Flow[None]:

@@ -48,7 +48,10 @@ class Taking:
             standings: list[Standing] = []
             for claim in claims:
                 standing = self._sessions.standings.get(claim.owner)
-                if standing is None or standing.session.dead:  # a new one has a new seat
+                if standing is not None and standing.session.dead:  # its key is gone with it
+                    self._sessions.leave(standing)
+                    standing = None
+                if standing is None:
                     standing = yield from self._admit(claim)
                 standings.append(standing)
             if all(standing.created for standing in standings):
@@ -73,12 +76,13 @@ class Taking:
         standing = Standing(claim, key, words, session, shade, seat=seat)
         standing.born = self._here.calendar_us()
         self._sessions.standings[claim.owner] = session.members[standing.key] = standing
+        self._sessions.by_name.setdefault(ask.name, {})[claim.owner] = None
         return standing
 
     def _enter(self, standings: list[Standing], queue: bool, timeout: float) -> Flow[list[Grant | Queued] | None]:
         """Into all lines at once. None: begin again; nothing in the list: it was only a try."""
         sent: float = yield NOW
-        free = not any(each.entered or each.claim.ask.name in self._met for each in standings)
+        free = not any(each.entered or self._contended(each.claim.ask.name) for each in standings)
         sessions = _sessions_of(standings)
         rpcs, about = self._sessions.prepare(sessions, standings[0].claim.ask.ttl, sent)
         rpcs.append(take_free(self._keys, standings) if free else enter(self._keys, standings, queue))
@@ -116,6 +120,10 @@ class Taking:
                 yield from forget(self._sessions, each)
             return []
         return (yield from self._judge(standings, sights, queue, sent, timeout))
+
+    def _contended(self, name: str) -> bool:
+        """Whether somebody was met there lately, or this very coordinator wants it more than once."""
+        return name in self._met or len(self._sessions.by_name.get(name, ())) > 1
 
     def _meet(self, standings: list[Standing]) -> None:
         """Somebody else wants these names too: the next take of theirs may have to wait."""

@@ -16,7 +16,7 @@ from typing import Any
 from ....errors import BackendUnavailable, OutcomeUnknown
 from ...line import closed
 from ..rpc import Post, Rpc
-from ..watch import Watch
+from ..watch import HANDED, Watch
 from .address import Address
 from .aio_link import AsyncEar, AsyncLink, Reply
 from .http import Unauthenticated
@@ -52,6 +52,7 @@ class AsyncEtcdWire:
         self._dialling = 0
         self._queue: deque[asyncio.Future[None]] = deque()
         self._ears: set[AsyncEar] = set()
+        self._parked: dict[Watch, AsyncEar] = {}
 
     def call(self, request: Any, timeout: float) -> Awaitable[Any]:
         if self._closed:
@@ -90,8 +91,11 @@ class AsyncEtcdWire:
             return await self._ask(rpcs, timeout)
         except Unauthenticated:
             self._members.token = ""
-            for link in self._idle:
-                link.close()
+            link = await self._get(timeout)
+            if self._members.token:
+                self._freed(link)
+            else:  # one that was open already
+                await self._log_in(link, timeout)
             try:
                 return await self._ask(rpcs, timeout)
             except Unauthenticated as error:
@@ -135,13 +139,19 @@ class AsyncEtcdWire:
             self._members.at = index
             self._links.add(link)
             if self._address.user and not self._members.token:
-                body = dumps({"name": self._address.user, "password": self._address.password})
-                rpc = Rpc("/v3/auth/authenticate", body)
-                [told] = await link.ask((rpc,), self._members.head(index), timeout)
-                self._members.token = told["token"]
-                self._idle.remove(link)  # freed by its answer
+                await self._log_in(link, timeout)
+                if link not in self._idle:  # somebody was quicker
+                    return await self._get(timeout)
+                self._idle.remove(link)
             return link
         raise self._members.unreachable(error)
+
+    async def _log_in(self, link: AsyncLink, timeout: float) -> None:
+        """A new token, for the user of the URL. The link is free afterwards."""
+        body = dumps({"name": self._address.user, "password": self._address.password})
+        rpc = Rpc("/v3/auth/authenticate", body)
+        [told] = await link.ask((rpc,), self._members.head(link.index), timeout)
+        self._members.token = told["token"]
 
     async def _connect(self, index: int, make: Callable[[], Any]) -> Any:
         host, port = self._address.endpoints[index]
@@ -195,27 +205,45 @@ class AsyncEtcdWire:
         if watch is None or self._closed:
             await asyncio.sleep(min(timeout, AFTER_A_BROKEN_WATCH))
             return None
-        ear: AsyncEar | None = None
-        index = self._members.at
+        ear = self._parked.pop(watch, None)
+        watch.parked = None
+        verdict: str | None = None
         try:
             async with asyncio.timeout(timeout):
-                try:
-                    head = self._members.head(index)
-                    ear = await self._connect(index, lambda: AsyncEar(watch, head))
-                    self._ears.add(ear)
-                    verdict = await ear.heard
-                except OSError:
-                    self._members.stumble(index)
-                    verdict = None
+                if ear is None:
+                    ear = await self._listen(watch)
+                verdict = await ear.hear() if ear is not None else None
                 if verdict is None and not self._closed:
                     await asyncio.sleep(AFTER_A_BROKEN_WATCH)
-                return verdict
         except TimeoutError:
+            pass  # it goes on next time
+        except BaseException:
+            self._deafen(ear)
+            raise
+        if ear is None or ear.broken or verdict == HANDED or self._closed:
+            self._deafen(ear)
+        else:  # what comes meanwhile is heard at the next wait
+            self._parked[watch] = ear
+            watch.parked = partial(self._unpark, watch)
+        return verdict
+
+    async def _listen(self, watch: Watch) -> AsyncEar | None:
+        index = self._members.at
+        try:
+            ear: AsyncEar = await self._connect(index, partial(AsyncEar, watch, self._members.head(index)))
+        except OSError:
+            self._members.stumble(index)
             return None
-        finally:
-            if ear is not None:
-                self._ears.discard(ear)
-                ear.close()
+        self._ears.add(ear)
+        return ear
+
+    def _unpark(self, watch: Watch) -> None:
+        self._deafen(self._parked.pop(watch, None))
+
+    def _deafen(self, ear: AsyncEar | None) -> None:
+        if ear is not None:
+            self._ears.discard(ear)
+            ear.close()
 
     def freeze(self) -> None:
         pass  # the child does not touch what is under way
@@ -224,7 +252,7 @@ class AsyncEtcdWire:
         pass
 
     def forked(self) -> None:
-        _abandoned.extend([self._links, self._idle, self._ears, self._queue])
+        _abandoned.extend([self._links, self._idle, self._ears, self._parked, self._queue])
         self._forget()
         self._begin()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ....errors import BackendUnavailable, OutcomeUnknown
 from ..rpc import Rpc
-from ..watch import Watch
+from ..watch import HANDED, Watch
 from .http import Garbled, Messages, parse, read, request
 
 
@@ -35,6 +35,7 @@ class AsyncLink(asyncio.Protocol):
         self._replies: list[tuple[int, bytes]] = []
         self._count = 0
         self._timer: asyncio.TimerHandle | None = None
+        self._timeout = self._deadline = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -46,9 +47,27 @@ class AsyncLink(asyncio.Protocol):
         loop = asyncio.get_running_loop()
         reply = self._reply = Reply(loop=loop)
         self._count = len(rpcs)
-        self._timer = loop.call_later(timeout, self._late, timeout)
+        self._timeout, self._deadline = timeout, loop.time() + timeout
+        if self._timer is None or self._timer.when() > self._deadline:
+            self._alarm(loop)
         self.transport.write(request(rpcs, head))
         return reply
+
+    def _alarm(self, loop: asyncio.AbstractEventLoop) -> None:
+        """One timer serves many requests: it is set anew when it rings too early, not for each of them."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = loop.call_at(self._deadline, self._ring)
+
+    def _ring(self) -> None:
+        self._timer = None
+        if self._reply is None:
+            return
+        loop = asyncio.get_running_loop()
+        if loop.time() < self._deadline:
+            self._alarm(loop)
+        else:
+            self._fail(OutcomeUnknown(f"etcd did not answer within {self._timeout:g} s"))
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
@@ -79,11 +98,10 @@ class AsyncLink(asyncio.Protocol):
 
     def close(self) -> None:
         self.open = False
+        if self._timer is not None:
+            self._timer.cancel()
         if self.transport is not None:
             self.transport.abort()
-
-    def _late(self, timeout: float) -> None:
-        self._fail(OutcomeUnknown(f"etcd did not answer within {timeout:g} s"))
 
     def _fail(self, error: OutcomeUnknown) -> None:
         self._lost(self)
@@ -94,47 +112,58 @@ class AsyncLink(asyncio.Protocol):
     def _end(self) -> Reply:
         reply, self._reply = self._reply, None
         assert reply is not None
-        if self._timer is not None:
-            self._timer.cancel()
         return reply
 
 
 class AsyncEar(asyncio.Protocol):
-    """One waiter's watch."""
+    """One waiter's stream of events. What is heard between two waits is kept for the next."""
 
     def __init__(self, watch: Watch, head: str) -> None:
         self._watch = watch
         self._head = head
         self._messages = Messages()
-        self.heard: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
-        """The verdict; None if the watch broke."""
         self._transport: asyncio.Transport | None = None
+        self._verdict: str | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self.broken = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        # A member that has lost its leader must say so instead of staying silent.
         head = self._head + "Grpc-Metadata-hasleader: true\r\n"
         transport.write(request((Rpc("/v3/watch", self._watch.body),), head))
+
+    async def hear(self) -> str | None:
+        """The next verdict; None once the stream is broken."""
+        if self._verdict is None and not self.broken:
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
+        verdict, self._verdict = self._verdict, None
+        return verdict
 
     def data_received(self, data: bytes) -> None:
         try:
             messages: list[Any] = self._messages.feed(data)
         except (Garbled, ValueError):
-            self._tell(None)
+            self.close()
             return
         for message in messages:
-            if (verdict := self._watch.hear(message)) is not None:
-                self._tell(verdict)
-                return
+            verdict = self._watch.hear(message)
+            if verdict is not None and self._verdict != HANDED:
+                self._verdict = verdict
+                self._wake()
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._tell(None)
+        self.broken = True
+        self._wake()
 
     def close(self) -> None:
+        self.broken = True
         if self._transport is not None:
             self._transport.abort()
-        self._tell(None)
+        self._wake()
 
-    def _tell(self, verdict: str | None) -> None:
-        if not self.heard.done():
-            self.heard.set_result(verdict)
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)

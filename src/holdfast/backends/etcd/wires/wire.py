@@ -10,69 +10,22 @@
 from __future__ import annotations
 
 import socket
-import struct
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from ....errors import BackendUnavailable, OutcomeUnknown
 from ...line import closed
 from ..rpc import Post, Rpc
-from ..watch import Watch
+from ..watch import HANDED, Watch
 from .address import Address
-from .http import Garbled, Messages, Unauthenticated, parse, read, request
+from .http import Garbled, Unauthenticated, read, request
+from .link import Ear, Link
 from .members import Members
 
-READ_SIZE = 1 << 16
 AFTER_A_BROKEN_WATCH = 0.2
 FAREWELL = 1.0
-
-
-class Link:
-    """One connection to one member."""
-
-    __slots__ = ("_timeout", "buffer", "index", "owed", "socket")
-
-    def __init__(self, link: socket.socket, index: int) -> None:
-        link.settimeout(None)  # the kernel keeps the time: Python would ask it twice for every request
-        self.socket = link
-        self.index = index
-        self.buffer = bytearray()
-        self._timeout = 0.0
-        self.owed = 0
-        """Replies that nobody waited for."""
-
-    def ask(self, data: bytes, count: int, timeout: float) -> list[tuple[int, bytes]]:
-        """Send, and read so many replies."""
-        link, buffer = self.socket, self.buffer
-        if timeout != self._timeout:
-            self.bound(timeout)
-        link.sendall(data)
-        replies: list[tuple[int, bytes]] = []
-        end = 0.0
-        while True:
-            while (reply := parse(buffer)) is not None:
-                if self.owed:
-                    self.owed -= 1
-                    continue
-                replies.append(reply)
-                if len(replies) == count:
-                    return replies
-            if end == 0.0:
-                end = time.monotonic() + timeout
-            else:
-                self.bound(max(0.001, end - time.monotonic()))
-            data = link.recv(READ_SIZE)
-            if not data:
-                raise ConnectionResetError("the member closed the connection")
-            buffer += data
-
-    def bound(self, timeout: float) -> None:
-        """Let no send and no read take longer."""
-        self._timeout = timeout
-        span = struct.pack("ll", int(timeout), int(timeout % 1 * 1e6))
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, span)
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, span)
 
 
 class EtcdWire:
@@ -93,7 +46,8 @@ class EtcdWire:
     def _begin(self) -> None:
         self.members = Members(self._address)
         self._idle: list[Link] = []
-        self._watching: set[socket.socket] = set()
+        self._ears: set[Ear] = set()
+        self._parked: dict[Watch, Ear] = {}
 
     def call(self, request_: Any, timeout: float) -> Any:
         if self._closed:
@@ -127,9 +81,9 @@ class EtcdWire:
             self._stumble(link)
             raise
         except BaseException:
-            self._idle.append(link)  # refused, and read to its end
+            self._put(link)  # refused, and read to its end
             raise
-        self._idle.append(link)
+        self._put(link)
         return answers
 
     def _post(self, rpc: Rpc, timeout: float) -> None:
@@ -141,7 +95,16 @@ class EtcdWire:
         except OSError:
             self._stumble(link)
         else:
-            self._idle.insert(0, link)  # used again when all others are in use: its reply has come by then
+            self._put(link, 0)  # used again when all others are in use: its reply has come by then
+
+    def _put(self, link: Link, place: int | None = None) -> None:
+        self._idle.insert(len(self._idle) if place is None else place, link)
+        if self._closed:  # meanwhile
+            self._close_idle()
+
+    def _close_idle(self) -> None:
+        while self._idle:
+            self._idle.pop().socket.close()
 
     def _get(self, timeout: float) -> Link:
         idle, at = self._idle, self.members.at
@@ -173,7 +136,10 @@ class EtcdWire:
     def log_in(self, timeout: float) -> None:
         """A new token, for the user of the URL."""
         self.members.token = ""
-        self._idle.append(self._get(timeout))
+        link = self._get(timeout)
+        if not self.members.token:  # one that was open already
+            self._authenticate(link, timeout)
+        self._put(link)
 
     def _authenticate(self, link: Link, timeout: float) -> None:
         from json import dumps
@@ -197,23 +163,49 @@ class EtcdWire:
             time.sleep(min(timeout, AFTER_A_BROKEN_WATCH))
             return None
         end = time.monotonic() + timeout
+        ear = self._parked.pop(watch, None)
+        watch.parked = None
         try:
-            index = self.members.at
-            link = self._address.dial(index, self.members.dial_timeout(timeout))
-        except OSError:
-            self.members.stumble(index)
-            time.sleep(max(0.0, min(AFTER_A_BROKEN_WATCH, end - time.monotonic())))
-            return None
-        self._watching.add(link)
-        try:
-            return _listen(link, watch, self.members.head(index), end)
+            if ear is None:
+                ear = self._listen(watch, timeout)
+            verdict = ear.hear(watch, end)
         except (OSError, Garbled, ValueError):
+            self._deafen(ear)
             if not self._closed:
                 time.sleep(max(0.0, min(AFTER_A_BROKEN_WATCH, end - time.monotonic())))
             return None
-        finally:
-            self._watching.discard(link)
-            link.close()
+        except BaseException:
+            self._deafen(ear)
+            raise
+        if verdict == HANDED:
+            self._deafen(ear)
+        else:  # what comes meanwhile is heard at the next wait
+            self._parked[watch] = ear
+            watch.parked = partial(self._unpark, watch)
+        return verdict
+
+    def _listen(self, watch: Watch, timeout: float) -> Ear:
+        index = self.members.at
+        try:
+            ear = Ear(self._address.dial(index, self.members.dial_timeout(timeout)))
+        except OSError:
+            self.members.stumble(index)
+            raise
+        self._ears.add(ear)
+        try:
+            ear.ask(watch, self.members.head(index), timeout)
+        except BaseException:
+            self._deafen(ear)
+            raise
+        return ear
+
+    def _unpark(self, watch: Watch) -> None:
+        self._deafen(self._parked.pop(watch, None))
+
+    def _deafen(self, ear: Ear | None) -> None:
+        if ear is not None:
+            self._ears.discard(ear)
+            ear.socket.close()
 
     def freeze(self) -> None:
         pass  # nothing is shared between threads but the list of idle connections, which is always whole
@@ -224,6 +216,8 @@ class EtcdWire:
     def forked(self) -> None:
         for link in self._idle:
             link.socket.close()  # only this process's copy
+        for ear in self._ears:
+            ear.socket.close()
         self._forget()
         self._begin()
 
@@ -236,33 +230,11 @@ class EtcdWire:
             except (BackendUnavailable, Unauthenticated):
                 pass  # the leases end by themselves
         self._closed = True
-        for link in self._idle:
-            link.socket.close()
-        for watching in list(self._watching):
+        self._close_idle()
+        for ear in list(self._ears):
             try:
-                watching.shutdown(socket.SHUT_RDWR)
+                ear.socket.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass  # it has just ended by itself
-
-
-def _listen(link: socket.socket, watch: Watch, head: str, end: float) -> str | None:
-    """Until something is heard that matters, or the time is over."""
-    link.settimeout(max(0.001, end - time.monotonic()))
-    # A member that has lost its leader must say so instead of staying silent.
-    link.sendall(request((Rpc("/v3/watch", watch.body),), head + "Grpc-Metadata-hasleader: true\r\n"))
-    messages = Messages()
-    while True:
-        left = end - time.monotonic()
-        if left <= 0:
-            return None
-        link.settimeout(left)
-        try:
-            data = link.recv(READ_SIZE)
-        except TimeoutError:
-            return None
-        if not data:
-            raise ConnectionResetError("the member closed the watch")
-        for message in messages.feed(data):
-            verdict = watch.hear(message)
-            if verdict is not None:
-                return verdict
+        for watch in list(self._parked):
+            self._unpark(watch)

@@ -1,0 +1,37 @@
+"""etcd3: gRPC, with descriptors of 2016 that a current protobuf does not take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from bench.engines.etcd import endpoints
+from bench.model import TAKE_TIMEOUT, Contender, Hands, Target
+
+
+@contextmanager
+def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
+    try:
+        import etcd3
+    except TypeError as error:
+        raise RuntimeError(f"it does not import beside a current protobuf: {str(error).partition('.')[0]}") from error
+
+    host, port = endpoints(target)[0]
+    client = etcd3.client(host=host, port=port)
+
+    def hands() -> Hands:
+        lock = client.lock(name, ttl=30)
+
+        def take() -> None:
+            if not lock.acquire(timeout=TAKE_TIMEOUT):
+                raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT} s")
+
+        return Hands(take=take, release=lock.release)
+
+    try:
+        yield hands
+    finally:
+        client.close()
+
+
+CONTENDERS = (Contender("etcd3", "peer", crew=crew, imports="import etcd3", counted=True),)

@@ -1,0 +1,36 @@
+"""etcd3gw: a lock that tries once, on a lease of its own for each try; its users poll."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from bench.engines.etcd import endpoints
+from bench.model import TAKE_TIMEOUT, Contender, Hands, Target
+
+POLL = 0.01
+
+
+@contextmanager
+def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
+    from etcd3gw import client
+
+    host, port = endpoints(target)[0]
+
+    def hands() -> Hands:
+        lock = client(host=host, port=port, api_path="/v3/").lock(name, ttl=30)
+
+        def take() -> None:
+            end = time.monotonic() + TAKE_TIMEOUT
+            while not lock.acquire():
+                if time.monotonic() > end:
+                    raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT} s")
+                time.sleep(POLL)
+
+        return Hands(take=take, release=lock.release)
+
+    yield hands
+
+
+CONTENDERS = (Contender("etcd3gw", "peer", crew=crew, imports="import etcd3gw", counted=True),)

@@ -1,0 +1,92 @@
+"""Connections of threads: one that asks and is answered, and one that listens. Each is used by one thread at a time."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+
+from ..rpc import Rpc
+from ..watch import HANDED, Watch
+from .http import Messages, parse, request
+
+READ_SIZE = 1 << 16
+
+
+class Link:
+    """One connection to one member."""
+
+    __slots__ = ("_timeout", "buffer", "index", "owed", "socket")
+
+    def __init__(self, link: socket.socket, index: int) -> None:
+        link.settimeout(None)  # the kernel keeps the time: Python would ask it twice for every request
+        self.socket = link
+        self.index = index
+        self.buffer = bytearray()
+        self._timeout = 0.0
+        self.owed = 0
+        """Replies that nobody waited for."""
+
+    def ask(self, data: bytes, count: int, timeout: float) -> list[tuple[int, bytes]]:
+        """Send, and read so many replies."""
+        link, buffer = self.socket, self.buffer
+        if timeout != self._timeout:
+            self.bound(timeout)
+        link.sendall(data)
+        replies: list[tuple[int, bytes]] = []
+        end = 0.0
+        while True:
+            while (reply := parse(buffer)) is not None:
+                if self.owed:
+                    self.owed -= 1
+                    continue
+                replies.append(reply)
+                if len(replies) == count:
+                    return replies
+            if end == 0.0:
+                end = time.monotonic() + timeout
+            else:
+                self.bound(max(0.001, end - time.monotonic()))
+            data = link.recv(READ_SIZE)
+            if not data:
+                raise ConnectionResetError("the member closed the connection")
+            buffer += data
+
+    def bound(self, timeout: float) -> None:
+        """Let no send and no read take longer."""
+        self._timeout = timeout
+        span = struct.pack("ll", int(timeout), int(timeout % 1 * 1e6))
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, span)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, span)
+
+
+class Ear:
+    """One waiter's stream of events."""
+
+    __slots__ = ("_messages", "socket")
+
+    def __init__(self, link: socket.socket) -> None:
+        self.socket = link
+        self._messages = Messages()
+
+    def ask(self, watch: Watch, head: str, timeout: float) -> None:
+        self.socket.settimeout(timeout)
+        # A member that has lost its leader must say so instead of staying silent.
+        self.socket.sendall(request((Rpc("/v3/watch", watch.body),), head + "Grpc-Metadata-hasleader: true\r\n"))
+
+    def hear(self, watch: Watch, end: float) -> str | None:
+        """Until something is heard that matters, or the time is over."""
+        while True:
+            left = end - time.monotonic()
+            if left <= 0:
+                return None
+            self.socket.settimeout(left)
+            try:
+                data = self.socket.recv(READ_SIZE)
+            except TimeoutError:
+                return None
+            if not data:
+                raise ConnectionResetError("the member closed the watch")
+            verdicts = [verdict for message in self._messages.feed(data) if (verdict := watch.hear(message))]
+            if verdicts:
+                return HANDED if HANDED in verdicts else verdicts[0]

@@ -1,0 +1,95 @@
+"""`fair=False` on etcd: room is never given twice, and whoever was overtaken gets a token above that one's."""
+
+from __future__ import annotations
+
+import random
+import threading
+from typing import Any
+
+import holdfast
+from holdfast.backends.etcd.places import MARKED, OUT_OF_TURN, Place, judge
+from tests.etcd.cluster import Cluster, await_true
+
+
+def place(owner: str, created: int, weight: int, capacity: int = 3, **words: Any) -> Place:
+    value = {"i": owner, "w": weight, "c": capacity, **words}
+    return Place(owner, "pool", owner, created, words.get("changed", created), 1, value, ghost="k" in words)
+
+
+def test_whoever_is_overtaken_gets_a_larger_token(standing_cluster: Cluster) -> None:
+    with holdfast.connect(standing_cluster.url) as locks:
+        first = locks.semaphore("pool", permits=3, weight=2).acquire()
+        heavy: list[Any] = []
+        waiter = threading.Thread(target=lambda: heavy.append(locks.semaphore("pool", permits=3, weight=3).acquire()))
+        waiter.start()
+        await_true(lambda: [len(view.waiters) for view in locks.survey("pool")] == [1], "a waiter")
+        quick = locks.semaphore("pool", permits=3, fair=False).acquire(timeout=0)
+        [view] = locks.survey("pool")
+        assert sorted(str(claim.token) for claim in view.holders) == sorted([str(first.token), str(quick.token)])
+        assert locks.check(quick.sequencer())
+        quick.renew()
+        assert quick.release()
+        assert first.release()
+        waiter.join(20)
+        assert heavy[0].token > quick.token > first.token
+        heavy[0].renew()
+        assert locks.check(heavy[0].sequencer())
+        assert locks.evict("pool", heavy[0].token)
+        assert heavy[0].release() is False
+
+
+def test_room_is_never_given_twice(standing_cluster: Cluster) -> None:
+    """Fair and unfair, light and heavy, through two coordinators, over and over."""
+    permits, mutex = 4, threading.Lock()
+    inside: list[int] = []
+    tokens: list[int] = []
+    broken: list[str] = []
+
+    def work(locks: holdfast.Coordinator, seed: int) -> None:
+        chance = random.Random(seed)
+        for _ in range(12):
+            weight = chance.randint(1, permits)
+            with locks.semaphore("crowd", permits=permits, weight=weight, fair=chance.random() < 0.5) as lease:
+                with mutex:
+                    inside.append(weight)
+                    tokens.append(lease.token)
+                    if sum(inside) > permits:
+                        broken.append(f"{inside} of {permits}")
+                with mutex:
+                    inside.remove(weight)
+
+    with holdfast.connect(standing_cluster.url) as one, holdfast.connect(standing_cluster.url) as other:
+        workers = [threading.Thread(target=work, args=(one if n % 2 else other, n)) for n in range(8)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join(100)
+    assert broken == []
+    assert len(set(tokens)) == len(tokens) == 96
+
+
+def test_a_claim_holds_if_it_and_all_before_it_fit() -> None:
+    line = judge([place("a", 1, 2), place("b", 2, 2), place("c", 3, 1)], [])
+    assert [each.owner for each in line.holding] == ["a"]
+    assert [each.owner for each in line.waiting] == ["b", "c"]
+
+
+def test_what_was_granted_out_of_turn_counts_first() -> None:
+    """The heavy one would fit, by its place; but the room is taken."""
+    line = judge([place("heavy", 2, 3, o=1), place("quick", 3, 1, g=OUT_OF_TURN, changed=9)], [])
+    assert [(each.owner, each.token) for each in line.holding] == [("quick", 9)]
+    assert [each.owner for each in line.waiting] == ["heavy"]
+
+
+def test_a_ghost_counts_once_its_claim_is_gone() -> None:
+    claims = [place("a", 1, 1, capacity=1, g=MARKED), place("b", 2, 1, capacity=1)]
+    shade = place("a", 1, 1, capacity=1, k=0)
+    assert [each.owner for each in judge(claims, [shade]).holding] == ["a"]
+    line = judge(claims[1:], [shade])
+    assert (line.holding, [each.owner for each in line.waiting], line.ghosts) == ([], ["b"], [shade])
+
+
+def test_a_claim_of_another_capacity_does_not_count() -> None:
+    line = judge([place("reader", 1, 1, capacity=9), place("mutex", 2, 1, capacity=1), place("other", 3, 1, 9)], [])
+    assert line.capacity == 9
+    assert [each.owner for each in line.holding] == ["reader", "other"]

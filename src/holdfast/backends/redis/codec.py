@@ -43,20 +43,21 @@ class Order(NamedTuple):
 
 
 class Written:
-    """What is the same in every call for one ask, by one actor."""
+    """What is the same in every call for one ask."""
 
-    __slots__ = ("actor", "ask", "detail", "leaving", "releasing", "size", "taking")
+    __slots__ = ("after", "ask", "before", "leaving", "releasing", "size", "taking")
 
     def __init__(
-        self, ask: Ask, actor: str, taking: str, detail: str, ending: str, releasing: str, leaving: str
+        self, ask: Ask, taking: str, before: str, after: str, ending: str, releasing: str, leaving: str
     ) -> None:
         self.ask = ask
-        self.actor = actor
         self.taking = taking
-        """A take up to the word that says whose it is, where its push goes, and `detail`."""
-        self.detail = f" {detail}\r\n{ending}"
-        self.size = 2 + len(detail.encode())
-        """Of that word, but for the owner and the channel."""
+        """A take up to the word that says whose it is, where its push goes, and the detail."""
+        self.before = before
+        """The detail, up to the actor, and after it; and what follows that word."""
+        self.after = f"{after}\r\n{ending}"
+        self.size = 1 + len(before.encode()) + len(after.encode())
+        """Of that word, but for the owner, the channel and the actor."""
         self.releasing = releasing
         """A release up to its owner."""
         self.leaving = leaving
@@ -86,17 +87,18 @@ class Codec:
         """A take of one claim that queues, whole: the uncontended path has no time for more than this."""
         ask = claim.ask
         kept = self._written.get(id(ask))
-        if kept is None or kept.ask is not ask or kept.actor != claim.actor:
-            kept = self._write(claim)
-        owner = claim.owner
-        return f"{kept.taking}{len(owner) + len(wake) + kept.size}\r\n{owner} {wake}{kept.detail}".encode()
+        if kept is None or kept.ask is not ask:
+            kept = self._write(ask)
+        owner, actor = claim.owner, claim.actor
+        size = len(owner) + len(wake) + len(actor) + kept.size
+        return f"{kept.taking}{size}\r\n{owner} {wake}{kept.before}{actor}{kept.after}".encode()
 
     def releasing(self, claim: Claim) -> bytes:
         """A release that does not linger, whole."""
         ask = claim.ask
         kept = self._written.get(id(ask))
         if kept is None or kept.ask is not ask:
-            kept = self._write(claim)
+            kept = self._write(ask)
         owner = claim.owner
         return f"{kept.releasing}{len(owner)}\r\n{owner}\r\n{kept.leaving}".encode()
 
@@ -107,27 +109,29 @@ class Codec:
         keys = [self.line(claim.ask.name) for claim in claims]
         words: list[bytes | str | int] = [len(claims), *keys]
         for claim in claims:
-            words += [f"{claim.owner} {wake} {self._detail(claim)}", _left(claim.ask)]
+            before, after = self._detail(claim.ask)
+            words += [f"{claim.owner} {wake}{before}{claim.actor}{after}", _left(claim.ask)]
         if not queue or self.index is not None:
             words.append(0 if not queue else self.index or "")
         return Order(self._take, len(words), bulks(*words), _taken, keys[0])
 
-    def _detail(self, claim: Claim) -> str:
-        ask = claim.ask
-        return (
-            f"{_left(ask)} {ask.capacity} {ask.weight} {int(ask.fair)} {us(ask.ttl)} {us(patience(ask))} "
-            f"{us(ask.lock_delay)} {self._pid} {ask.mode} {claim.actor} {self._host}"
+    def _detail(self, ask: Ask) -> tuple[str, str]:
+        """What is said of a claim, before its actor and after it."""
+        before = (
+            f" {_left(ask)} {ask.capacity} {ask.weight} {int(ask.fair)} {us(ask.ttl)} {us(patience(ask))} "
+            f"{us(ask.lock_delay)} {self._pid} {ask.mode} "
         )
+        return before, f" {self._host}"
 
-    def _write(self, claim: Claim) -> Written:
-        ask = claim.ask
+    def _write(self, ask: Ask) -> Written:
         key = bulks(1, self.line(ask.name))
         ends = (_left(ask),) if self.index is None else (_left(ask), self.index)
+        before, after = self._detail(ask)
         kept = Written(
             ask,
-            claim.actor,
             taking=f"{(self._take.call(3 + len(ends)) + key).decode()}$",
-            detail=self._detail(claim),
+            before=before,
+            after=after,
             ending=bulks(*ends).decode(),
             releasing=f"{(self._release.call(4) + key).decode()}$",
             leaving=bulks(us(ask.ttl)).decode(),

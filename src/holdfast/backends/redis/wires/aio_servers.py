@@ -52,10 +52,10 @@ class Line:
             self._opening = None
 
     async def _dial(self, listener: AsyncListener | None) -> Stream:
-        writer = await self._dialler.dial_async(self._timeout)
+        pipe = await self._dialler.dial_async(self._timeout)
         if listener is None:
-            return Stream(writer)
-        stream = Stream(writer, listener.deliver, listener.lost)
+            return Stream(pipe)
+        stream = Stream(pipe, listener.deliver, listener.lost)
         try:
             await listener.join(stream, self._timeout)
         except BaseException:

@@ -16,7 +16,8 @@ from typing import Any, Protocol
 
 from ....errors import BackendUnavailable, Misconfigured
 from ..resp import Error
-from .handshake import can_open, open_plainly
+from .handshake import can_open, open_plainly, open_plainly_async
+from .pipes import Pipe, SocketPipe, TransportPipe
 
 WHERE = frozenset(
     {"host", "port", "path", "db", "username", "password", "credential_provider", "client_name", "protocol"}
@@ -42,7 +43,7 @@ class Dialler(Protocol):
 
     def dial(self, timeout: float) -> socket.socket: ...
 
-    async def dial_async(self, timeout: float) -> asyncio.StreamWriter: ...
+    async def dial_async(self, timeout: float) -> Pipe: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +85,13 @@ class Server:
         connection._sock = None  # it is ours now: redis-py would close it with its connection
         return opened
 
-    async def dial_async(self, timeout: float) -> asyncio.StreamWriter:
+    async def dial_async(self, timeout: float) -> Pipe:
         redis = need_redis_py()
+        if can_open(self.kind, self.options):
+            try:
+                return SocketPipe(await open_plainly_async(self.options, timeout))
+            except (OSError, Error) as error:
+                raise refused(self.place, error) from error
         connection = self.build(import_module("redis.asyncio.connection"), timeout)
         try:
             async with asyncio.timeout(timeout):
@@ -94,7 +100,7 @@ class Server:
             raise refused(self.place, error) from error
         opened: asyncio.StreamWriter = connection._writer
         connection._reader = connection._writer = None
-        return opened
+        return TransportPipe(opened)
 
     def build(self, module: Any, timeout: float) -> Any:
         """redis-py's connection, not yet connected."""
@@ -138,7 +144,7 @@ class Watched:
                 client.close()
         return self.server.at(host, port).dial(timeout)
 
-    async def dial_async(self, timeout: float) -> asyncio.StreamWriter:
+    async def dial_async(self, timeout: float) -> Pipe:
         redis = need_redis_py()
         asyncio_redis: Any = import_module("redis.asyncio")
         sentinel = asyncio_redis.Sentinel([])

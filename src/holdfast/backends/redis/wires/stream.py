@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 from ....errors import OutcomeUnknown
 from ..resp import NOT_YET
 from .link import PUSHED, make_reader
+from .pipes import Pipe
 
 SWEEP = 0.05
 SUBSCRIBED = b"subscribe"
@@ -34,18 +35,18 @@ class Reply(asyncio.Future[Any]):
 Settle: TypeAlias = Callable[[Reply, Any, Any], None]
 
 
-class Stream(asyncio.Protocol):
-    """A connected, authenticated transport. `on_push` gets what comes unasked, `on_lost` its end."""
+class Stream:
+    """A connected, authenticated pipe. `on_push` gets what comes unasked, `on_lost` its end."""
 
     def __init__(
         self,
-        writer: asyncio.StreamWriter,
+        pipe: Pipe,
         on_push: Callable[[Any], None] | None = None,
         on_lost: Callable[[Stream], None] | None = None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
-        self._writer = writer  # kept: when it goes, it closes the transport
-        self._transport: Any = writer.transport
+        self._pipe = pipe
+        self._write = pipe.write
         self._on_push = on_push
         self._on_lost = on_lost
         self._reader = make_reader()
@@ -58,7 +59,7 @@ class Stream(asyncio.Protocol):
         """When it was swept last: what came since is taken for sent then, and given as much longer."""
         self._sweeping: asyncio.TimerHandle | None = None
         self.open = True
-        self._transport.set_protocol(self)
+        pipe.start(self.data_received, self.connection_lost)
 
     def ask(self, frame: bytes, timeout: float, settle: Settle | None = None, request: Any = None) -> Reply:
         """Send a request; its reply is a value, an `Error` among them, or raises `OutcomeUnknown`.
@@ -73,7 +74,7 @@ class Stream(asyncio.Protocol):
         self._owed.append((reply, self._now + timeout + SWEEP, self._chunks, settle, request))
         if self._alone and not self._unsent:
             self._alone = False
-            self._transport.write(frame)
+            self._write(frame)
         else:
             if not self._unsent:
                 loop.call_soon(self._flush)
@@ -83,7 +84,7 @@ class Stream(asyncio.Protocol):
     def _flush(self) -> None:
         unsent, self._unsent = self._unsent, []
         if self.open:
-            self._transport.write(b"".join(unsent))
+            self._write(b"".join(unsent))
 
     def data_received(self, data: bytes) -> None:
         self._chunks += 1
@@ -113,7 +114,7 @@ class Stream(asyncio.Protocol):
         for reply, deadline, chunks, *_ in self._owed:
             if deadline <= now and not reply.done():
                 if self._chunks == chunks:
-                    self._transport.abort()
+                    self._pipe.close()
                     self.connection_lost(TimeoutError("nothing came for as long as a request may take"))
                     return
                 reply.set_exception(OutcomeUnknown("Redis did not answer in time"))
@@ -137,4 +138,4 @@ class Stream(asyncio.Protocol):
     def close(self) -> None:
         self._on_lost = None
         self.connection_lost(None)
-        self._transport.close()
+        self._pipe.close()

@@ -18,6 +18,7 @@ from ....errors import BackendUnavailable, Misconfigured
 from ...redis.resp import NOT_YET, Error
 from ...redis.wires.dialling import Dialler
 from ...redis.wires.link import make_reader
+from ...redis.wires.pipes import Pipe
 from ...redis.wires.stream import Reply, Stream
 from ..fanout import SENT, Fanout, Tally
 from ..programs import frame, frame_with_source
@@ -45,7 +46,7 @@ class Poll:
                 self.timer.cancel()
 
 
-class AsyncNode(asyncio.Protocol):
+class AsyncNode:
     """The connection to one node, or none."""
 
     def __init__(self, wire: AsyncRedlockWire, index: int, dialler: Dialler, place: str) -> None:
@@ -58,7 +59,7 @@ class AsyncNode(asyncio.Protocol):
         self.open = False
         self.unsent: list[bytes] = []
         self._owed: deque[Poll] = deque()
-        self._writer: asyncio.StreamWriter | None = None
+        self._pipe: Pipe | None = None
         self._gets: Callable[[], Any] = lambda: NOT_YET
         self._feed: Callable[[bytes], object] = len
         self._dialling: asyncio.Task[None] | None = None
@@ -74,8 +75,8 @@ class AsyncNode(asyncio.Protocol):
 
     def flush(self) -> None:
         unsent, self.unsent = self.unsent, []
-        if self._writer is not None:
-            self._writer.transport.write(unsent[0] if len(unsent) == 1 else b"".join(unsent))
+        if self._pipe is not None:
+            self._pipe.write(unsent[0] if len(unsent) == 1 else b"".join(unsent))
 
     def data_received(self, data: bytes) -> None:
         self._feed(data)
@@ -100,21 +101,17 @@ class AsyncNode(asyncio.Protocol):
     def lose(self, error: Exception) -> None:
         """No connection any more; all that was asked on it has no answer."""
         self.why = str(error) or type(error).__name__
-        writer, self._writer, self.open = self._writer, None, False
+        pipe, self._pipe, self.open = self._pipe, None, False
         self.unsent.clear()
         owed, self._owed = self._owed, deque()
-        if writer is not None:
-            writer.transport.abort()
+        if pipe is not None:
+            pipe.close()
         for poll in owed:
             poll.tally.ailing = True
             if not poll.future.done() and poll.tally.miss(self.place, self.why):
                 poll.finish()
 
     def close(self) -> None:
-        """What was written still leaves."""
-        writer, self._writer = self._writer, None
-        if writer is not None:
-            writer.transport.close()
         self.lose(ConnectionError("closed"))
 
     # Connecting
@@ -128,19 +125,19 @@ class AsyncNode(asyncio.Protocol):
 
     async def _dial(self) -> None:
         try:
-            writer = await self._dialler.dial_async(GREETING_TIMEOUT)
+            pipe = await self._dialler.dial_async(GREETING_TIMEOUT)
             try:
-                await self._greet(Stream(writer))
+                await self._greet(Stream(pipe))
             except BaseException:
-                writer.transport.abort()
+                pipe.close()
                 raise
         except (OSError, Misconfigured) as error:
             self.lose(error)
             return
         reader = make_reader()
         self._gets, self._feed = reader.gets, reader.feed
-        self._writer, self.open, self.forgetful = writer, True, False
-        writer.transport.set_protocol(self)
+        self._pipe, self.open, self.forgetful = pipe, True, False
+        pipe.start(self.data_received, self.connection_lost)
 
     async def _greet(self, stream: Stream) -> None:
         greeting = greet(self._wire.manners, os.urandom(8).hex())

@@ -1,0 +1,123 @@
+"""What carries bytes for asyncio: a plain socket that the loop watches, or a transport of its own (TLS).
+
+asyncio's transports add some calls to each write and each read, a good part of what a small request costs. Without one
+a request is one `send` and a reply one `recv`; what the kernel does not take at once is kept, and leaves when it can.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
+
+READ_SIZE = 1 << 16
+OnData: TypeAlias = Callable[[bytes], None]
+OnEnd: TypeAlias = Callable[[Exception | None], None]
+
+
+class Pipe(Protocol):
+    """`start` names who is told; it may be called again. After `close` nobody is told anything."""
+
+    def start(self, on_data: OnData, on_end: OnEnd) -> None: ...
+
+    def write(self, data: bytes) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class SocketPipe:
+    """A connected socket that does not block."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._sock = sock
+        self._file = sock.fileno()
+        self._send = sock.send
+        self._recv = sock.recv
+        self._unsent = b""
+        self._watched = False
+        self._on_data: OnData = lambda data: None
+        self._on_end: OnEnd = lambda error: None
+
+    def start(self, on_data: OnData, on_end: OnEnd) -> None:
+        self._on_data, self._on_end = on_data, on_end
+        if not self._watched:
+            self._watched = True
+            self._loop.add_reader(self._file, self._read)
+
+    def _read(self) -> None:
+        try:
+            data = self._recv(READ_SIZE)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            self._end(error)
+            return
+        if data:
+            self._on_data(data)
+        else:
+            self._end(None)
+
+    def write(self, data: bytes) -> None:
+        if self._unsent:
+            self._unsent += data
+            return
+        try:
+            sent = self._send(data)
+        except (BlockingIOError, InterruptedError):
+            sent = 0
+        except OSError as error:
+            self._loop.call_soon(self._end, error)
+            return
+        if sent != len(data) and self._watched:
+            self._unsent = data[sent:]
+            self._loop.add_writer(self._file, self._write_rest)
+
+    def _write_rest(self) -> None:
+        rest, self._unsent = self._unsent, b""
+        self._loop.remove_writer(self._file)
+        self.write(rest)
+
+    def _end(self, error: Exception | None) -> None:
+        if self._watched:
+            on_end = self._on_end
+            self.close()
+            on_end(error)
+
+    def close(self) -> None:
+        if self._watched:
+            self._watched = False
+            self._loop.remove_reader(self._file)
+            self._loop.remove_writer(self._file)
+        self._unsent = b""
+        self._sock.close()
+
+
+class TransportPipe(asyncio.Protocol):
+    """The transport of a stream that redis-py has opened."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer  # kept: when it goes, it closes the transport
+        self._transport: asyncio.WriteTransport = writer.transport
+        self._on_data: OnData | None = None
+        self._on_end: OnEnd | None = None
+
+    def write(self, data: bytes) -> None:
+        self._transport.write(data)
+
+    def start(self, on_data: OnData, on_end: OnEnd) -> None:
+        self._on_data, self._on_end = on_data, on_end
+        self._transport.set_protocol(self)
+
+    def data_received(self, data: bytes) -> None:
+        if self._on_data is not None:
+            self._on_data(data)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if self._on_end is not None:
+            self._on_end(error)
+
+    def close(self) -> None:
+        self._on_data = self._on_end = None
+        self._transport.close()

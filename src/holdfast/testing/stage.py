@@ -48,11 +48,17 @@ class Stage:
         self._players: list[Player] = []
         self._tasks: list[asyncio.Task[Any]] = []
         self._observer: Coordinator | None = None
+        self._crowd = min(5.0, max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)))
+        """How many want each core: read once, so that a promise plays at one pace."""
 
     @property
     def short(self) -> float:
         """A ttl to be waited for: exact where time jumps, else long enough for a busy machine to notice."""
-        return 10.0 if self.virtual else max(0.4, 2 * self._least_ttl)
+        return 10.0 if self.virtual else max(0.4, 2 * self._least_ttl) * self._crowd
+
+    def seconds(self, quiet: float) -> float:
+        """So many seconds of a quiet machine: more on a busy one, where the same work takes longer."""
+        return quiet if self.virtual else quiet * self._crowd
 
     @property
     def _least_ttl(self) -> float:

@@ -13,7 +13,8 @@ async def of_a_holder(stage: Stage) -> None:
     """Whoever waits is granted when the dead one's ttl has passed: not before, and without help."""
     locks = await stage.connect()
     player = await stage.player()
-    token = await player.acquire("door", ttl=0.7)
+    ttl = stage.seconds(0.7)
+    token = await player.acquire("door", ttl=ttl)
     [before] = (await stage.view("door")).holders
     waiter = stage.start(locks.lock("door").acquire())
     await stage.queued("door", 1)
@@ -21,7 +22,7 @@ async def of_a_holder(stage: Stage) -> None:
     lease = await waiter
     [after] = (await stage.view("door")).holders
     assert lease.token > token
-    assert after.since >= before.since + 0.7
+    assert after.since >= before.since + ttl
     assert await lease.release()
 
 
@@ -31,9 +32,9 @@ async def of_a_waiter(stage: Stage) -> None:
     locks = await stage.connect()
     player = await stage.player()
     holder = await locks.lock("door").acquire()
-    dying = asyncio.ensure_future(player.acquire("door", ttl=1.0))
+    dying = asyncio.ensure_future(player.acquire("door", ttl=stage.seconds(1.0)))
     await stage.queued("door", 1)
-    waiter = stage.start(locks.lock("door", ttl=1.0).acquire())
+    waiter = stage.start(locks.lock("door", ttl=stage.seconds(1.0)).acquire())
     await stage.queued("door", 2)
     await player.kill()
     assert await holder.release()
@@ -49,12 +50,13 @@ async def of_a_holder_with_a_delay(stage: Stage) -> None:
     """`lock_delay` counts on top: an unclean end if there ever was one."""
     locks = await stage.connect()
     player = await stage.player()
-    await player.acquire("door", ttl=0.5, lock_delay=0.5)
+    ttl = stage.seconds(0.5)
+    await player.acquire("door", ttl=ttl, lock_delay=ttl)
     [before] = (await stage.view("door")).holders
     await player.kill()
     async with locks.lock("door"):
         [after] = (await stage.view("door")).holders
-        assert after.since >= before.since + 1.0
+        assert after.since >= before.since + 2 * ttl
 
 
 @promise(real_time=True)

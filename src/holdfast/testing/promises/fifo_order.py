@@ -69,7 +69,7 @@ async def who_gives_up_is_out_of_the_line(stage: Stage) -> None:
     order: list[int] = []
     async with locks.lock("door"):
         first = await stand_in_line(stage, locks, order, 1)
-        impatient = locks.lock("door", timeout=0.2).acquire()
+        impatient = locks.lock("door", timeout=stage.seconds(0.3)).acquire()
         error = await stage.fails(NotAcquired, impatient)
         assert error.ahead == 2
         await stage.queued("door", 1)

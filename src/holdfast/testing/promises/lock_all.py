@@ -34,7 +34,7 @@ async def all_or_none(stage: Stage) -> None:
 async def one_timeout_for_the_whole(stage: Stage) -> None:
     """Not one for each name; and when it ends, no name is left taken and no place in any line."""
     locks = await stage.connect()
-    timeout = 10.0 if stage.virtual else 0.4
+    timeout = 10.0 if stage.virtual else stage.seconds(0.4)
     holders = [await locks.lock(name).acquire() for name in ("a", "b", "c")]
     loop = asyncio.get_running_loop()
 

@@ -42,7 +42,7 @@ async def a_body_never_runs_without_the_lock(stage: Stage) -> None:
         async with locks.lock("door", timeout=timeout):
             raise AssertionError("inside, without the lock")
 
-    for timeout in (0, 0.05):
+    for timeout in (0, stage.seconds(0.2)):
         await stage.fails(NotAcquired, intruder(timeout))
     assert await holder.release()
 

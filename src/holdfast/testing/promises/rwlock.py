@@ -85,7 +85,7 @@ async def a_writer_that_gives_up_lets_readers_in(stage: Stage) -> None:
     locks = await stage.connect()
     rwlock = locks.rwlock("doc")
     async with rwlock.read():
-        impatient = stage.start(stage.fails(TimeoutError, rwlock.write().acquire(timeout=0.2)))
+        impatient = stage.start(stage.fails(TimeoutError, rwlock.write().acquire(timeout=stage.seconds(0.3))))
         await stage.queued("doc", 1)
         reader = stage.start(rwlock.read().acquire())
         await stage.queued("doc", 2)

@@ -26,10 +26,11 @@ async def a_timeout_says_what_happened(stage: Stage) -> None:
     """To which name, after how long; it is a `TimeoutError`; and nothing is left in the line."""
     locks = await stage.connect()
     async with locks.lock("orders/7"):
-        error = await stage.fails(NotAcquired, locks.lock("orders/7").acquire(timeout=0.1))
+        timeout = stage.seconds(0.2)
+        error = await stage.fails(NotAcquired, locks.lock("orders/7").acquire(timeout=timeout))
         assert isinstance(error, TimeoutError)
         assert error.name == "orders/7"
-        assert error.waited >= 0.1
+        assert error.waited >= timeout
         assert error.ahead == 1
         assert "orders/7" in str(error)
         assert (await stage.view("orders/7")).waiters == ()
@@ -62,7 +63,7 @@ async def from_the_call_the_recipe_or_the_coordinator(stage: Stage) -> None:
 async def it_does_not_start_over_on_a_wake(stage: Stage) -> None:
     """However often a waiter looks or is woken in between, its timeout counts from the beginning."""
     locks = await stage.connect()
-    timeout, short = (5.0, 0.02) if stage.virtual else (1.0, 0.25)  # a busy machine answers within the short one
+    timeout, short = (5.0, 0.02) if stage.virtual else (stage.seconds(1.0), stage.seconds(0.25))
     holder = await locks.lock("door").acquire()
     loop = asyncio.get_running_loop()
 

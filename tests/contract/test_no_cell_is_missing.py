@@ -42,10 +42,11 @@ def columns() -> set[str]:
 
 def collected(path: str) -> set[str]:
     """The tests that pytest finds in a file."""
-    listing = subprocess.run(
-        [sys.executable, "-m", "pytest", "--collect-only", "-q", path],
-        cwd=ROOT, capture_output=True, text=True, check=True, timeout=60,
+    listing = subprocess.run(  # without the cache: others may be making its folder at this moment
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--collect-only", "-q", path],
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=100,
     )  # fmt: skip
+    assert listing.returncode == 0, listing.stdout + listing.stderr
     return {line.rpartition("::")[2] for line in listing.stdout.splitlines() if "::" in line}
 
 

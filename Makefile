@@ -5,6 +5,8 @@ PYTHON  ?= python3
 # Debian packages of the engines that `make test` and `make bench` start by themselves.
 SERVERS ?= etcd-server redis-server postgresql pgbouncer mariadb-server zookeeper spin faketime iproute2 iptables
 SEEDS   ?= 2000
+# Test files that run at a time: most of a test is waiting for a real ttl to pass, so one more than there are cores.
+WORKERS ?= 3
 # More words for pytest, the simulator or the benchmark: make test ARGS="-k fence -x"
 ARGS    ?=
 
@@ -20,7 +22,7 @@ demo: .venv/.ready-cli  ## a paused holder wakes up and writes: once unfenced, o
 	@$(bin)/holdfast demo
 
 test: .venv/.ready-dev servers proofs  ## all tests, on every engine (ARGS="-k fence" for some), and the proofs
-	@$(bin)/pytest $(ARGS)
+	@$(bin)/pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 proofs: servers  ## the Promela model of Redlock with tokens: sound variants hold, broken ones fail
 	@$(PYTHON) proofs/check.py

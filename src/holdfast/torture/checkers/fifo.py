@@ -33,7 +33,7 @@ class Place:
 
 def check(operations: Iterable[Operation], faults: Iterable[Fault]) -> Finding:
     """One violation for each claim that overtook another."""
-    finding = Finding("fifo", why_not="no acknowledgement of a place in line was recorded")
+    finding = Finding("fifo", why_not="no place in line was acknowledged while the engine was left alone")
     granted: dict[tuple[str, int, int], Operation] = {}
     acknowledged: dict[tuple[str, int, int], list[Operation]] = {}
     for operation in operations:

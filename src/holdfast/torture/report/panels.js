@@ -27,7 +27,7 @@ function showHeader(runs, run) {
   const passed = runs.every((one) => one.passed);
   $("outcome").hidden = false;
   $("outcome").className = passed ? "passed" : "failed";
-  $("outcome").textContent = passed ? "all that must hold held" : "broken";
+  $("outcome").textContent = passed ? "what must hold, held" : "something that must hold is broken";
 }
 
 function showVerdicts(run) {
@@ -37,7 +37,7 @@ function showVerdicts(run) {
 
 function showRuns(runs, chosen, choose) {
   $("runs").hidden = runs.length < 2;
-  const cell = (line) => `<td class="${{ good: "ok", bad: "info", fair: "fail" }[look(line)] ?? ""}">${escape(line.word)}</td>`;
+  const cell = (line) => `<td class="${{ good: "ok", bad: "info", fair: "fail" }[look(line)] ?? "none"}">${escape(line.word)}</td>`;
   const heads = ["engine", "discipline", "operations", "faults", "mutual exclusion", "resource", "lost", "linearizable", "tokens", "fifo", "nothing left"];
   const row = (run, i) => `<tr data-run="${i}" aria-selected="${i === chosen}"><td>${escape([run.run.engine, run.run.scenario].filter(Boolean).join(" · "))}</td>
     <td>${escape(run.run.discipline)}</td><td class="number">${many(run.counts.operations)}</td><td class="number">${many(run.counts.faults)}</td>
@@ -47,6 +47,7 @@ function showRuns(runs, chosen, choose) {
   $("runs").innerHTML = `<table><thead><tr>${heads.map((head) => `<th class="${numbers.has(head) ? "number" : ""}">${head}</th>`).join("")}</tr></thead>
     <tbody>${runs.map(row).join("")}</tbody></table>`;
   for (const row of $("runs").querySelectorAll("tbody tr")) row.onclick = () => choose(Number(row.dataset.run));
+  $("runs").querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });
 }
 
 function showCheckers(run, chosen, choose) {

@@ -71,7 +71,8 @@ class Timeline {
       pen.lineWidth = 1;
       pen.beginPath(); pen.moveTo(x, AXIS - 5); pen.lineTo(x, height); pen.stroke();
       pen.fillStyle = c.soft;
-      if (x > GUTTER + 16) pen.fillText(seconds(time, digits), x, AXIS / 2 - 1);
+      const text = seconds(time, digits), room = pen.measureText(text).width / 2;
+      if (x > GUTTER + 16) pen.fillText(text, Math.min(x, this.width - room), AXIS / 2 - 1);
     }
   }
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -132,3 +135,17 @@ def test_a_push_may_come_in_pieces_and_with_others() -> None:
             coming = iter(pieces)
             link.recv = lambda _, coming=coming: next(coming)
             assert link.await_push("owner-22", 1.0) == 1794739688509276
+
+
+def test_all_of_it_without_hiredis(server: RedisServer) -> None:
+    """The reader in Python tells pushes from replies too; which of the two is used is found out at the first import."""
+    program = (
+        "import sys; sys.modules['hiredis'] = None\n"
+        "from pathlib import Path\n"
+        "from tests.redis.test_pushes import ON_ITS_OWN, hand_over\n"
+        "from tests.support.redis_server import RedisServer\n"
+        f"server = RedisServer(Path({str(server.folder)!r}), {server.port}, [], {{}})\n"
+        "assert [hand_over(face, server, server.url) for face in ('sync', 'asyncio')] == [ON_ITS_OWN] * 2\n"
+    )
+    root = Path(__file__).parents[2]
+    subprocess.run([sys.executable, "-W", "error", "-c", program], check=True, timeout=60, cwd=root)

@@ -19,11 +19,12 @@ from dataclasses import dataclass, field
 from ..._core import backoff
 from ..._core.flow import NOW, RANDOM, Call, Flow, Sleep, Spawn
 from ...errors import BackendUnavailable, Misconfigured, OutcomeUnknown
-from ...model import Claim, Extension, Grant, LockView, Promises, Queued, Refusal
+from ...model import Ask, Claim, Extension, Grant, LockView, Promises, Queued, Refusal
 from .ballots import Ballots, Round, opens_in
 from .fanout import DECIDED, EVERYBODY, KEPT, SENT, Fanout, Tally, Until
 from .keys import Keys
 from .mending import Mender
+from .programs import head
 from .records import TRACE_KEPT, ballot_text, ms, words
 from .views import survey
 
@@ -31,6 +32,7 @@ ROUNDS = 4
 """Rounds in one take: a name that is free, but marked above our calendar, is asked for again at once."""
 SHORTEST_PAUSE, FIRST_PAUSE, LONGEST_PAUSE = 0.0005, 0.004, 0.25
 SHORTEST_TIMEOUT = 0.02
+KEPT_ASKS = 1024
 MEND_EVERY = 1.0
 """How often somebody looks after nodes that are not well, in seconds."""
 
@@ -54,6 +56,20 @@ class Quorum:
         return len(self.nodes) // 2 + 1
 
 
+class Kept:
+    """What is the same for every claim of one ask."""
+
+    __slots__ = ("ask", "delay", "keys", "release", "span", "take", "timeout")
+
+    def __init__(self, ask: Ask, keys: tuple[str, str], timeout: float) -> None:
+        self.ask = ask
+        self.keys = keys
+        self.timeout = timeout
+        delay = ms(ask.lock_delay)
+        self.span, self.delay = str(ms(ask.ttl) + delay), f"{delay:010d}"
+        self.take, self.release = head("take", keys, (self.span,)), head("release", keys, ())
+
+
 class RedlockBackend:
     """Exclusive locks on a majority of nodes."""
 
@@ -69,24 +85,28 @@ class RedlockBackend:
         self._ballots = Ballots(calendar_us)
         self._mender = Mender(len(quorum.nodes), self._keys, quorum.longest_ttl, quorum.found_after)
         self._mend_at = 0.0
+        self._kept: dict[int, Kept] = {}
 
     # Asking
 
     def take(self, claim: Claim, queue: bool, within: float | None = None) -> Flow[Grant | Queued | None]:
         ask = claim.ask
         sent: float = yield NOW
+        kept = self._kept.get(id(ask))
+        if kept is None or kept.ask is not ask:
+            kept = self._describe(ask)
         round_ = self._ballots.begin(claim, sent)
         if not round_.words[0]:
-            self._describe(claim, round_)
-        timeout = self._timeout(ask.ttl, within)
-        keys = (self._keys.hold + ask.name, self._keys.marks)
+            round_.words = words(claim, kept.span, kept.delay, self._quorum.host, self._quorum.pid())
+        timeout = kept.timeout if within is None else min(kept.timeout, within)
         span, begins, ends = round_.words
         for attempt in range(ROUNDS):
             ballot = self._ballots.next(ask.name, round_, sent, ask.ttl)
             args: tuple[str, ...] = (span, f"{ballot:020d}{begins}{ends}")
+            written = kept.take
             if round_.since:  # it is not the first try: let others see that it waits
-                args = (*args, f"{round_.since:016d}")
-            tally: Tally = yield Call(Fanout("take", keys, args, DECIDED), timeout)
+                args, written = (*args, f"{round_.since:016d}"), ""
+            tally: Tally = yield Call(Fanout("take", kept.keys, args, DECIDED, head=written), timeout)
             if tally.yes >= self._need:
                 if tally.ailing:
                     yield from self._look_after(sent)
@@ -113,9 +133,9 @@ class RedlockBackend:
         round_.tries += 1
         return Queued(max(SHORTEST_PAUSE, min(pause, opens_in(tally) or pause)), 1, sent, 0.0)
 
-    def _describe(self, claim: Claim, round_: Round) -> None:
-        """What stands at each node; refuses what a quorum can not keep."""
-        ask, quorum = claim.ask, self._quorum
+    def _describe(self, ask: Ask) -> Kept:
+        """What is the same for every claim of an ask; refuses what a quorum can not keep."""
+        quorum = self._quorum
         if ask.capacity != 1:
             why = self.promises.notes.get("counting", "")
             raise Misconfigured(f"{ask.name!r} asks for {ask.weight} of {ask.capacity} on a quorum: {why}")
@@ -124,7 +144,11 @@ class RedlockBackend:
                 f"ttl of {ask.name!r} is {ask.ttl:g} s, and this quorum was told of {quorum.longest_ttl:g} s at most: "
                 f"a node that lost its memory stays out for that long; set ?longest_ttl={ask.ttl:g} in the URL"
             )
-        round_.words = words(claim, quorum.host, quorum.pid())
+        if len(self._kept) >= KEPT_ASKS:
+            self._kept.clear()
+        keys = (self._keys.hold + ask.name, self._keys.marks)
+        kept = self._kept[id(ask)] = Kept(ask, keys, self._timeout(ask.ttl, None))
+        return kept
 
     def _undo(self, claim: Claim, round_: Round, tally: Tally) -> Flow[None]:
         """Leave nothing of a failed round at any node; a node that said no has nothing."""
@@ -201,10 +225,14 @@ class RedlockBackend:
         return tally.yes >= self._need or (not tally.left and tally.yes + len(tally.trouble) >= self._need)
 
     def _release(self, claim: Claim, round_: Round, linger: float, until: Until) -> Fanout:
-        keys: tuple[str, ...] = (self._keys.hold + claim.ask.name, self._keys.marks)
-        if round_.renewed:
-            keys = (*keys, self._keys.trace + claim.ask.name)
+        ask = claim.ask
         begins = f"{round_.ballot:020d}{round_.words[1]}"
+        kept = self._kept.get(id(ask))
+        if kept is not None and kept.ask is ask and not round_.renewed and not linger:
+            return Fanout("release", kept.keys, (begins,), until, head=kept.release)
+        keys: tuple[str, ...] = (self._keys.hold + ask.name, self._keys.marks)
+        if round_.renewed:
+            keys = (*keys, self._keys.trace + ask.name)
         return Fanout("release", keys, (begins, str(ms(linger))) if linger else (begins,), until)
 
     # Looking after them

@@ -26,9 +26,12 @@ DECIDED, KEPT, EVERYBODY, SENT = Until.DECIDED, Until.KEPT, Until.EVERYBODY, Unt
 
 
 class Fanout:
-    """One call of a program, to all nodes or to `only` one. `dial`: connect to those that are missing first."""
+    """One call of a program, to all nodes or to `only` one. `dial`: connect to those that are missing first.
 
-    __slots__ = ("args", "dial", "keys", "only", "until", "verb")
+    `head` is how the call is written up to its last argument, if that is known (`programs.head`).
+    """
+
+    __slots__ = ("args", "dial", "head", "keys", "only", "until", "verb")
 
     def __init__(
         self,
@@ -38,6 +41,7 @@ class Fanout:
         until: Until,
         only: int | None = None,
         dial: bool = False,
+        head: str = "",
     ) -> None:
         self.verb = verb
         self.keys = keys
@@ -45,6 +49,7 @@ class Fanout:
         self.until = until
         self.only = only
         self.dial = dial
+        self.head = head
 
 
 @dataclass(slots=True)

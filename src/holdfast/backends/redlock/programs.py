@@ -39,8 +39,16 @@ def words_of(request: Fanout) -> tuple[int, bytes]:
     return len(words), text.encode() if text.isascii() else bulks(*words)
 
 
+def head(verb: str, keys: tuple[str, ...], args: tuple[str, ...]) -> str:
+    """How a call with these keys is written, up to the size of one more argument after these."""
+    words = (str(len(keys)), *keys, *args)
+    return f"{(_head(verb, len(words) + 1) + bulks(*words)).decode()}$"
+
+
 def frame(request: Fanout) -> bytes:
     """The call, by the hash of its program."""
+    if request.head and (last := request.args[-1]).isascii():
+        return f"{request.head}{len(last)}\r\n{last}\r\n".encode()
     count, words = words_of(request)
     return _head(request.verb, count) + words
 

@@ -22,11 +22,9 @@ def ms(seconds: float) -> int:
     return ceil(seconds * 1000)
 
 
-def words(claim: Claim, host: str, pid: int) -> tuple[str, str, str]:
+def words(claim: Claim, span: str, delay: str, host: str, pid: int) -> tuple[str, str, str]:
     """What a claim looks like at a node, but for its ballot: its span in ms, how it begins, and how it goes on."""
-    ask = claim.ask
-    delay = ms(ask.lock_delay)
-    return str(ms(ask.ttl) + delay), f"{delay:010d}{claim.owner} ", f"{pid} {host} {ask.mode} {claim.actor}"
+    return span, f"{delay}{claim.owner} ", f"{pid} {host} {claim.ask.mode} {claim.actor}"
 
 
 @dataclass(frozen=True, slots=True)

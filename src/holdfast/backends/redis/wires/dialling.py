@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from ....errors import BackendUnavailable, Misconfigured
 from ..resp import Error
 from .handshake import can_open, open_plainly, open_plainly_async
-from .pipes import Pipe, SocketPipe, TransportPipe
+from .pipes import Pipe, SocketPipe, TransportPipe, can_watch
 
 WHERE = frozenset(
     {"host", "port", "path", "db", "username", "password", "credential_provider", "client_name", "protocol"}
@@ -87,7 +87,7 @@ class Server:
 
     async def dial_async(self, timeout: float) -> Pipe:
         redis = need_redis_py()
-        if can_open(self.kind, self.options):
+        if can_open(self.kind, self.options) and can_watch():
             try:
                 return SocketPipe(await open_plainly_async(self.options, timeout))
             except (OSError, Error) as error:

@@ -18,6 +18,8 @@ from typing import Any
 from ..resp import NOT_YET, Error, Pushed, Reader, command
 
 READ_SIZE = 1 << 16
+SHORT = 470
+"""What most replies are shorter than: a read of so much takes its memory from Python's own pool."""
 TOKEN = 16
 """Digits of a token in a push."""
 
@@ -144,7 +146,7 @@ class Link:
                 return 0
             self.wait_to_read(left)
             try:
-                data = self.recv(READ_SIZE)
+                data = self.recv(SHORT)
             except (BlockingIOError, TimeoutError):
                 return 0
             if len(data) == whole and data.startswith(expected):

@@ -31,21 +31,22 @@ class Links:
         self._dialler = dialler
         self._greet = greet
         self._room = threading.Semaphore(LIMIT)
-        self._idle: list[Link] = []
+        self.idle: list[Link] = []
+        """For who has no time for `get`: to be popped from, else `open` gives one."""
         self._pause = 0.0
         self._closed_until = 0.0
         self._why: BackendUnavailable | None = None
         self._closed = False
-        self.put: Callable[[Link], None] = self._idle.append
+        self.put: Callable[[Link], None] = self.idle.append
         """Give a link back whose request is done."""
 
     def get(self, timeout: float) -> Link:
         try:
-            return self._idle.pop()
+            return self.idle.pop()
         except IndexError:
-            return self._open(timeout)
+            return self.open(timeout)
 
-    def _open(self, timeout: float) -> Link:
+    def open(self, timeout: float) -> Link:
         if self._closed:
             raise BackendUnavailable("this coordinator is closed; connect() again")
         if not self._room.acquire(blocking=False):
@@ -81,14 +82,14 @@ class Links:
         end = clock.now() + timeout
         while clock.now() < end:
             time.sleep(SHORT_OF_LINKS)
-            if self._idle:
+            if self.idle:
                 try:
-                    return self._idle.pop()
+                    return self.idle.pop()
                 except IndexError:
                     pass  # somebody was quicker
             if self._closed or self._room.acquire(blocking=False):
                 self._room.release()
-                return self._open(end - clock.now())
+                return self.open(end - clock.now())
         raise BackendUnavailable(f"all {LIMIT} connections to Redis were busy for {timeout:g} s; it answers too slowly")
 
     def drop(self, link: Link) -> None:
@@ -97,9 +98,9 @@ class Links:
         self._room.release()
 
     def drop_idle(self) -> None:
-        while self._idle:
+        while self.idle:
             try:
-                self.drop(self._idle.pop())
+                self.drop(self.idle.pop())
             except IndexError:
                 return
 

@@ -16,6 +16,12 @@ OnData: TypeAlias = Callable[[bytes], None]
 OnEnd: TypeAlias = Callable[[Exception | None], None]
 
 
+def can_watch() -> bool:
+    """Whether this loop can watch sockets of ours: on Windows the usual one can not."""
+    proactor = getattr(asyncio, "ProactorEventLoop", None)
+    return proactor is None or not isinstance(asyncio.get_running_loop(), proactor)
+
+
 class Pipe(Protocol):
     """`start` names who is told; it may be called again. After `close` nobody is told anything."""
 

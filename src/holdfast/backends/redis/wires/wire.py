@@ -25,7 +25,7 @@ from ..durability import Durability, NotConfirmed
 from ..resp import Error, command
 from ..trouble import ELSEWHERE, translated
 from .batch import call_each
-from .link import READ_SIZE, Link
+from .link import SHORT, Link
 from .links import Links
 from .listener import POLL, Listener
 from .servers import Primary, Servers
@@ -88,7 +88,10 @@ class RedisWire:
     # With nothing in the way. None: it is to be done with all due care.
 
     def _take_quickly(self, request: Take, timeout: float, links: Links) -> list[Taken] | None:
-        link = links.get(timeout)
+        try:
+            link = links.idle.pop()
+        except IndexError:
+            link = links.open(timeout)
         wake = link.channel
         if not wake or len(self._parked) >= MOST_PARKED:
             wake = self._listener.channel if self._listener.ready else NOT_YET_HEARING
@@ -96,7 +99,7 @@ class RedisWire:
             link.send(self._codec.taking(request.claims[0], wake))
             if timeout != link.timeout:
                 link.wait_to_read(timeout)
-            data = link.recv(READ_SIZE)
+            data = link.recv(SHORT)
             if len(data) == GRANTED and data[:3] == b"$16":
                 links.put(link)
                 return [Taken(int(data[5:21]))]
@@ -116,12 +119,15 @@ class RedisWire:
         return None if reply.__class__ is Error else self._reachable(request, timeout, wake, one_taken(reply))
 
     def _release_quickly(self, claim: Claim, timeout: float, links: Links) -> bool | None:
-        link = links.get(timeout)
+        try:
+            link = links.idle.pop()
+        except IndexError:
+            link = links.open(timeout)
         try:
             link.send(self._codec.releasing(claim))
             if timeout != link.timeout:
                 link.wait_to_read(timeout)
-            data = link.recv(READ_SIZE)
+            data = link.recv(SHORT)
             reply = 1 if data == RELEASED else link.parse(data, timeout)
         except BaseException as error:
             links.drop(link)

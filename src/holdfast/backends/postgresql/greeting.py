@@ -21,6 +21,10 @@ from .codec import Rows
 from .programs import SQL, VERSION, schema
 
 OLDEST = 120000
+IDLE_EARS_END = 140000
+"""The first version that ends a session which is idle for too long."""
+EARS_REST = 60.0
+"""For how long a coordinator goes on listening when nobody waits any more, in seconds."""
 KEPT = frozenset({"fencing", "shared", "counting"})
 
 
@@ -91,6 +95,16 @@ def greet(told_pid: int, request_timeout: float) -> Talk:
             "use the same holdfast everywhere, and run the output of its `holdfast schema postgresql`"
         )
     return Greeting(facts, pooled, (cluster or b"").decode())
+
+
+def listen(channel: str, greeting: Greeting) -> bytes:
+    """Hear what is said on this channel.
+
+    Every NOTIFY wakes every session of the database that listens. So the server ends ears that have been idle for long;
+    whoever still waits then opens new ones.
+    """
+    rest = f"SET idle_session_timeout = {int(EARS_REST * 1000)}; " * (int(greeting.facts.version) >= IDLE_EARS_END)
+    return f'{rest}LISTEN "{channel}"'.encode()
 
 
 def _check(facts: Facts, pooled: bool) -> None:

@@ -29,8 +29,8 @@ END $$;
 CREATE OR REPLACE FUNCTION holdfast_release(n text, o text, linger bigint, home text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     now  bigint := holdfast_now();
-    mine record;
-    held boolean;
+    seat record;
+    held boolean := false;
 BEGIN
     IF linger = 0 THEN  -- the uncontended release
         UPDATE holdfast_claim c SET owner = NULL, token = 0
@@ -40,21 +40,24 @@ BEGIN
             RETURN 't';
         END IF;
     END IF;
-    PERFORM 1 FROM holdfast_claim c WHERE c.name = n AND c.place = 0 FOR UPDATE;
+    SELECT c.owner, c.token, c.expires, c.evicted INTO seat
+        FROM holdfast_claim c WHERE c.name = n AND c.place = 0 FOR UPDATE;
     IF NOT FOUND THEN
         RETURN 'f';
     END IF;
     now := holdfast_now();
-    SELECT c.place, c.token > 0 AND c.expires > now AND NOT c.evicted AS held INTO mine
-        FROM holdfast_claim c WHERE c.name = n AND c.owner = o;
-    held := coalesce(mine.held, false);
-    IF held AND linger > 0 THEN
+    IF linger > 0 THEN
         UPDATE holdfast_claim c SET owner = '~' || o, expires = now + linger, delay = 0, wake = ''
-            WHERE c.name = n AND c.place = mine.place;
-    ELSIF mine.place = 0 THEN
+            WHERE c.name = n AND c.owner = o AND c.token > 0 AND c.expires > now AND NOT c.evicted;
+        held := FOUND;
+    END IF;
+    IF NOT held AND seat.owner = o THEN
+        held := seat.token > 0 AND seat.expires > now AND NOT seat.evicted;
         UPDATE holdfast_claim c SET owner = NULL, token = 0 WHERE c.name = n AND c.place = 0;
-    ELSIF mine.place > 0 THEN
-        DELETE FROM holdfast_claim c WHERE c.name = n AND c.place = mine.place;
+    ELSIF NOT held THEN
+        DELETE FROM holdfast_claim c WHERE c.name = n AND c.owner = o AND c.place > 0
+            RETURNING c.token > 0 AND c.expires > now AND NOT c.evicted INTO held;
+        held := coalesce(held, false);
     END IF;
     RETURN CASE WHEN held THEN 't' ELSE 'f' END || holdfast_promote(n, now, '', home);
 END $$;

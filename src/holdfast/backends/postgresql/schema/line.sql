@@ -36,12 +36,15 @@ DECLARE
     waiting record;
     free    bigint;
     last    bigint;
+    next    integer;
     blocked boolean := false;
     told    text := '';
 BEGIN
     LOOP
         SELECT max(c.mark) AS mark, bool_or(c.crowded) AS crowded, max(c.place) > 0 AS behind,
+               max(c.capacity) FILTER (WHERE c.place = 0) AS capacity,
                sum(c.weight) FILTER (WHERE c.token > 0 AND c.expires + c.delay > now) AS used,
+               min(c.place) FILTER (WHERE c.owner IS NOT NULL AND c.token = 0) AS first,
                min(CASE WHEN c.owner IS NOT NULL
                         THEN holdfast_end(c.token, c.evicted, c.expires, c.delay, c.ttl) END) AS first_end
             INTO line FROM holdfast_claim c WHERE c.name = n;
@@ -49,16 +52,15 @@ BEGIN
         PERFORM holdfast_sweep(n, now);
     END LOOP;
     last := line.mark;
-    FOR waiting IN SELECT c.place, c.owner, c.weight, c.fair, c.wake, s.capacity
-                   FROM holdfast_claim c, holdfast_claim s
-                   WHERE c.name = n AND c.owner IS NOT NULL AND c.token = 0 AND s.name = n AND s.place = 0
-                   ORDER BY c.place LOOP
-        free := coalesce(free, waiting.capacity - coalesce(line.used, 0));
-        EXIT WHEN free <= 0;
-        IF waiting.weight <= free AND NOT (blocked AND waiting.fair) THEN
+    next := line.first;
+    free := line.capacity - coalesce(line.used, 0);
+    WHILE next IS NOT NULL AND free > 0 LOOP
+        UPDATE holdfast_claim c SET token = greatest(last + 1, now), since = now
+            WHERE c.name = n AND c.place = next AND c.weight <= free
+            RETURNING c.token, c.owner, c.weight, c.wake INTO waiting;
+        IF FOUND THEN
+            last := waiting.token;
             free := free - waiting.weight;
-            last := greatest(last + 1, now);
-            UPDATE holdfast_claim c SET token = last, since = now WHERE c.name = n AND c.place = waiting.place;
             IF waiting.wake = '' OR waiting.owner = asker THEN
                 NULL;
             ELSIF waiting.wake = home THEN
@@ -66,9 +68,13 @@ BEGIN
             ELSE
                 PERFORM pg_notify(waiting.wake, waiting.owner || ' ' || last);
             END IF;
+            EXIT WHEN free = 0;
         ELSE
             blocked := true;
         END IF;
+        SELECT c.place INTO next FROM holdfast_claim c
+            WHERE c.name = n AND c.place > next AND c.owner IS NOT NULL AND c.token = 0 AND NOT (blocked AND c.fair)
+            ORDER BY c.place LIMIT 1;
     END LOOP;
     IF last <> line.mark OR line.crowded <> line.behind THEN
         UPDATE holdfast_claim c SET mark = last, crowded = line.behind WHERE c.name = n AND c.place = 0;

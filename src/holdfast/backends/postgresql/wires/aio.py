@@ -14,7 +14,7 @@ from typing import Any
 from ....errors import BackendUnavailable, Misconfigured
 from ...line import Push, Release, Take
 from ..codec import Codec, Order, Released
-from ..greeting import Refused
+from ..greeting import Refused, listen
 from .aio_link import AsyncLink
 from .blocking import TIDY_EVERY, TIDY_NAMES, pause_before_look
 from .dialling import Dialling
@@ -168,7 +168,7 @@ class AsyncPostgreSQLWire:
     async def _open_ears(self, timeout: float) -> AsyncLink:
         ears = await self._dialling.dial_async()
         try:
-            await ears.say(f'LISTEN "{self._channel}"'.encode(), timeout)
+            await ears.say(listen(self._channel, ears.greeting), timeout)
         except (Silence, Refused) as error:
             ears.close()
             raise unknown(error) from error

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
 from ...line import Push
-from ..greeting import Refused
+from ..greeting import Refused, listen
 from .link import Link, Silence
 from .translation import unknown
 
@@ -53,7 +53,7 @@ class Ears:
                     self._bell, self._rope = socket.socketpair()
                 link.heed(self._bell)
                 try:
-                    link.say(f'LISTEN "{self._name}"'.encode(), timeout)
+                    link.say(listen(self._name, link.greeting), timeout)
                 except (Silence, Refused) as error:
                     link.close()
                     raise unknown(error) from error

@@ -1,0 +1,162 @@
+"""Who listens: one session for each coordinator with waiters, and none for long where nobody waits any more.
+
+Every NOTIFY wakes every session of the database that listens, so those of idle processes must not stay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import select
+import socket
+import threading
+import time
+from collections.abc import Callable
+from typing import cast
+
+import pytest
+
+import holdfast
+import holdfast.aio
+from holdfast.backends.line import Push
+from holdfast.backends.postgresql import greeting
+from holdfast.backends.postgresql.wires.ears import Ears
+from holdfast.backends.postgresql.wires.link import Link
+from tests.postgresql.server import Server
+
+
+@pytest.fixture
+def restless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ears that are idle for a moment are ended."""
+    monkeypatch.setattr(greeting, "EARS_REST", 0.2)
+
+
+def until(look: Callable[[], object]) -> None:
+    end = time.monotonic() + 30
+    while not look():
+        assert time.monotonic() < end, "waited in vain"
+
+
+def sessions(server: Server, database: str) -> int:
+    """How many of holdfast's there are."""
+    [[count]] = server.execute(
+        "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'holdfast' AND datname = %s", database
+    )
+    return int(count)
+
+
+def listening(server: Server, database: str) -> set[int]:
+    """The process ids of sessions whose last word was to listen."""
+    words = "application_name = 'holdfast' AND datname = %s AND query ~ 'LISTEN'"
+    return {pid for (pid,) in server.execute(f"SELECT pid FROM pg_stat_activity WHERE {words}", database)}
+
+
+def test_ears_that_are_idle_are_ended(url: str, server: Server, database: str, restless: None) -> None:
+    with holdfast.connect(url) as locks, holdfast.connect(url) as others:
+        for _ in range(2):
+            lease = locks.lock("door").acquire()
+            tokens: list[int] = []
+            thread = threading.Thread(target=take, args=(others, tokens))
+            thread.start()
+            until(lambda: locks.survey("door")[0].waiters)
+            until(lambda: sessions(server, database) == 3)
+            assert lease.release()
+            thread.join(30)
+            assert tokens
+            until(lambda: sessions(server, database) == 2)
+
+
+def test_who_waits_for_longer_listens_anew(url: str, server: Server, database: str, restless: None) -> None:
+    """Its place is kept, and so is its turn."""
+
+    async def main() -> None:
+        async with holdfast.aio.connect(url) as locks, holdfast.aio.connect(url) as others:
+            lease = await locks.lock("door").acquire()
+            waiter = asyncio.ensure_future(others.lock("door", ttl=1).acquire())
+            while not (await locks.survey("door"))[0].waiters:
+                pass
+            [first] = (await locks.survey("door"))[0].waiters
+            ears: set[int] = set()
+            while len(ears) < 3:  # they come and go
+                ears |= await asyncio.to_thread(listening, server, database)
+            [still] = (await locks.survey("door"))[0].waiters
+            assert still.owner == first.owner
+            assert await lease.release()
+            assert await (await waiter).release()
+
+    asyncio.run(main())
+
+
+def test_who_waits_in_the_same_coordinator_is_told_by_the_release(url: str, server: Server, database: str) -> None:
+    """Without a NOTIFY: nobody else is woken."""
+    import psycopg
+
+    with holdfast.connect(url) as locks, psycopg.connect(url, autocommit=True) as spy:
+        lease = locks.lock("door").acquire()
+        tokens: list[int] = []
+        threads = [threading.Thread(target=take, args=(locks, tokens)) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        channels: list[str] = []
+        while len(channels) < 8:  # until all can be pushed to
+            rows = server.execute("SELECT wake FROM holdfast_claim WHERE wake <> ''", database=database)
+            channels = [wake for (wake,) in rows]
+        [channel] = set(channels)
+        spy.execute(f'LISTEN "{channel}"')
+        assert lease.release()
+        for thread in threads:
+            thread.join(30)
+        assert tokens == sorted(tokens)
+        assert len(tokens) == 8
+        assert list(spy.notifies(timeout=0)) == []
+
+
+def take(locks: holdfast.Coordinator, tokens: list[int]) -> None:
+    with locks.lock("door") as lease:
+        tokens.append(lease.token)
+
+
+class Deaf:
+    """A link on which nobody ever says anything."""
+
+    greeting: object = None
+
+    def heed(self, bell: socket.socket) -> None:
+        self._bell = bell
+
+    def say(self, text: bytes, timeout: float) -> None:
+        pass
+
+    def hear(self, timeout: float) -> list[tuple[bytes, bytes]]:
+        if select.select([self._bell], [], [], timeout)[0]:
+            self._bell.recv(64)
+        return []
+
+    def hang_up(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def test_whoever_listens_is_roused_by_a_push_that_comes_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.backends.postgresql.wires.ears.listen", lambda channel, greeting: b"")
+    ears = Ears("channel", cast(Callable[[], Link], Deaf))
+    ears.open(1.0)
+    pushes: list[Push | None] = []
+    for owner in ("listener", "sleeper"):
+        ears.expect(owner)
+
+    def wait(owner: str) -> None:
+        pushes.append(ears.wait(owner, 60.0))
+
+    threads = [threading.Thread(target=wait, args=(owner,)) for owner in ("listener", "sleeper")]
+    for number, thread in enumerate(threads, 1):
+        thread.start()
+        while len(ears._sleepers) < number:
+            pass
+    for owner, token, thread in zip(("listener", "sleeper"), (1, 2), threads, strict=True):
+        ears.deliver(owner, token)
+        thread.join(20)
+        assert not thread.is_alive()
+    assert pushes == [Push(1), Push(2)]
+    ears.close()

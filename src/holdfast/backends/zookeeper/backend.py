@@ -20,7 +20,7 @@ from ...model import Claim, Extension, Grant, LockView, Promises, Queued, Refusa
 from .leaving import Leaving
 from .looking import Looking
 from .ops import NO_NODE, Exists, Failure, Op, Sync
-from .places import Link, Place, about
+from .places import Describing, Link, Place
 from .rates import Rates
 from .requests import Batch
 from .taking import Taking
@@ -46,9 +46,7 @@ class ZooKeeperBackend:
         self._places: dict[str, Place] = {}
         traces = Traces(tree, request_timeout)
         leaving = Leaving(self._places, traces, request_timeout)
-        taking = Taking(
-            tree, self._places, leaving, traces, lambda claim: about(claim, host, pid()), request_timeout
-        )  # fmt: skip
+        taking = Taking(tree, self._places, leaving, traces, Describing(host, pid), request_timeout)
         looking = Looking(tree, request_timeout)
         self.take, self.take_all = taking.take, taking.take_all
         self.release = leaving.release

@@ -38,6 +38,13 @@ class Book:
         """A place whose node is known now, or that is granted now. May be called from any thread."""
         self._fresh.append((now + CONFIRM_AFTER, place))
 
+    def settled(self, now: float) -> bool:
+        """Nothing is to be done before the next renewal: all that stands here is held, confirmed and renewed."""
+        if self._fresh or self._news:
+            return False
+        places = [place for _, _, place in self._later if not place.gone]
+        return bool(places) and all(_rests(place, now) for place in places)
+
     @property
     def next(self) -> float:
         """When something is to be done."""
@@ -123,3 +130,8 @@ class Book:
     def _put(self, when: float, place: Place) -> None:
         self._count += 1
         heapq.heappush(self._later, (when, self._count, place))
+
+
+def _rests(place: Place, now: float) -> bool:
+    ask = place.claim.ask
+    return place.confirmed and ask.renew and ask.max_hold is None and place.until > now + ask.ttl / 2

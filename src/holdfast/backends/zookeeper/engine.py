@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 
@@ -23,7 +22,7 @@ class ZooKeeperEngine:
         self._tree = Tree.of(self._address.chroot, namespace, mine)
         greeting = greet(self._address, self._tree, request_timeout)
         self._least = greeting.least
-        host = json.dumps(socket.gethostname())
+        host = socket.gethostname()
         self.backend = ZooKeeperBackend(
             self._tree, greeting.cluster, greeting.least / 2, request_timeout, host, os.getpid
         )

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _INT = struct.Struct("!i")
 _LONG = struct.Struct("!q")
 _STAT = struct.Struct("!qqqqiiiqiiq")
 
 
-@dataclass(slots=True)
-class Stat:
+class Stat(NamedTuple):
     """What the server knows of a node. Times are milliseconds of its calendar."""
 
     czxid: int
@@ -96,12 +95,22 @@ class Reader:
         return self.data().decode()
 
     def texts(self) -> list[str]:
-        return [self.data().decode() for _ in range(self.integer())]
+        record, at, found = self._record, self._at, []
+        (count,) = _INT.unpack_from(record, at)
+        at += 4
+        for _ in range(count):
+            (size,) = _INT.unpack_from(record, at)
+            at += 4 + size
+            if at > len(record):
+                raise struct.error(f"{size} bytes announced, more than there are")
+            found.append(record[at - size : at].decode())
+        self._at = at
+        return found
 
     def stat(self) -> Stat:
         at = self._at
         self._at = at + _STAT.size
-        return Stat(*_STAT.unpack_from(self._record, at))
+        return Stat._make(_STAT.unpack_from(self._record, at))
 
     @property
     def left(self) -> int:

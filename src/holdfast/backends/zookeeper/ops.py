@@ -46,7 +46,7 @@ class Op(Protocol):
     def read(self, reader: Reader) -> Any: ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # made for each acquisition, as are List and Delete; freezing would cost more than making it
 class Created:
     path: str
     stat: Stat
@@ -84,7 +84,7 @@ class CreateContainer:
         return Created(reader.text(), reader.stat())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Delete:
     path: str
     version: int = ANY_VERSION
@@ -138,7 +138,7 @@ class Write:
         return reader.stat()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class List:
     """The names of a node's children, in no order, and its own stat."""
 
@@ -150,6 +150,20 @@ class List:
 
     def read(self, reader: Reader) -> tuple[list[str], Stat]:
         return reader.texts(), reader.stat()
+
+
+class Prepared:
+    """A listing that is sent often: written once."""
+
+    __slots__ = ("_body", "read")
+    kind = 12
+
+    def __init__(self, op: List) -> None:
+        self._body = op.body()
+        self.read = op.read
+
+    def body(self) -> bytes:
+        return self._body
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ...model import Claim
+from ...model import Ask, Claim
 from .paths import seat_prefix, will_of
 
 
@@ -27,8 +28,14 @@ class Link(Protocol):
     lasts: float
     """For how many seconds a hold is good after a sign of life."""
 
-    proved: float
-    """When we sent the last request that the leader has answered."""
+    @property
+    def proved(self) -> float:
+        """When we sent the last request that the leader has answered."""
+        ...
+
+    def unheard(self, now: float) -> float:
+        """For how long the leader had not heard of this session, before we spoke up a moment ago; else 0."""
+        ...
 
     def keep(self, place: Place) -> None:
         """Take this place into the book: its node is known now, or it is granted now."""
@@ -61,7 +68,7 @@ class Place:
     """We have deleted its node, and know it."""
     asked: bool = False
     gone: str = ""
-    watching: set[str] = field(default_factory=set)
+    watching: frozenset[str] = frozenset()
     about: bytes = b""
 
     @property
@@ -86,13 +93,24 @@ class Place:
         return self.about[:-1] + f',"since":{since},"token":{self.token}}}'.encode()
 
 
-def about(claim: Claim, host: str, pid: int) -> bytes:
+class Describing:
     """What others see of a claim that does not decide who is next: the data of its node, as JSON."""
-    ask = claim.ask
-    return (
-        f'{{"host":{host},"pid":{pid},"actor":"{claim.actor}","mode":"{ask.mode}","ttl":{ask.ttl:g},'
-        f'"delay":{ask.lock_delay:g}}}'
-    ).encode()
+
+    def __init__(self, host: str, pid: Callable[[], int]) -> None:
+        self._host, self._pid = json.dumps(host), pid
+        self._last: tuple[Ask | None, str, int, bytes] = (None, "", 0, b"")
+
+    def __call__(self, claim: Claim) -> bytes:
+        ask, actor, pid = claim.ask, claim.actor, self._pid()
+        last = self._last
+        if last[0] is ask and last[1] == actor and last[2] == pid:  # one thread that takes one lock again and again
+            return last[3]
+        text = (
+            f'{{"host":{self._host},"pid":{pid},"actor":"{actor}","mode":"{ask.mode}","ttl":{ask.ttl:g},'
+            f'"delay":{ask.lock_delay:g}}}'
+        ).encode()
+        self._last = ask, actor, pid, text
+        return text
 
 
 def read_about(data: bytes) -> dict[str, Any]:

@@ -108,14 +108,15 @@ class Session:
 
     def ask(self, ops: Sequence[Op], ticket: Ticket) -> bytes:
         """The frames of some requests. They are under way from now on."""
-        frames = []
+        frames = b""
+        xid = self._xid
         for index, op in enumerate(ops):
-            self._xid = xid = 1 if self._xid >= NEVER_MORE else self._xid + 1
+            xid = 1 if xid >= NEVER_MORE else xid + 1
             body = op.body()
-            frames.append(_HEADER_OUT.pack(len(body) + 8, xid, op.kind))
-            frames.append(body)
+            frames += _HEADER_OUT.pack(len(body) + 8, xid, op.kind) + body
             self._pending.append((xid, op, ticket, index))
-        return b"".join(frames)
+        self._xid = xid
+        return frames
 
     @property
     def under_way(self) -> int:
@@ -136,8 +137,8 @@ class Session:
                 raise OutOfStep(f"a frame of {size} bytes from ZooKeeper")
             if end - at - 4 < size:
                 break
-            record = buffer[at + 4 : at + 4 + size]
             at += 4 + size
+            record = buffer[at - size : at]
             try:
                 if self._unproved < 0:
                     answer += self._welcome(Reader(record))

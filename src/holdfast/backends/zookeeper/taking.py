@@ -18,12 +18,11 @@ from ...model import Claim, Grant, Queued
 from ..line import patience
 from .leaving import Leaving
 from .line import Verdict, judge, picture_of
-from .ops import NO_NODE, Create, CreateContainer, Failure, List, Op, Sync, Watch
-from .paths import step
+from .ops import NO_NODE, Create, CreateContainer, Failure, Op, Sync, Watch
 from .places import Place
 from .requests import Batch, Enter, EnterAll
 from .traces import Traces
-from .tree import Tree
+from .tree import KNOWN_FOR, Tree
 from .trouble import refused
 from .turns import Turns
 
@@ -92,45 +91,46 @@ class Taking:
     def _place(self, claim: Claim, now: float) -> Place:
         place = self._places.get(claim.owner)
         if place is None or place.gone:
-            place = Place(claim, self._tree.names + step(claim.ask.name), now + patience(claim.ask))
+            place = Place(claim, self._tree.ground(claim.ask.name).parent, now + patience(claim.ask))
             place.about = self._describe(claim)
             self._places[claim.owner] = place
         return place
 
     def _enter(self, place: Place, sent: float, timeout: float) -> Flow[Any]:
         """Create the node and list the line, in one trip; None if it has to be done again."""
-        ops: tuple[Op, ...] = (Enter(place, self._tree.acl), List(place.parent))
-        answers = yield from self._send([place], self._with_ground([place], ops, sent), sent, timeout)
+        ground = self._tree.ground(place.claim.ask.name)
+        ops: tuple[Op, ...] = (Enter(place, self._tree.acl), ground.listing)
+        if sent > ground.known_until:
+            ops = (CreateContainer(place.parent, self._tree.acl), *ops)
+        answers = yield from self._send((place,), ops, sent, timeout)
         if answers is None:
             return None
         entered, listed = answers[-2:]
         if isinstance(entered, Failure):
             return (yield from self._prepare([place], entered, timeout))
         place.seen = yield NOW
-        self._tree.note(place.parent, sent)
+        ground.known_until = sent + KNOWN_FOR
         return listed or None
 
     def _enter_all(self, places: Sequence[Place], sent: float, timeout: float) -> Flow[Sequence[Any]]:
         """The same for several, in one step; then their tokens are read."""
         for _ in range(TRIES):
-            lists = [List(place.parent) for place in places]
-            ops: tuple[Op, ...] = (EnterAll(places, self._tree.acl), *lists)
-            answers = yield from self._send(places, self._with_ground(places, ops, sent), sent, timeout)
+            grounds = [self._tree.ground(place.claim.ask.name) for place in places]
+            missing = [
+                CreateContainer(ground.parent, self._tree.acl) for ground in grounds if sent > ground.known_until
+            ]
+            ops: tuple[Op, ...] = (EnterAll(places, self._tree.acl), *(ground.listing for ground in grounds))
+            answers = yield from self._send(places, (*missing, *ops), sent, timeout)
             if answers is None:
                 break
             entered, *listings = answers[-1 - len(places) :]
             if not isinstance(entered, Failure):
-                for place in places:
-                    self._tree.note(place.parent, sent)
+                for ground in grounds:
+                    ground.known_until = sent + KNOWN_FOR
                 yield from self._leaving.read(places, timeout)
                 return [listed or None for listed in listings]
             yield from self._prepare(places, entered, timeout)
         return [None] * len(places)
-
-    def _with_ground(self, places: Sequence[Place], ops: Sequence[Op], now: float) -> Sequence[Op]:
-        """With the making of containers that were not seen lately."""
-        missing = [place.parent for place in places if not self._tree.knows(place.parent, now)]
-        return (*(CreateContainer(parent, self._tree.acl) for parent in missing), *ops) if missing else ops
 
     def _send(self, places: Sequence[Place], ops: Sequence[Op], sent: float, timeout: float) -> Flow[Any]:
         for place in places:
@@ -163,7 +163,7 @@ class Taking:
         if link is None:  # it never got as far as a connection
             place.tried = False
             return None
-        ops: tuple[Op, ...] = (List(place.parent),)
+        ops: tuple[Op, ...] = (self._tree.ground(ask.name).listing,)
         if sent - link.proved > DOUBT * ask.ttl:
             ops = (Sync(self._tree.root), *ops)
         answers = yield Call(Batch(ops, place), timeout)
@@ -228,7 +228,7 @@ class Taking:
             if answers is None or not all(answers):
                 return AGAIN  # somebody has left meanwhile
         ask = place.claim.ask
-        place.watching = set(verdict.watch)
+        place.watching = frozenset(verdict.watch)
         place.until = sent + patience(ask)
         look_again = patience(ask) / 3
         return Queued(min(look_again, opens) if opens else look_again, verdict.ahead, sent, patience(ask))
@@ -238,7 +238,7 @@ class Taking:
         ask = place.claim.ask
         place.granted = place.granted or sent
         place.until = sent + ask.ttl
-        return Grant(place.token, sent, min(ask.ttl, place.link.lasts))
+        return Grant(place.token, sent, min(ask.ttl, place.link.lasts) - place.link.unheard(sent))
 
     def _grant_with_care(self, place: Place, sent: float, timeout: float) -> Flow[Any]:
         """After a wait, or with a will, which must be written before anybody holds."""

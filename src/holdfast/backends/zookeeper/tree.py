@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..._core.flow import Call, Flow
-from .ops import EXISTS, NO_NODE, Create, CreateContainer, Failure
+from .ops import EXISTS, NO_NODE, Create, CreateContainer, Failure, List, Prepared
 from .paths import step
 from .requests import Batch
 from .trouble import refused
@@ -13,6 +13,15 @@ from .trouble import refused
 KNOWN_FOR = 30.0
 """For how long a container counts as being there; the server removes empty ones after a minute or so."""
 MOST_KNOWN = 50_000
+
+
+@dataclass(slots=True)
+class Ground:
+    """Where a name's line stands: its parent, the request that lists it, and until when it counts as being there."""
+
+    parent: str
+    listing: Prepared
+    known_until: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +33,7 @@ class Tree:
 
     root: str
     acl: bytes
-    _known: dict[str, float] = field(default_factory=dict)
+    _grounds: dict[str, Ground] = field(default_factory=dict)
 
     @classmethod
     def of(cls, chroot: str, namespace: str, acl: bytes) -> Tree:
@@ -34,15 +43,15 @@ class Tree:
     def names(self) -> str:
         return self.root + "/"
 
-    def knows(self, parent: str, now: float) -> bool:
-        """Whether its container was there lately."""
-        return now < self._known.get(parent, 0.0)
-
-    def note(self, parent: str, now: float) -> None:
-        """It was there."""
-        if len(self._known) > MOST_KNOWN:
-            self._known.clear()
-        self._known[parent] = now + KNOWN_FOR
+    def ground(self, name: str) -> Ground:
+        """Of a name; remembered, for most names are used again."""
+        found = self._grounds.get(name)
+        if found is None:
+            if len(self._grounds) > MOST_KNOWN:
+                self._grounds.clear()
+            parent = self.names + step(name)
+            found = self._grounds[name] = Ground(parent, Prepared(List(parent)))
+        return found
 
     def plant(self, parent: str, timeout: float) -> Flow[None]:
         """The container of a name, and all above it. Another client may do the same at the same time."""

@@ -36,6 +36,8 @@ class AsyncZooKeeperWire:
         place = request.place
         if place is None:
             link = request.link if isinstance(request.link, AsyncLink) else self._any()
+            if link.over:
+                return None
             return await link.call(request.ops, timeout)
         owner = place.claim.owner
         mine = place.link

@@ -9,6 +9,8 @@ import ssl
 from ....errors import Misconfigured
 from ..address import Address
 
+READ_SIZE = 1 << 16
+
 
 class Hosts:
     """The servers in an order of our own, so that clients spread over them; `next` after each failure."""

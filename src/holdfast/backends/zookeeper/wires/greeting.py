@@ -14,9 +14,7 @@ from ..paths import CLOCK, RATES
 from ..session import Refused, Session, State, Ticket
 from ..tree import Tree
 from ..trouble import refused
-from .dialling import Hosts
-
-READ_SIZE = 1 << 16
+from .dialling import READ_SIZE, Hosts
 
 
 @dataclass(frozen=True, slots=True)

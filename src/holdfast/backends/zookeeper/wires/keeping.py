@@ -1,7 +1,9 @@
 """The thread behind a link: signs of life, the book, and connecting again.
 
-A session that has ended is told to all that stood on it; the thread ends with it. The servers decide when that is: one
-that can not be reached may come back, and the session with it.
+1. A session that has ended is told to all that stood on it; the thread ends with it. The servers decide when that is:
+   one that can not be reached may come back, and the session with it.
+2. Where all that stands on a session is held, confirmed and renewed, the renewals are its signs of life, and whoever
+   renews attends to the book: the thread ends. It is started again by a new place, or the loss of the connection.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from .pace import beat, silence
 
 RETRY_FIRST, RETRY_LAST = 0.02, 0.5
 LONGEST_DOZE = 5.0
+LINGER = 1.0
+"""For how long the thread waits for more to do."""
 
 
 def open_link(link: Link, root: str, timeout: float) -> None:
@@ -37,7 +41,16 @@ def open_link(link: Link, root: str, timeout: float) -> None:
         raise BackendUnavailable(
             f"no server of {link.hosts.address.shown} can be reached: {failure}; see that they run"
         ) from failure
-    threading.Thread(target=keep, args=(link, root), name="holdfast-zookeeper", daemon=True).start()
+    mutex = threading.Lock()
+
+    def have_it_kept() -> None:
+        with mutex:
+            if not link.kept and not link.closed and not link.over:
+                link.kept = True
+                threading.Thread(target=keep, args=(link, root), name="holdfast-zookeeper", daemon=True).start()
+
+    link.have_it_kept = have_it_kept
+    have_it_kept()
 
 
 def keep(link: Link, root: str) -> None:
@@ -59,7 +72,14 @@ def keep(link: Link, root: str) -> None:
         if link.book.next <= now:
             attend(link, now)
             continue
+        if now >= link.added + LINGER and link.book.settled(now):
+            link.kept = False
+            if link.book.next > now + beat(link.ttl) or link.closed:
+                return
+            link.kept = True  # something came in between
         link.dozing_until = wake = min(heard + beat(link.ttl), link.book.next, now + LONGEST_DOZE)
+        if link.added + LINGER > now:
+            link.dozing_until = wake = min(wake, link.added + LINGER)
         if link.book.next >= wake:  # nothing came in between
             link.alarm.wait(max(0.0, wake - clock()))
         link.alarm.clear()

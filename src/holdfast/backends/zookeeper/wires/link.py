@@ -1,34 +1,29 @@
 """One session on a blocking connection, shared by all threads that use it.
 
-1. Whoever waits reads: of all threads that wait for something, one has the reading role. It hands out what comes, and
-   when it has what it waits for it passes the role on. So a lone caller pays for no other thread.
-2. After any trouble the connection is dropped as a whole: what was under way has an unknown outcome. The keeper (see
+1. After any trouble the connection is dropped as a whole: what was under way has an unknown outcome. The keeper (see
    `keeping`) takes the session up again, on another server if need be. A caller that finds no connection waits for it.
-3. A bell is rung for an owner when something that it watches has gone, and for all when the connection is back.
+2. A bell is rung for an owner when something that it watches has gone, and for all when the connection is back.
 """
 
 from __future__ import annotations
 
 import socket
-import struct
 import threading
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ....clock import now as clock
 from ....errors import BackendUnavailable, Misconfigured, OutcomeUnknown
 from ...line import closed
 from ..book import Book
-from ..ops import Op
+from ..ops import Op, Watch
 from ..places import Place
 from ..session import Session, State, Ticket
 from ..trouble import unknown
-from .dialling import Hosts
+from .dialling import READ_SIZE, Hosts
 from .pace import lasts, session_for
-from .switchboard import Switchboard, proves
-
-READ_SIZE = 1 << 16
+from .reading import Reading, open_gate, ring
+from .switchboard import Proof, Switchboard, proves
 
 
 class Link:
@@ -36,19 +31,22 @@ class Link:
         self.hosts, self.ttl, self._least = hosts, ttl, least
         self.session = Session(session_for(ttl, least), hosts.address.credentials)
         self.lasts = ttl
-        self.proved = clock()
+        self._proof = Proof(clock(), ttl, least)
         self.book = Book(acl)
         self._board = Switchboard(self.book)
         self._bells: dict[str, Ticket] = {}
         self._sending = threading.Lock()  # of what goes out: the session's count and the socket's order are one
-        self._reading = threading.Lock()
-        self._line: deque[Ticket] = deque()
         self._sock: socket.socket | None = None
-        self._patience = -1.0
+        self._reading = Reading(self._take_in, self.drop)
         self.up = threading.Event()
         self.alarm = threading.Event()
         self.dozing_until = 0.0
         self.closed = False
+        self.added = 0.0
+        """When a place was last taken into the book."""
+        self.kept = False
+        """Somebody looks after this link: see `keeping`."""
+        self.have_it_kept: Callable[[], None] = _nobody
         self.refusal: Misconfigured | None = None
         """Why no server lets us in."""
 
@@ -68,10 +66,19 @@ class Link:
             socket.socket(fileno=self._sock.detach()).close()
             self._sock = None
 
+    @property
+    def proved(self) -> float:
+        return self._proof.at
+
+    def unheard(self, now: float) -> float:
+        return self._proof.unheard(now)
+
     def keep(self, place: Place) -> None:
-        now = clock()
+        self.added = now = clock()
         self.book.add(place, now)
-        if self.dozing_until > now + 0.1:
+        if not self.kept:
+            self.have_it_kept()
+        elif self.dozing_until > now + 0.1:
             self.alarm.set()
 
     # Connecting
@@ -101,8 +108,8 @@ class Link:
             sock.settimeout(None)
         self.lasts = min(self.ttl, lasts(self.session.timeout, self._least))
         with self._sending:
-            self._sock, self._patience = sock, -1.0
-            self.proved = max(self.proved, sent)
+            self._sock = sock
+            self._proof.note(sent)
             self.up.set()
         self.ring_all()
 
@@ -120,8 +127,10 @@ class Link:
             pass  # it had ended by itself
         sock.close()
         for ticket in lost:
-            _open(ticket)
+            open_gate(ticket)
         self.alarm.set()
+        if not self.kept:
+            self.have_it_kept()
 
     # Asking
 
@@ -136,7 +145,7 @@ class Link:
             if sock is not None:
                 for place in places:
                     place.link, place.session = self, self.session.id
-                if owner and self._board.connect(owner, ops):
+                if ops[-1].__class__ is Watch and self._board.connect(owner, ops):
                     self._bells.setdefault(owner, Ticket(1))
                 frames = self.session.ask(ops, ticket)
                 try:
@@ -145,20 +154,22 @@ class Link:
                     pass  # whoever reads will meet it too
         if sock is None:
             return self._call_later(ops, timeout, owner, places)
-        if not self._await(ticket, timeout, sent + timeout):
+        if not self._reading.wait_for(ticket, sock, timeout, sent + timeout):
             raise unknown("to a request", timeout)
         if ticket.lost:
             if self.over:
                 return None
             raise OutcomeUnknown("the connection to ZooKeeper was lost while a request was under way; try again")
-        if sent > self.proved and proves(ops):
-            self.proved = sent
+        if proves(ops):
+            self._proof.note(sent)
         return ticket.answers
 
     def _call_later(self, ops: Sequence[Op], timeout: float, owner: str, places: Sequence[Place]) -> list[Any] | None:
         """When there is a connection again."""
         end = clock() + timeout
         self.alarm.set()
+        if not self.kept:
+            self.have_it_kept()
         while not self.up.wait(max(0.0, min(0.05, end - clock()))):
             if self.closed:
                 raise closed()
@@ -178,9 +189,9 @@ class Link:
         end = clock() + timeout
         while not bell.done and not self.closed and not self.over:
             left = end - clock()
-            if left <= 0 or self._await(bell, left, end, patiently=True):
+            if left <= 0 or ((sock := self._sock) is not None and self._reading.wait_for(bell, sock, left, end)):
                 break
-            if self._sock is None:
+            if self._sock is None or self._sock is not sock:
                 self.up.wait(max(0.0, min(0.05, end - clock())))
         if bell.done:
             self._bells[owner] = Ticket(1)
@@ -191,93 +202,23 @@ class Link:
 
     def ring_all(self) -> None:
         for bell in list(self._bells.values()):
-            _ring(bell)
+            ring(bell)
 
-    # Reading
-
-    def _await(self, ticket: Ticket, timeout: float, end: float, patiently: bool = False) -> bool:
-        """Read, or let another thread read, until the ticket is done. False once the time is over (or, of one that is
-        patient, there is nothing to read from)."""
-        while not ticket.done and timeout > 0:
-            if self._reading.acquire(blocking=False):
-                try:
-                    sock = self._sock
-                    if sock is None and patiently:
-                        return False
-                    while not ticket.done and timeout > 0 and sock is not None and self._read(sock, timeout):
-                        timeout = end - clock()
-                finally:
-                    self._reading.release()
-                    self._pass_on()
-            else:
-                gate = ticket.gate = threading.Lock()
-                gate.acquire()
-                self._line.append(ticket)
-                if self._reading.acquire(blocking=False):  # it became free before we stood in line
-                    self._reading.release()
-                    continue
-                if not ticket.done:
-                    gate.acquire(timeout=max(0.0, end - clock()))
-            timeout = end - clock()
-        return ticket.done
-
-    def _pass_on(self) -> None:
-        """Give the reading role to somebody who still waits."""
-        while self._line:
-            try:
-                ticket = self._line.popleft()
-            except IndexError:
-                return  # another thread was quicker
-            if not ticket.done:
-                _open(ticket)
-                return
-
-    def _read(self, sock: socket.socket, timeout: float) -> bool:
-        """Hand out what comes within the timeout. False if nothing did, or the connection is lost."""
-        try:
-            if timeout != self._patience:
-                self._set_patience(sock, timeout)
-            data = sock.recv(READ_SIZE)
-            if not data:
-                raise ConnectionError("the server closed the connection")
-            done, events, answer = self.session.receive(data)
-        except (BlockingIOError, TimeoutError):
-            return False
-        except OSError:  # broken, out of step, or refused
-            self.drop(sock)
-            return False
+    def _take_in(self, sock: socket.socket, data: bytes) -> None:
+        """Hand out what came."""
+        done, events, answer = self.session.receive(data)
         for ticket in done:
-            _open(ticket)
+            open_gate(ticket)
         if events:
             for owner in self._board.events(events):
                 if (bell := self._bells.get(owner)) is not None:
-                    _ring(bell)
+                    ring(bell)
             if self.book.next == 0.0:
                 self.alarm.set()
         if answer:
             with self._sending:
                 sock.sendall(answer)
-        return True
-
-    def _set_patience(self, sock: socket.socket, timeout: float) -> None:
-        """How long a read waits. The kernel's timeouts cost nothing per call; TLS can not use them."""
-        self._patience = timeout
-        if type(sock) is socket.socket:
-            whole, rest = divmod(max(1, int(timeout * 1_000_000)), 1_000_000)
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", whole, rest))
-        else:
-            sock.settimeout(max(0.001, timeout))
 
 
-def _open(ticket: Ticket) -> None:
-    gate = ticket.gate
-    if gate is not None:
-        try:
-            gate.release()
-        except RuntimeError:
-            pass  # it was open
-
-
-def _ring(bell: Ticket) -> None:
-    bell.done = True
-    _open(bell)
+def _nobody() -> None:
+    """Nobody looks after it yet."""

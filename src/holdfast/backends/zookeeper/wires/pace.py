@@ -5,9 +5,11 @@
    ticks, unless it is set otherwise.
 2. So a hold of `ttl` seconds, counted from a request that the leader answered, is covered by a session of
    1.1 × ttl + least / 2, if the session gives a sign of life every ttl / 10.
-3. A session that the server grants for less (its maxSessionTimeout) covers less, and a hold is good for less than
+3. Renewals are signs of life too. A session on which all holds are renewed needs no others; whoever then takes
+   something on it after a silence gets a hold that is shorter by the silence, and is renewed like any other.
+4. A session that the server grants for less (its maxSessionTimeout) covers less, and a hold is good for less than
    its ttl.
-4. There is one session for each ttl in use; beyond `MOST` of them, ttls share those of the powers of two below.
+5. There is one session for each ttl in use; beyond `MOST` of them, ttls share those of the powers of two below.
 """
 
 from __future__ import annotations
@@ -31,6 +33,11 @@ def lasts(session: float, least: float) -> float:
 def beat(ttl: float) -> float:
     """How often a session gives a sign of life."""
     return max(0.02, ttl / 10)
+
+
+def settling(least: float) -> float:
+    """After how long a sign of life has reached the leader, if its follower is in touch with it."""
+    return least / 2
 
 
 def silence(ttl: float) -> float:

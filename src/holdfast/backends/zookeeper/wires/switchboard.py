@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from ..book import Book
 from ..ops import Op, Watch
 from ..session import DELETED
+from .pace import beat, settling
 
 PROVING = frozenset((2, 5, 9, 14, 15, 19))
 """Kinds of operations that are answered only by way of the leader."""
@@ -42,6 +43,27 @@ class Switchboard:
             self._watchers.pop(path, None)
 
 
+class Proof:
+    """When the leader was last heard, and how long it had not heard of us before: see `pace`, rule 3."""
+
+    def __init__(self, now: float, ttl: float, least: float) -> None:
+        self._usual = 1.5 * beat(ttl)
+        self._settling = settling(least)
+        self.at = now
+        self._until = 0.0
+        self._gap = 0.0
+
+    def note(self, sent: float) -> None:
+        gap = sent - self.at
+        if gap > self._usual:
+            self._gap, self._until = gap, sent + self._settling
+        if gap > 0:
+            self.at = sent
+
+    def unheard(self, now: float) -> float:
+        return self._gap if now <= self._until else 0.0
+
+
 def proves(ops: Sequence[Op]) -> bool:
     """Whether the answers show that the leader was heard."""
-    return any(op.kind in PROVING for op in ops)
+    return ops[0].kind in PROVING or any(op.kind in PROVING for op in ops)

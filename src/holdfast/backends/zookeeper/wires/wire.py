@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from ....clock import now as clock
 from ....errors import BackendUnavailable
 from ...line import closed
 from ..address import Address
 from ..ops import Delete, Multi, Watch
 from ..requests import Batch
 from .dialling import Hosts
-from .keeping import close_link, open_link
+from .keeping import attend, close_link, open_link
 from .link import Link
 from .pace import shared
 
@@ -37,8 +38,13 @@ class ZooKeeperWire:
     def call(self, request: Batch, timeout: float) -> Any:
         place = request.place
         if place is None:
-            link = request.link if isinstance(request.link, Link) else self._any(timeout)
-            return link.call(request.ops, timeout)
+            if not isinstance(request.link, Link):
+                return self._any(timeout).call(request.ops, timeout)
+            link = request.link
+            answers = None if link.over else link.call(request.ops, timeout)
+            if not link.kept and link.book.next <= (now := clock()):
+                attend(link, now)
+            return answers
         owner = place.claim.owner
         mine = place.link
         if isinstance(mine, Link):
@@ -49,6 +55,8 @@ class ZooKeeperWire:
                 mine.forget(owner)
             if mine.over or mine.closed:
                 return self._ended(mine)
+            if not mine.kept:
+                mine.have_it_kept()
             return mine.call(request.ops, timeout, owner)
         link = self._link(place.claim.ask.ttl, timeout)
         return link.call(request.ops, timeout, owner, (place, *request.companions))

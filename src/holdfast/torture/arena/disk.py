@@ -23,6 +23,7 @@ class Disk:
         site.enter("mount", str(folder))
         if user is not None:
             shutil.chown(folder, user, user)
+        self.folder = folder
         self._filler = folder / "filler"
 
     def fill(self) -> None:

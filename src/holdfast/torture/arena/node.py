@@ -21,7 +21,7 @@ from . import warden
 from .clock import Clock
 from .loopback import eventually
 from .place import Place
-from .site import NotHere, Site
+from .site import DidNotStart, Site
 
 START_TIMEOUT = 60.0
 
@@ -44,6 +44,8 @@ class Node:
     clock: Clock | None = None
     pristine: Path | None = None
     """What its data looked like before its first start; none: empty."""
+    mend: Callable[[], None] = lambda: None
+    """What an operator does when its disk has room again."""
     farewell: signal.Signals = signal.SIGKILL
     """What ends it in the end: PostgreSQL leaves shared memory behind unless it is told."""
     process: subprocess.Popen[Any] | None = None
@@ -91,12 +93,13 @@ class Node:
 
     def await_answer(self) -> None:
         if not eventually(lambda: not self.running or self.answers(), START_TIMEOUT) or not self.running:
-            raise NotHere(f"{self.name} did not start: {self.log()}")
+            ended = "" if self.process is None or self.running else f" (it ended with {self.process.returncode})"
+            raise DidNotStart(f"{self.name} did not start{ended}: {self.log()}")
 
     def log(self) -> str:
         """The end of what it has written, on one line."""
         text = (self.folder / "log").read_text(errors="replace")
-        return " | ".join(text.split("\n")[-4:])[-600:]
+        return " | ".join(text.split("\n")[-8:])[-1200:]
 
     def kill(self) -> None:
         if self.process is None:
@@ -131,7 +134,7 @@ class Node:
             told, capture_output=True, text=True, cwd=self.folder, check=False, **self.place.identity(self.user)
         )
         if done.returncode:
-            raise NotHere(f"{words[0]}: {done.stderr.strip()[-300:]}")
+            raise DidNotStart(f"{words[0]}: {done.stderr.strip()[-300:]}")
 
     def wipe(self) -> None:
         assert not self.running, f"{self.name} still runs"

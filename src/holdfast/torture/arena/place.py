@@ -9,10 +9,14 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import threading
 from dataclasses import dataclass, field
 from typing import Any
 
 from .site import NotHere, Site, is_root
+
+_given: set[str] = set()
+_mutex = threading.Lock()
 
 
 @dataclass(slots=True)
@@ -47,9 +51,8 @@ def namespace(site: Site) -> Place:
     reason = why_not()
     if reason:
         raise NotHere(reason)
-    number = os.getpid() % 60000 + len(site.folder.name)
     name = f"hf-{site.folder.name[-8:]}"
-    block = f"10.{200 + number % 50}.{number // 50 % 250}"
+    block = _free_block()
     near = f"v{site.folder.name[-8:]}"
     _run("ip", "netns", "add", name)
     site.enter("netns", name)
@@ -61,6 +64,18 @@ def namespace(site: Site) -> Place:
     _run(*inside, "ip", "link", "set", "eth0", "up")
     _run(*inside, "ip", "link", "set", "lo", "up")
     return Place(f"{block}.2", f"{block}.1", inside, name)
+
+
+def _free_block() -> str:
+    """The beginning of 256 private addresses that no interface here has, and that was not given out before."""
+    taken = subprocess.run(["ip", "-o", "addr"], capture_output=True, text=True, check=True).stdout
+    with _mutex:
+        for number in range(os.getpid() * 8 % 12000, 12500):
+            block = f"10.{200 + number // 250}.{number % 250}"
+            if block not in _given and f" {block}." not in taken:
+                _given.add(block)
+                return block
+    raise NotHere("no private addresses are free")
 
 
 def why_not() -> str:

@@ -28,6 +28,10 @@ class NotHere(HoldfastError):
     """This machine cannot do it: a program is missing, or the right to use it."""
 
 
+class DidNotStart(HoldfastError):
+    """It is here, and does not work: that is an error, not a limit of the machine."""
+
+
 class Site:
     """The place of a run. A context manager."""
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..arena import Node, NotHere, Site
 from ..arena.loopback import free_port
-from ..arena.site import is_root
+from ..arena.site import DidNotStart, is_root
 from ..proxy import Network
 from .model import Engine, Ground, Wishes, need_module, need_program, need_scheme
 
@@ -49,9 +49,10 @@ def initialised(site: Site, user: str | None) -> Path:
     folder = site.new_folder("pristine", user)
     words = [program, "--no-defaults", f"--datadir={folder / 'data'}", "--auth-root-authentication-method=normal"]
     who: dict[str, Any] = {} if user is None else {"user": user, "group": user, "extra_groups": []}
-    done = subprocess.run([*words, "--skip-test-db"], capture_output=True, text=True, cwd=folder, check=False, **who)
+    words += ["--skip-test-db", f"--tmpdir={folder}"]  # in a common one, two at once remove each other's tables
+    done = subprocess.run(words, capture_output=True, text=True, cwd=folder, check=False, **who)
     if done.returncode:
-        raise NotHere(f"mariadb-install-db: {(done.stdout + done.stderr).strip()[-300:]}")
+        raise DidNotStart(f"mariadb-install-db: {(done.stdout + done.stderr).strip()[-300:]}")
     database = folder / "data" / DATABASE
     database.mkdir()
     if user is not None:
@@ -62,11 +63,13 @@ def initialised(site: Site, user: str | None) -> Path:
 def new_node(ground: Ground, pristine: Path) -> Node:
     program = need_program("mariadbd", "mariadb-server")
     folder, port, host = ground.folder("mysql-1"), free_port(), ground.place.host
+    init = folder.parent / "mysql.sql"  # root may come from anywhere: in a namespace, clients are not local
+    init.write_text("CREATE USER IF NOT EXISTS root@'%';\nGRANT ALL ON *.* TO root@'%' WITH GRANT OPTION;\n")
     words = [
         program, "--no-defaults", f"--datadir={folder / 'data'}", f"--port={port}", f"--socket={folder}/socket",
         f"--bind-address={host}", f"--pid-file={folder}/pid", "--innodb-flush-log-at-trx-commit=2", "--skip-log-bin",
         "--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M", "--skip-name-resolve", "--max-connections=200",
-        f"--tmpdir={folder}",
+        f"--tmpdir={folder}", f"--init-file={init}",
     ]  # fmt: skip
     node = Node(
         ground.site, "mysql-1", folder, port, lambda: words, lambda: answers(host, port),

@@ -17,7 +17,7 @@ from typing import Any
 from ..arena import Node, NotHere, Site
 from ..arena.loopback import eventually, free_port
 from ..arena.node import START_TIMEOUT
-from ..arena.site import is_root
+from ..arena.site import DidNotStart, is_root
 from ..proxy import Network
 from .model import Engine, Ground, Wishes, need_module, need_scheme
 
@@ -90,7 +90,7 @@ def initialised(site: Site, user: str | None) -> Path:
     who: dict[str, Any] = {} if user is None else {"user": user, "group": user, "extra_groups": []}
     done = subprocess.run([*words, "--locale=C.UTF-8"], capture_output=True, text=True, cwd=folder, check=False, **who)
     if done.returncode:
-        raise NotHere(f"initdb: {done.stderr.strip()[-300:]}")
+        raise DidNotStart(f"initdb: {done.stderr.strip()[-300:]}")
     with (folder / "data" / "pg_hba.conf").open("a") as file:
         file.write("host all all 10.0.0.0/8 trust\nhost replication all 10.0.0.0/8 trust\n")
     return folder / "data"

@@ -39,6 +39,19 @@ def answers(host: str, port: int) -> bool:
         return False
 
 
+def rewrite(host: str, port: int) -> None:
+    """A clean append-only file: what was written to a full disk may be torn, and Redis would not start from it."""
+
+    def is_clean() -> bool:
+        told = command(host, port, "INFO", "persistence")
+        if b"aof_enabled:0" in told:
+            return True
+        return b"aof_rewrite_in_progress:0" in told and b"aof_rewrite_scheduled:0" in told
+
+    command(host, port, "BGREWRITEAOF")
+    eventually(is_clean, START_TIMEOUT)
+
+
 def new_node(ground: Ground, name: str, append_only: bool = True, **settings: str) -> Node:
     folder, port = ground.folder(name), free_port()
     (folder / "data").mkdir(exist_ok=True)
@@ -56,6 +69,7 @@ def new_node(ground: Ground, name: str, append_only: bool = True, **settings: st
     return Node(
         ground.site, name, folder, port, words, lambda: answers(host, port),
         place=ground.place, clock=ground.clock(folder),
+        mend=lambda: rewrite(host, port),
     )  # fmt: skip
 
 

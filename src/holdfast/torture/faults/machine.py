@@ -12,17 +12,19 @@ from .model import Kind, Stage
 def disk_full(stage: Stage) -> None:
     engine = stage.engine
     assert engine is not None
-    number = stage.chance.randrange(len(engine.disks))
-    with stage.during("disk-full", f"node:{engine.nodes[number].name}" if engine.nodes else "engine"):
-        engine.disks[number].fill()
+    disks = {f"node:{node.name}": disk for node in engine.nodes for disk in engine.disks if disk.folder == node.folder}
+    target, disk = stage.chance.choice(list(disks.items()) or [("engine", engine.disks[0])])
+    with stage.during("disk-full", target):
+        disk.fill()
         try:
             stage.last(2 * stage.ttl, 6 * stage.ttl)
         finally:
-            engine.disks[number].clear()
+            disk.clear()
             for node in engine.nodes:
                 if not node.running:  # some servers end themselves when they cannot write
                     node.kill()
                     node.start()
+                node.mend()
     stage.ending.wait(engine.mends_for)
 
 

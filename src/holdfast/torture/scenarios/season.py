@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from ...errors import HoldfastError
 from ..arena import NotHere, Site
 from ..engines import Wishes, start
 from .model import Scenario, Shown
@@ -32,6 +33,8 @@ def play_on(scheme: str, scenarios: Sequence[Scenario], folder: Path, watch: Wat
             engine = start(scheme, site, Wishes(clocks=True, replica=True))
         except NotHere as error:
             return [Shown(scenario, scheme, not_run=str(error)) for scenario in scenarios]
+        except HoldfastError as error:
+            return [Shown(scenario, scheme, failure=str(error)) for scenario in scenarios]
         theatre = Theatre(site, engine, folder)
         found = []
         for scenario in scenarios:

@@ -98,7 +98,9 @@ def serving(settings: dict[str, str | None] | None = None) -> Iterator[Server]:
         shutil.chown(folder, "mysql", "mysql")
     install = ["mariadb-install-db", "--no-defaults", f"--datadir={folder}/data", "--skip-test-db"]
     install += ["--auth-root-authentication-method=normal"]
-    subprocess.run(install, check=True, capture_output=True, cwd=folder, **identity())
+    made = subprocess.run(install, capture_output=True, text=True, cwd=folder, **identity())
+    if made.returncode:
+        raise RuntimeError(f"mariadb-install-db failed: {made.stdout}{made.stderr}")
     server = Server(folder, free_port(), settings or {})
     try:
         server.start()

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
+import ssl
 import subprocess
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 import holdfast
+import holdfast.aio
 from holdfast.backends.mysql.programs import schema
+from holdfast.backends.mysql.wires.blocking import MySQLWire
+from holdfast.backends.mysql.wires.session import SessionWire
 from holdfast.errors import BackendUnavailable, Misconfigured
 from tests.mysql.conftest import new_database
 from tests.mysql.server import Server, connect, program, serving
@@ -269,3 +275,38 @@ def test_ended_rows_do_not_pile_up(server: Server, database: str) -> None:
         assert server.execute("SELECT name FROM holdfast_claim", database) == [(b"holdfast/door",)]
         assert server.execute("SELECT * FROM holdfast_push", database) == []
         held.release()
+
+
+@pytest.mark.parametrize("scheme", ["mysql", "mysql+session"])
+def test_tls_changes_nothing(tmp_path: Path, scheme: str) -> None:
+    """Replies come in the pieces that TLS makes of them, to threads and to tasks."""
+    words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    words += ["-keyout", str(tmp_path / "key.pem"), "-out", str(tmp_path / "cert.pem")]
+    subprocess.run(words, check=True, capture_output=True)
+    for file in (tmp_path / "key.pem", tmp_path / "cert.pem"):
+        file.chmod(0o644)  # the server may run as another user
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+    with serving({"ssl-cert": str(tmp_path / "cert.pem"), "ssl-key": str(tmp_path / "key.pem")}) as server:
+        url = server.url(new_database(server)).replace("mysql:", f"{scheme}:")
+
+        async def play() -> None:
+            async with holdfast.aio.connect(url) as locks:
+                leases = await asyncio.gather(*(locks.lock(f"n/{number}").acquire() for number in range(50)))
+                assert len(await locks.survey("n/")) == 50
+                waiting = asyncio.ensure_future(locks.lock("n/7").acquire(timeout=20))
+                while not (await locks.survey("n/7"))[0].waiters:
+                    pass
+                await asyncio.gather(*(lease.release() for lease in leases))
+                await (await waiting).release()
+
+        with holdfast.connect(url) as locks, locks.lock("door"):
+            assert isinstance(locks._wire, MySQLWire | SessionWire)
+            link = locks._wire._link if isinstance(locks._wire, MySQLWire) else locks._wire._session(5.0).link
+            assert link is not None
+            assert isinstance(link.socket, ssl.SSLSocket)
+        asyncio.run(play())
+        with holdfast.connect(f"{url}?ssl_disabled=true") as locks, locks.lock("door"):
+            pass
+        with holdfast.connect(f"{url}?ssl_ca={tmp_path}/cert.pem&ssl_verify_cert=true") as locks, locks.lock("door"):
+            pass

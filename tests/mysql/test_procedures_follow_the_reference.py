@@ -17,7 +17,7 @@ import pytest
 
 from holdfast.backends.line import Allow, Evict, Release, Renew, Survey, Take
 from holdfast.backends.memory.store import MemoryStore
-from holdfast.backends.mysql.codec import Codec, Order, ears_hear
+from holdfast.backends.mysql.codec import PREPARED, Codec, Order, ears_hear
 from holdfast.backends.mysql.wires.dialling import Dialling
 from holdfast.backends.verbs import Moment
 from holdfast.model import Ask, Claim
@@ -38,7 +38,7 @@ class Both:
     """The server and the reference, side by side."""
 
     def __init__(self, url: str, isolation: str) -> None:
-        self._link = Dialling(url, 5.0).dial()
+        self._link = Dialling(url, 5.0, PREPARED).dial()
         self._link.say(f"SET SESSION TRANSACTION ISOLATION LEVEL {isolation}".encode(), 5.0)
         self._examples = itertools.count(1)
 

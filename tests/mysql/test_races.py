@@ -14,7 +14,7 @@ from collections.abc import Callable
 import pytest
 
 from holdfast.backends.line import Release, Renew, Survey, Take
-from holdfast.backends.mysql.codec import Codec
+from holdfast.backends.mysql.codec import PREPARED, Codec
 from holdfast.backends.mysql.wires.dialling import Dialling
 from holdfast.backends.mysql.wires.link import Link
 from holdfast.model import Ask, Claim
@@ -27,7 +27,7 @@ LEVELS = ["READ COMMITTED", "REPEATABLE READ"]
 def race(url: str, isolation: str, work: Callable[[Link, random.Random, int], None], sessions: int = 4) -> None:
     """Several sessions at once; the first error of any is raised."""
     errors: list[BaseException] = []
-    dialling = Dialling(url, 5.0)
+    dialling = Dialling(url, 5.0, PREPARED)
     dialling.dial().close()  # the tables are there
 
     def run(number: int) -> None:

@@ -14,7 +14,7 @@ from ..._core.line import GHOST
 from ...model import Ask, Claim, ClaimView, LockView
 from ..line import Allow, Evict, Push, Release, Renew, Survey, Take, Taken, patience
 from ..verbs import SECOND, us
-from .packets import Reply
+from .packets import Reply, bound, number_value, text_value
 
 LAST = chr(0x10FFFF)
 """After every name."""
@@ -36,11 +36,30 @@ AND %(now)b < c.expires + IF(c.token > 0, c.delay, 0) ORDER BY c.name, c.place""
 """Of one moment each: the time of a statement is that of its beginning. One snapshot, no lock."""
 
 
+QUICK_TAKE = b"""UPDATE holdfast_claim c SET c.token = GREATEST(c.mark + 1, %(now)b),
+c.mark = LAST_INSERT_ID(GREATEST(c.mark + 1, %(now)b)), c.owner = ?, c.weight = ?, c.capacity = ?, c.fair = ?,
+c.ttl = ?, c.patience = ?, c.delay = ?, c.expires = %(now)b + ?, c.since = %(now)b, c.evicted = false, c.wake = 0,
+c.actor = ?, c.mode = ?, c.host = ?, c.pid = ?
+WHERE c.name = ? AND c.place = 0 AND c.owner IS NULL AND NOT c.crowded"""
+QUICK_TAKE %= {b"now": NOW}
+QUICK_RELEASE = (
+    b"""UPDATE holdfast_claim c SET c.owner = NULL, c.token = 0 WHERE c.name = ? AND c.place = 0
+AND c.owner = ? AND c.token > 0 AND c.expires > %b AND NOT c.evicted AND NOT c.crowded"""
+    % NOW
+)
+PREPARED = (QUICK_TAKE, QUICK_RELEASE)
+_TAKES, _RELEASES = bound("siiiiiiisssis"), bound("ss")
+
+
 class Order(NamedTuple):
-    """One statement, and how to read the reply; the reading may ask for another order first."""
+    """One statement, and how to read the reply; the reading may ask for another order first.
+
+    With `values` it is one that was prepared, and these are its values in binary.
+    """
 
     text: bytes
     read: Callable[[Reply], Any]
+    values: bytes = b""
 
 
 class Written(NamedTuple):
@@ -52,26 +71,30 @@ class Written(NamedTuple):
     before: bytes
     after: bytes
     """The values between the owner and `queue`, and after `wake`."""
+    key: bytes
+    bound: bytes
+    """The name, and all but the owner, as values of a prepared statement."""
 
 
 class Codec:
     """Writes orders for one namespace on behalf of one process."""
 
-    def __init__(self, namespace: str, host: str, pid: int) -> None:
+    def __init__(self, namespace: str, host: str, pid: int, quick: bool = True) -> None:
         self._prefix = f"{namespace}/"
+        self._host, self._pid = host, pid
         self._at = b"%b,%d" % (hexed(host), pid)
+        self._quick = quick
         self._written: dict[int, Written] = {}
+        self._busy: set[str] = set()
+        """Names where the quick statement was in vain; until one is granted at once, they are called for directly."""
 
     def write(self, request: Any, wake: int = 0) -> Order:
         """Any verb. `wake` says whose ears a push reaches the asker through."""
         match request:
             case Take(claims=[claim], queue=queue):
-                kept = self._details(claim)
-                asked = kept.name, hexed(claim.owner), kept.before, queue, wake, kept.after
-                return Order(b"CALL holdfast_take(%b,%b,%b,%d,%d,%b)" % asked, _one_taken)
+                return self._take(claim, queue, wake)
             case Release(claim=claim, linger=linger):
-                values = self._key(claim.ask.name), hexed(claim.owner), us(linger)
-                return Order(b"CALL holdfast_release(%b,%b,%d)" % values, _yes)
+                return self._release(claim, linger)
             case Renew(claims=claims):
                 return self._renew(claims)
             case Take(claims=claims, queue=queue):
@@ -90,6 +113,46 @@ class Codec:
     def tidy(self, after: bytes, most: int) -> Order:
         """Housekeeping: the next names after this one."""
         return Order(b"CALL holdfast_tidy(x'%b',%d)" % (after.hex().encode(), most), _last)
+
+    def _take(self, claim: Claim, queue: bool, wake: int) -> Order:
+        kept = self._details(claim)
+        name = claim.ask.name
+
+        def entered(reply: Reply) -> list[Taken]:
+            [taken] = _taken(reply)
+            if taken.token:
+                self._busy.discard(name)
+            return [taken]
+
+        def enter() -> Order:
+            values = kept.name, hexed(claim.owner), kept.before, queue, wake, kept.after
+            return Order(b"CALL holdfast_take(%b,%b,%b,%d,%d,%b)" % values, entered)
+
+        def read(reply: Reply) -> list[Taken] | Order:
+            if reply.changed:
+                return [Taken(reply.made)]
+            self._note_busy(name)
+            return enter()
+
+        if not self._quick or name in self._busy:
+            return enter()
+        return Order(QUICK_TAKE, read, _TAKES + text_value(claim.owner.encode()) + kept.bound)
+
+    def _release(self, claim: Claim, linger: float) -> Order:
+        kept = self._details(claim)
+
+        def leave() -> Order:
+            return Order(b"CALL holdfast_release(%b,%b,%d)" % (kept.name, hexed(claim.owner), us(linger)), _yes)
+
+        if not self._quick or linger or claim.ask.name in self._busy:
+            return leave()
+        values = _RELEASES + kept.key + text_value(claim.owner.encode())
+        return Order(QUICK_RELEASE, lambda reply: True if reply.changed else leave(), values)
+
+    def _note_busy(self, name: str) -> None:
+        if len(self._busy) >= KEPT:
+            self._busy.clear()
+        self._busy.add(name)
 
     def _renew(self, claims: Sequence[Claim]) -> Order:
         """One update for all; only if some were not there to be updated, a second statement finds out why."""
@@ -112,8 +175,12 @@ class Codec:
         ask = claim.ask
         kept = self._written.get(id(ask))
         if kept is None or kept.ask is not ask or kept.actor != claim.actor:
+            numbers = _numbers(claim)
             after = b"%b,%b,%b" % (hexed(claim.actor), hexed(ask.mode), self._at)
-            kept = Written(ask, claim.actor, self._key(ask.name), b"%d,%d,%d,%d,%d,%d" % _numbers(claim), after)
+            key = text_value((self._prefix + ask.name).encode())
+            texts = [text_value(text.encode()) for text in (claim.actor, ask.mode, self._host)]
+            values = b"".join([*map(number_value, (*numbers, us(ask.ttl))), *texts, number_value(self._pid), key])
+            kept = Written(ask, claim.actor, self._key(ask.name), b"%d,%d,%d,%d,%d,%d" % numbers, after, key, values)
             if len(self._written) >= KEPT:
                 self._written.clear()
             self._written[id(ask)] = kept
@@ -181,11 +248,6 @@ def _one(reply: Reply) -> bytes:
     return reply.rows[0][0] or b""
 
 
-def _one_taken(reply: Reply) -> list[Taken]:
-    said = _one(reply)
-    return _taken(reply) if b"," in said else [Taken(int(said))]
-
-
 def _taken(reply: Reply) -> list[Taken]:
     numbers = list(map(int, _one(reply).split(b",")))
     return [_read_taken(*numbers[at : at + 5]) for at in range(0, len(numbers), 5)]
@@ -209,7 +271,7 @@ def _verdict(row: list[bytes | None] | None, token: int) -> str:
 
 
 def _yes(reply: Reply) -> bool:
-    return _one(reply) == b"1" if reply.rows else bool(reply.changed)
+    return _one(reply) == b"1"
 
 
 def _allowed(reply: Reply) -> tuple[bool, float]:

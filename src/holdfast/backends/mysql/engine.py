@@ -7,7 +7,7 @@ import socket
 
 from ...ports import AsyncWire, Wire
 from ..line import LineBackend
-from .codec import Codec
+from .codec import PREPARED, Codec
 from .greeting import promises_of
 
 LEAST_TTL = 0.05
@@ -21,15 +21,16 @@ class MySQLEngine:
 
         self.url = shown(url)
         self._namespace = namespace
-        self._dialling = Dialling(url, request_timeout)
+        self._dialling = Dialling(url, request_timeout, PREPARED)
         self._host = socket.gethostname()
         link = self._dialling.dial()
         link.close()
         greeting = link.greeting
+        self._quick = greeting.quick
         self.backend = LineBackend("mysql", greeting.cluster, promises_of(greeting), LEAST_TTL, request_timeout)
 
     def codec(self) -> Codec:
-        return Codec(self._namespace, self._host, os.getpid())
+        return Codec(self._namespace, self._host, os.getpid(), self._quick)
 
     def wire(self) -> Wire:
         from .wires.blocking import MySQLWire

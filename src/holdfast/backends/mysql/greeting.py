@@ -45,6 +45,15 @@ class Greeting(NamedTuple):
     pooled: bool
     cluster: str
 
+    @property
+    def by_statement(self) -> bool:
+        return self.facts.get("log_bin") == "ON" and self.facts.get("binlog_format") == "STATEMENT"
+
+    @property
+    def quick(self) -> bool:
+        """Whether statements can be prepared here, and what they say be logged."""
+        return not self.pooled and not self.by_statement
+
 
 Talk: TypeAlias = Generator[bytes, Reply, Greeting]
 

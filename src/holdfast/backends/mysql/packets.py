@@ -4,7 +4,8 @@
    the server takes them one after the other, and answers in the same order.
 2. A reply is one result or several (a CALL: what its SELECTs gave, then its own end). Rows are those of the last
    result that has any; `changed` is what the end of the whole says.
-3. An error ends the reply, wherever it comes. It is data here (`Reply.error`): whoever asked decides.
+3. A statement that is sent often is prepared once, and then named by its number, with its values in binary.
+4. An error ends the reply, wherever it comes. It is data here (`Reply.error`): whoever asked decides.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ Rows = list[list[bytes | None]]
 LONGEST = 0xFFFFFF - 1
 MORE_RESULTS = 0x0008
 OK, END, ERROR, NULL = 0x00, 0xFE, 0xFF, 0xFB
+QUERY, PREPARE, EXECUTE = b"\x03", b"\x16", b"\x17"
 QUIT = b"\x01\x00\x00\x00\x01"
 
 
@@ -36,15 +38,51 @@ class Reply:
 
     rows: Rows
     changed: int = 0
+    made: int = 0
+    """What the statement gave to LAST_INSERT_ID."""
     error: Refused | None = None
 
 
-def query(text: bytes) -> bytes:
+def query(text: bytes, command: bytes = QUERY) -> bytes:
     """A statement as a packet."""
     size = len(text) + 1
     if size > LONGEST:
         raise ValueError(f"a statement of {size} bytes; at most {LONGEST} fit into a packet")
-    return size.to_bytes(3, "little") + b"\x00\x03" + text
+    return size.to_bytes(3, "little") + b"\x00" + command + text
+
+
+def prepare(text: bytes) -> bytes:
+    return query(text, PREPARE)
+
+
+def prepared(data: bytes) -> int | None:
+    """The number of a statement, once all of the reply is there; of one that gives no rows."""
+    packets = []
+    at = 0
+    while len(data) - at >= 4 and (end := at + 4 + int.from_bytes(data[at : at + 3], "little")) <= len(data):
+        packets.append(data[at + 4 : end])
+        at = end
+    if not packets:
+        return None
+    if packets[0][0] == ERROR:
+        raise refused(packets[0])
+    values = int.from_bytes(packets[0][7:9], "little")
+    return int.from_bytes(packets[0][1:5], "little") if len(packets) == 1 + values + (values > 0) else None
+
+
+def bound(kinds: str) -> bytes:
+    """How the values of a prepared statement begin: `s` for text (bytes), `i` for a number."""
+    types = b"".join(b"\xfc\x00" if kind == "s" else b"\x08\x00" for kind in kinds)
+    return b"\x00\x01\x00\x00\x00" + bytes((len(kinds) + 7) // 8) + b"\x01" + types
+
+
+def text_value(value: bytes) -> bytes:
+    size = len(value)
+    return (bytes((size,)) if size < NULL else b"\xfc" + size.to_bytes(2, "little")) + value
+
+
+def number_value(value: int) -> bytes:
+    return value.to_bytes(8, "little", signed=True)
 
 
 def number_at(packet: bytes, at: int) -> tuple[int, int]:
@@ -119,28 +157,28 @@ class Reader:
             self._in_rows = not self._columns
             return None
         if first == ERROR:
-            return self._done(0, refused(packet))
+            return self._done(0, 0, refused(packet))
         if self._in_rows:
             if first == END and len(packet) < 9:
                 self._in_rows = False
-                return self._ended(0, packet[3] | packet[4] << 8)
+                return self._ended(0, 0, packet[3] | packet[4] << 8)
             self._rows.append(row_of(packet))
             return None
         if first == OK:
             changed, at = number_at(packet, 1)
-            _, at = number_at(packet, at)
-            return self._ended(changed, packet[at] | packet[at + 1] << 8)
+            made, at = number_at(packet, at)
+            return self._ended(changed, made, packet[at] | packet[at + 1] << 8)
         if first == NULL:
             raise Garbled("the server asks for a file, which no statement of ours does")
         self._columns = number_at(packet, 0)[0] + 1
         self._rows = []
         return None
 
-    def _ended(self, changed: int, status: int) -> Reply | None:
-        return None if status & MORE_RESULTS else self._done(changed, None)
+    def _ended(self, changed: int, made: int, status: int) -> Reply | None:
+        return None if status & MORE_RESULTS else self._done(changed, made, None)
 
-    def _done(self, changed: int, error: Refused | None) -> Reply:
-        reply = Reply(self._rows, changed, error)
+    def _done(self, changed: int, made: int, error: Refused | None) -> Reply:
+        reply = Reply(self._rows, changed, made, error)
         self._rows = []
         self._in_rows = False
         return reply

@@ -1,25 +1,10 @@
--- What ends a claim: its owner, or an operator. (A renewal is one plain UPDATE; see `codec.py`.)
+-- What ends a claim: its owner, or an operator. (A renewal, and the end of a
+-- hold that nobody waits for, is one plain UPDATE; see `codec.py`.)
 
 DELIMITER $$
 
--- Leave the line, waiting or holding; a hold may linger. Whether it was held until now: the number of rows that an
--- uncontended release has changed, or else a row.
+-- Leave the line, waiting or holding; a hold may linger. Whether it was held until now.
 CREATE OR REPLACE PROCEDURE holdfast_release(n varbinary(1100), o varbinary(255), linger bigint) SQL SECURITY INVOKER
-BEGIN
-    DECLARE now bigint DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
-    DECLARE done boolean DEFAULT false;
-    IF linger = 0 THEN
-        UPDATE holdfast_claim c SET c.owner = NULL, c.token = 0
-            WHERE c.name = n AND c.place = 0 AND c.owner = o AND c.token > 0 AND c.expires > now AND NOT c.evicted
-              AND NOT c.crowded;
-        SET done = ROW_COUNT();
-    END IF;
-    IF NOT done THEN
-        CALL holdfast_leave(n, o, linger);
-    END IF;
-END $$
-
-CREATE OR REPLACE PROCEDURE holdfast_leave(n varbinary(1100), o varbinary(255), linger bigint) SQL SECURITY INVOKER
 BEGIN
     DECLARE now, mine, seat bigint;
     DECLARE held boolean DEFAULT false;

@@ -63,49 +63,41 @@ BEGIN
     END IF;
 END $$
 
--- Take: enter a line, or only find out (`queue` off). Answers with the token of an uncontended take; or with five numbers:
--- token (0: not granted), look again after (µs), how many stand before it, the capacity if it did not match (else 0), and
--- the mark of the name for one that waits.
+-- Take: enter a line, or only find out (`queue` off). Five numbers: token (0: not granted), look again after (µs), how many
+-- stand before it, the capacity if it did not match (else 0), and the mark of the name for one that waits.
 CREATE OR REPLACE PROCEDURE holdfast_take(
     n varbinary(1100), o varbinary(255), weight_ int, capacity_ int, fair_ boolean, ttl_ bigint, patience_ bigint,
     delay_ bigint, queue boolean, wake_ bigint, actor_ varbinary(255), mode_ varbinary(64), host_ varbinary(255), pid_ int
 ) SQL SECURITY INVOKER
 BEGIN
-    DECLARE now bigint DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
-    UPDATE holdfast_claim c SET
-        c.token = GREATEST(c.mark + 1, now), c.mark = LAST_INSERT_ID(GREATEST(c.mark + 1, now)), c.owner = o,
-        c.weight = weight_, c.capacity = capacity_, c.fair = fair_, c.ttl = ttl_, c.patience = patience_, c.delay = delay_,
-        c.since = now, c.expires = now + ttl_, c.evicted = false, c.wake = 0, c.actor = actor_, c.mode = mode_,
-        c.host = host_, c.pid = pid_
-        WHERE c.name = n AND c.place = 0 AND c.owner IS NULL AND NOT c.crowded;
-    IF ROW_COUNT() = 1 THEN
-        SELECT LAST_INSERT_ID();
-    ELSE
-        CALL holdfast_enter(n, o, weight_, capacity_, fair_, ttl_, patience_, delay_, queue, wake_, actor_, mode_, host_, pid_);
-    END IF;
-END $$
-
-CREATE OR REPLACE PROCEDURE holdfast_enter(
-    n varbinary(1100), o varbinary(255), weight_ int, capacity_ int, fair_ boolean, ttl_ bigint, patience_ bigint,
-    delay_ bigint, queue boolean, wake_ bigint, actor_ varbinary(255), mode_ varbinary(64), host_ varbinary(255), pid_ int
-) SQL SECURITY INVOKER
-BEGIN
     DECLARE now, token_, after_, ahead, mark_ bigint DEFAULT 0;
-    DECLARE other int;
+    DECLARE other int DEFAULT 0;
     DECLARE old boolean;
     DECLARE roused text DEFAULT '';
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-    START TRANSACTION;
-    INSERT INTO holdfast_claim (name, place) VALUES (n, 0) ON DUPLICATE KEY UPDATE place = 0;
-    SET now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
-    CALL holdfast_open(n, capacity_, now, other);
-    IF other = 0 THEN
-        CALL holdfast_step(n, o, weight_, fair_, ttl_, patience_, delay_, queue, wake_, actor_, mode_, host_, pid_, now,
-                           token_, after_, ahead, mark_, old, roused);
+    IF NOT EXISTS (SELECT 1 FROM holdfast_claim c WHERE c.name = n AND c.place = 0) THEN  -- a new name
+        SET now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+        INSERT IGNORE INTO holdfast_claim (name, place, mark, token, owner, weight, capacity, fair, ttl, patience, delay,
+                                           since, expires, actor, mode, host, pid)
+        VALUES (n, 0, now, now, o, weight_, capacity_, fair_, ttl_, patience_, delay_, now, now + ttl_, actor_, mode_,
+                host_, pid_);
+        IF ROW_COUNT() = 1 THEN
+            SET token_ = now;
+        END IF;
     END IF;
-    COMMIT;
-    IF roused <> '' THEN
-        CALL holdfast_rouse(roused);
+    IF token_ = 0 THEN
+        START TRANSACTION;
+        INSERT INTO holdfast_claim (name, place) VALUES (n, 0) ON DUPLICATE KEY UPDATE place = 0;
+        SET now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+        CALL holdfast_open(n, capacity_, now, other);
+        IF other = 0 THEN
+            CALL holdfast_step(n, o, weight_, fair_, ttl_, patience_, delay_, queue, wake_, actor_, mode_, host_, pid_,
+                               now, token_, after_, ahead, mark_, old, roused);
+        END IF;
+        COMMIT;
+        IF roused <> '' THEN
+            CALL holdfast_rouse(roused);
+        END IF;
     END IF;
     SELECT CONCAT_WS(',', token_, after_, ahead, other, mark_);
 END $$

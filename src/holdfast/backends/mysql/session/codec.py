@@ -9,7 +9,7 @@ from ....model import Claim
 from ...line import Allow, Survey
 from ...verbs import us
 from ..codec import KEPT, LAST, NOW, Codec, Order, hexed
-from ..packets import Reply
+from ..packets import Reply, bound, text_value
 
 A_DAY = 86_400
 IDLE = 30
@@ -35,18 +35,38 @@ AND IS_USED_LOCK(CONCAT('holdfast-session-', w.connection)) = w.connection
 ) c ORDER BY c.name, c.token = 0, c.since"""
 
 
+QUICK_TAKE = b"""UPDATE holdfast_session s FORCE INDEX (PRIMARY) SET
+s.mark = LAST_INSERT_ID(GREATEST(s.mark + 1, %(now)b)), s.since = %(now)b, s.connection = CONNECTION_ID(), s.owner = ?,
+s.who = ? WHERE s.hash = ? AND GET_LOCK(?, 0) = 1"""
+QUICK_TAKE %= {b"now": NOW}
+"""The lock is asked for once the row is found, so a name that has none is not locked either."""
+
+QUICK_UNLOCK = b"""UPDATE holdfast_session s FORCE INDEX (PRIMARY) SET s.connection = 0
+WHERE s.hash = ? AND RELEASE_LOCK(?) = 1"""
+PREPARED = (QUICK_TAKE, QUICK_UNLOCK)
+_TAKES, _UNLOCKS = bound("ssss"), bound("ss")
+
+
 class SessionCodec:
     """Writes orders for one namespace on behalf of one process."""
 
-    def __init__(self, namespace: str, host: str, pid: int) -> None:
+    def __init__(self, namespace: str, host: str, pid: int, quick: bool = True) -> None:
         self._prefix = f"{namespace}/"
+        self._quick = quick
         self._at = f"{host.encode()[:LONGEST_HOST].decode('utf-8', 'ignore')}\n{pid}"
         self._lines = Codec(namespace, host, pid)
-        self._locks: dict[str, tuple[bytes, bytes, bytes]] = {}
+        self._locks: dict[str, tuple[bytes, bytes, bytes, bytes]] = {}
 
     def take(self, claim: Claim, queue: bool, seen: bool) -> Order:
         """Take it if it is free: its token, or 0. `seen`: others have seen it waiting."""
-        return Order(b"CALL holdfast_session_take(%b,%b,0,%d,%d)" % (*self._of(claim), queue, seen), _number)
+
+        def call() -> Order:
+            return Order(b"CALL holdfast_session_take(%b,%b,0,%d,%d)" % (*self._of(claim), queue, seen), _number)
+
+        if seen or not self._quick:
+            return call()
+        values = text_value(claim.owner.encode()), text_value(self._who(claim)), self._lock(claim.ask.name)[3]
+        return Order(QUICK_TAKE, lambda reply: reply.made if reply.changed else call(), _TAKES + b"".join(values))
 
     def wait(self, claim: Claim) -> Order:
         """In the server's own line, for a day."""
@@ -63,7 +83,11 @@ class SessionCodec:
 
     def unlock(self, name: str) -> Order:
         """Whether this session held it."""
-        return Order(b"SELECT RELEASE_LOCK(%b)" % self._lock(name)[0], lambda reply: reply.rows[0][0] == b"1")
+        lock = self._lock(name)
+        call = Order(b"SELECT RELEASE_LOCK(%b)" % lock[0], lambda reply: reply.rows[0][0] == b"1")
+        if not self._quick:
+            return call
+        return Order(QUICK_UNLOCK, lambda reply: True if reply.changed else call, _UNLOCKS + lock[3])
 
     def alive(self) -> Order:
         return Order(b"DO 0", _nothing)
@@ -83,16 +107,20 @@ class SessionCodec:
 
     def _of(self, claim: Claim) -> tuple[bytes, bytes]:
         """Which lock (user lock, hash, name), and for whom."""
-        ask = claim.ask
-        who = f"{claim.actor}\n{ask.mode}\n{self._at}\n{us(ask.ttl)}"
-        return b"%b,%b,%b" % self._lock(ask.name), b"%b,%b" % (hexed(claim.owner), hexed(who))
+        lock, owner = self._lock(claim.ask.name), hexed(claim.owner)
+        return b"%b,%b,%b" % lock[:3], b"%b,x'%b'" % (owner, self._who(claim).hex().encode())
 
-    def _lock(self, name: str) -> tuple[bytes, bytes, bytes]:
-        """A strong hash: user locks have 64 characters and ignore case."""
+    def _who(self, claim: Claim) -> bytes:
+        return f"{claim.actor}\n{claim.ask.mode}\n{self._at}\n{us(claim.ask.ttl)}".encode()
+
+    def _lock(self, name: str) -> tuple[bytes, bytes, bytes, bytes]:
+        """A user lock (64 characters at most, case ignored: a strong hash), hash and name; the first two as values."""
         if (kept := self._locks.get(name)) is None:
             whole = self._prefix + name
-            digest = hashlib.sha256(whole.encode()).hexdigest().encode()
-            kept = b"'%b'" % digest, b"x'%b'" % digest, hexed(whole)
+            digest = hashlib.sha256(whole.encode())
+            name_of_lock = digest.hexdigest().encode()
+            values = text_value(digest.digest()) + text_value(name_of_lock)
+            kept = b"'%b'" % name_of_lock, b"x'%b'" % name_of_lock, hexed(whole), values
             if len(self._locks) >= KEPT:
                 self._locks.clear()
             self._locks[name] = kept

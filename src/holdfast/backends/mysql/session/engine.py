@@ -10,7 +10,7 @@ from ....model import Promises
 from ....ports import AsyncWire, Wire
 from ..greeting import Greeting, promises_of
 from .backend import PROMISES, SessionBackend
-from .codec import SessionCodec
+from .codec import PREPARED, SessionCodec
 
 
 class SessionEngine:
@@ -21,15 +21,16 @@ class SessionEngine:
 
         self.url = shown(url)
         self._namespace = namespace
-        self._dialling = Dialling(url, request_timeout)
+        self._dialling = Dialling(url, request_timeout, PREPARED)
         self._host = socket.gethostname()
         link = self._dialling.dial()
         link.close()
         check(link.greeting, self.url)
+        self._quick = link.greeting.quick
         self.backend = SessionBackend(link.greeting.cluster, _promises(link.greeting), request_timeout)
 
     def codec(self) -> SessionCodec:
-        return SessionCodec(self._namespace, self._host, os.getpid())
+        return SessionCodec(self._namespace, self._host, os.getpid(), self._quick)
 
     def wire(self) -> Wire:
         from ..wires.session import SessionWire

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..codec import Order
 from ..greeting import Greeting
-from ..packets import Garbled, Reader, Reply, query
+from ..packets import Garbled, Reader, Reply
 from .link import AT_ONCE, Link
 from .translation import AGAIN, TRIES, Silence
 
@@ -54,7 +54,7 @@ class AsyncLink:
             answer(None, Silence("the connection has ended"))
             return
         self._under_way.append((order, answer, tries))
-        packet = query(order.text)
+        packet = self._link.packet(order)
         if self._unsent:
             self._unsent += packet
         else:

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..codec import Order
 from ..greeting import Greeting
-from ..packets import QUIT, Garbled, Reader, Refused, Reply, query
+from ..packets import EXECUTE, QUIT, Garbled, Reader, Refused, Reply, prepare, prepared, query
 from .translation import AGAIN, TRIES, Silence
 
 AT_ONCE = 65536
@@ -35,17 +35,44 @@ class Link:
         self._reader = Reader()
         self._bound: float | None = None
         self._replies: list[Reply] = []
+        self.prepared: dict[bytes, bytes] = {}
+        """How the execution of each prepared statement begins."""
         self.under_way: Order | None = None
         """What was started, and not yet answered."""
 
+    def prepare(self, text: bytes, timeout: float) -> None:
+        """Have the server keep a statement that gives no rows."""
+        data = b""
+        try:
+            self._limit(timeout)
+            self.socket.sendall(prepare(text))
+            while (number := prepared(data)) is None:
+                more = self.socket.recv(AT_ONCE)
+                if not more:
+                    raise Silence("the server ended the connection")
+                data += more
+        except OSError as error:
+            raise Silence(str(error) or "it took too long") from error
+        self.prepared[text] = EXECUTE + number.to_bytes(4, "little")
+
+    def packet(self, order: Order) -> bytes:
+        """What is sent for an order."""
+        if not order.values:
+            return query(order.text)
+        body = self.prepared[order.text] + order.values
+        return len(body).to_bytes(4, "little") + body
+
     def say(self, text: bytes, timeout: float) -> Reply:
         """One statement. Raises `Refused` (the server's answer) or `Silence` (nobody knows)."""
+        return self._exchange(query(text), timeout)
+
+    def _exchange(self, packet: bytes, timeout: float) -> Reply:
         interrupted: BaseException | None = None
         end = 0.0
         try:
             if timeout != self._bound:
                 self._limit(timeout)
-            self.socket.sendall(query(text))
+            self.socket.sendall(packet)
             while True:
                 try:
                     data = self.socket.recv(AT_ONCE)
@@ -77,7 +104,7 @@ class Link:
         while True:
             tries -= 1
             try:
-                reply = order.read(self.say(order.text, timeout))
+                reply = order.read(self._exchange(self.packet(order), timeout))
             except Refused as error:
                 if tries and error.code in AGAIN:
                     continue
@@ -93,7 +120,7 @@ class Link:
     def start(self, order: Order) -> None:
         """Send an order whose reply may be long in coming; `poll` for it."""
         try:
-            self.socket.sendall(query(order.text))
+            self.socket.sendall(self.packet(order))
         except OSError as error:
             raise Silence(str(error)) from error
         self.under_way = order

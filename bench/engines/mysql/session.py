@@ -1,0 +1,30 @@
+"""holdfast's session locks, beside its lock table: the same code, with `mysql+session://`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from bench import ours
+from bench.engines.mysql import SESSION
+from bench.model import Contender, Hands, Target
+
+
+def _session(target: Target) -> Target:
+    return replace(target, url=target.url.replace("mysql://", "mysql+session://"))
+
+
+@contextmanager
+def pair(target: Target) -> Iterator[Callable[[], object]]:
+    with ours.pair(_session(target)) as body:
+        yield body
+
+
+@contextmanager
+def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
+    with ours.crew(_session(target), name) as hands:
+        yield hands
+
+
+CONTENDERS = (Contender(SESSION, "holdfast", crew=crew, pair=pair, counted=True),)

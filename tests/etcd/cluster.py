@@ -61,9 +61,11 @@ class Member:
         assert self.process is not None
         os.kill(self.process.pid, signal.SIGCONT)
 
-    def rpc(self, path: str, timeout: float = 5.0, **body: Any) -> Any:
+    def rpc(self, path: str, timeout: float = 5.0, token: str = "", **body: Any) -> Any:
         """One request of an independent witness: the standard library's own HTTP client."""
         request = urllib.request.Request(f"{self.scheme}://{self.endpoint}{path}", json.dumps(body).encode())
+        if token:
+            request.add_header("Authorization", token)
         with urllib.request.urlopen(request, timeout=timeout, context=self.tls) as answer:
             return json.load(answer)
 

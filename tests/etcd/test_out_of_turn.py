@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import random
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import holdfast
+from holdfast.backends import open_engine
 from holdfast.backends.etcd.places import MARKED, OUT_OF_TURN, Place, judge
+from holdfast.model import Claim, Queued
+from holdfast.ports import Wire
+from holdfast.recipes import asks
+from holdfast.sync.driver import run
 from tests.etcd.cluster import Cluster, await_true
 
 
@@ -66,6 +72,46 @@ def test_room_is_never_given_twice(standing_cluster: Cluster) -> None:
             worker.join(100)
     assert broken == []
     assert len(set(tokens)) == len(tokens) == 96
+
+
+class Meddling:
+    """A wire on which something happens right before a request."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self.before: dict[int, Callable[[], object]] = {}
+        self.calls = 0
+
+    def call(self, request: Any, timeout: float) -> Any:
+        if meddle := self.before.pop(self.calls, None):
+            meddle()
+        self.calls += 1
+        return self._wire.call(request, timeout)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._wire, name)
+
+
+def test_nobody_is_overtaken_into_room_that_is_no_longer_free(standing_cluster: Cluster) -> None:
+    """Between the look and the grant a holder leaves, and with that the heavy one holds: no room is left."""
+    engine = open_engine(standing_cluster.url, "holdfast", 5.0)
+    wire = Meddling(engine.wire())
+    with holdfast.connect(standing_cluster.url) as locks:
+        first = locks.semaphore("pool", permits=3, weight=2).acquire()
+        heavy: list[Any] = []
+        waiter = threading.Thread(target=lambda: heavy.append(locks.semaphore("pool", permits=3, weight=3).acquire()))
+        waiter.start()
+        await_true(lambda: [len(view.waiters) for view in locks.survey("pool")] == [1], "a waiter")
+        claim = Claim(asks.permit("pool", 3, 1, {"ttl": 30.0, "fair": False}), "quick-1", "quick")
+        wire.before[2] = first.release  # a try for a free line, into the line, and then past the heavy one
+        outcome = run(engine.backend.take(claim, True), wire)
+        assert isinstance(outcome, Queued)
+        waiter.join(20)
+        [view] = locks.survey("pool")
+        assert [each.token for each in view.holders] == [heavy[0].token]
+        run(engine.backend.release(claim), wire)
+        assert heavy[0].release()
+    wire.close()
 
 
 def test_a_claim_holds_if_it_and_all_before_it_fit() -> None:

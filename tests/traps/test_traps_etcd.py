@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from holdfast.sync.coordinator import Coordinator
 from holdfast.testing.trouble import Fault, Trouble, TroubledEngine
 from tests.etcd.cluster import Cluster, await_true, b64, running
 
+WATCHERS = re.compile(r"^etcd_debugging_mvcc_watcher_total (\d+)", re.MULTILINE)
 WAITERS = """
 import sys, threading, holdfast
 locks = holdfast.connect(sys.argv[1])
@@ -34,7 +36,7 @@ threading.Event().wait(60)
 LATE = """
 import sys, holdfast
 with holdfast.connect(sys.argv[1]) as locks:
-    lease = locks.lock("door", ttl=1).acquire()
+    lease = locks.lock("door", ttl=3).acquire()
     print(lease.token, flush=True)
     lease.release()
 """
@@ -100,6 +102,7 @@ def test_31_a_waiter_whose_own_claim_is_gone_is_not_granted(url: str, cluster: C
         late = subprocess.Popen([sys.executable, "-c", LATE, url], stdout=subprocess.PIPE, text=True)
         try:
             waiting(locks, "door", 1)
+            await_true(lambda: watchers(cluster) == 2, "it to listen")
             late.send_signal(signal.SIGSTOP)
             waiting(locks, "door", 0)  # etcd has ended its lease
             second_in = threading.Event()
@@ -124,6 +127,11 @@ def test_31_a_waiter_whose_own_claim_is_gone_is_not_granted(url: str, cluster: C
         finally:
             late.kill()
             late.wait()
+
+
+def watchers(cluster: Cluster) -> int:
+    found = [WATCHERS.search(member.metrics()) for member in cluster.members]
+    return sum(int(each[1]) for each in found if each)
 
 
 def test_32_a_release_that_is_repeated_ends_no_newer_hold(url: str) -> None:
@@ -202,20 +210,23 @@ def test_35_no_lease_is_left_behind_by_attempts(url: str, cluster: Cluster) -> N
                 pass
         with locks.lock("door"):
             for _ in range(20):
-                assert locks.lock("door", renew=False).try_acquire() is None
+                assert locks.lock("door", ttl=300, renew=False).try_acquire() is None
         await_true(lambda: len(set(cluster.leases()) - before) <= 1, "no more than one lease")
     await_true(lambda: not set(cluster.leases()) - before, "none")
 
 
+@pytest.mark.parametrize("deaf", [False, True])
 def test_35_the_token_is_the_create_revision_of_the_claim_and_not_the_revision_of_a_reply(
-    url: str, cluster: Cluster
+    url: str, cluster: Cluster, deaf: bool
 ) -> None:
-    with holdfast.connect(url) as locks:
+    """Of who held at once, of who heard that it holds, and of who found out by looking."""
+    with troubled(url) as (locks, trouble):
+        trouble.deaf = deaf
         first = locks.lock("door").acquire()
         tokens: list[tuple[int, int]] = []
 
         def take() -> None:
-            with locks.lock("door") as lease:
+            with locks.lock("door", ttl=3) as lease:
                 tokens.append((lease.token, int(read(cluster, locks, lease.owner)["create_revision"])))
 
         waiter = threading.Thread(target=take)

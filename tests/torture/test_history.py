@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import FenceRejected, Misconfigured
+from holdfast.torture.garbage import not_collected
 from holdfast.torture.history import Fault, Left, Run, now
 from holdfast.torture.reading import export, load
 from holdfast.torture.recorder import Lines, Log, Recorder
@@ -151,6 +153,19 @@ def test_an_exported_history_says_the_same(tmp_path: Path) -> None:
     assert (again.faults, again.commits, again.finals) == (history.faults, history.commits, history.finals)
     assert (again.left, again.ended) == (history.left, history.ended)
     assert times
+
+
+def test_the_collector_is_left_as_it_was(tmp_path: Path) -> None:
+    for worked in (True, False):
+        if not worked:
+            gc.disable()
+        try:
+            load(tmp_path)
+            with not_collected():
+                assert not gc.isenabled()
+            assert gc.isenabled() == worked
+        finally:
+            gc.enable()
 
 
 def test_what_is_no_history_is_refused(tmp_path: Path) -> None:

@@ -122,11 +122,12 @@ def test_a_killed_holder_ends_with_its_kill_and_a_lost_one_goes_on(page: Page) -
 @pytest.mark.parametrize("name", ["accidents", "unfenced", "permits"])
 def test_every_violation_leads_to_its_operations(page: Page, name: str) -> None:
     data = show(page, RUNS[name]())
-    seen = []
+    seen, times = [], []
     for _ in data["violations"]:
         page("(go(1), 0)")
         chosen = page("state.violation")
         seen.append((chosen["checker"], chosen["story"]))
+        times.append((chosen["at"] < 0, chosen["at"]))  # what was found after the end comes last
         assert sorted(page("[...timeline.marked]")) == sorted(chosen["operations"])
         if chosen["at"] >= 0:
             assert page("timeline.view.from") <= chosen["at"] <= page("timeline.view.to")
@@ -134,6 +135,7 @@ def test_every_violation_leads_to_its_operations(page: Page, name: str) -> None:
         assert table.count('class="culprit"') == len(chosen["operations"])
     assert sorted(seen) == sorted((violation[0], violation[2]) for violation in data["violations"])
     assert len(seen) >= 2
+    assert times == sorted(times)
 
 
 def test_what_is_under_the_pointer_is_told(page: Page) -> None:

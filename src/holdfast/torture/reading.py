@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..errors import Misconfigured
+from .garbage import not_collected
 from .history import Commit, Fault, Final, History, Left, Operation, Run
 from .resource import FILE, Resource
 
@@ -33,14 +33,9 @@ def load(place: str | os.PathLike[str]) -> History:
         raise Misconfigured(f"{str(path)!r} does not exist; give the folder of a recorded run, or an exported history")
     history = History()
     processes: set[tuple[str, int]] = set()
-    collects = gc.isenabled()
-    gc.disable()  # hundreds of thousands of objects, none of them garbage: looking for it costs a third of the time
-    try:
+    with not_collected():
         for file in sorted(path.glob("*.jsonl")) if path.is_dir() else [path]:
             _read(_lines(file), history, processes)
-    finally:
-        if collects:
-            gc.enable()
     history.operations.sort(key=lambda operation: operation.invoked)
     for index, operation in enumerate(history.operations):
         operation.index = index

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ..garbage import not_collected
 from ..history import History, Run
 from . import commits, fifo, leftovers, linearizable, overlap, tokens, updates
 from .finding import Finding, Violation
@@ -66,18 +67,19 @@ class Judgement:
 
 def judge(history: History) -> Judgement:
     """Run every checker on a history."""
-    by_name = holds_of(history.operations)
-    found = (
-        overlap.check(by_name),
-        linearizable.check(by_name),
-        tokens.check(by_name),
-        commits.check(history.commits, history.run.discipline, history.operations),
-        updates.check(history),
-        fifo.check(history.operations, history.faults),
-        leftovers.check(history),
-    )
-    findings = {finding.checker: finding for finding in found}
-    counts = _counts(history, findings)
+    with not_collected():
+        by_name = holds_of(history.operations)
+        found = (
+            overlap.check(by_name),
+            linearizable.check(by_name),
+            tokens.check(by_name),
+            commits.check(history.commits, history.run.discipline, history.operations),
+            updates.check(history),
+            fifo.check(history.operations, history.faults),
+            leftovers.check(history),
+        )
+        findings = {finding.checker: finding for finding in found}
+        counts = _counts(history, findings)
     return Judgement(history.run, _lines(history.run, findings, counts), findings, counts)
 
 

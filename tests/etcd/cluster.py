@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -24,6 +25,7 @@ from ssl import SSLContext
 from typing import Any
 
 START_TIMEOUT = 40.0
+WATCHERS = re.compile(r"^etcd_debugging_mvcc_watcher_total (\d+)", re.MULTILINE)
 
 
 @dataclass
@@ -142,6 +144,11 @@ class Cluster:
         end = data[:-1] + bytes([data[-1] + 1])
         told = self.members[0].rpc("/v3/kv/range", key=b64(data), range_end=b64(end), keys_only=True)
         return [base64.b64decode(kv["key"]).decode() for kv in told.get("kvs", [])]
+
+    def watchers(self) -> int:
+        """Watches that are open at any member."""
+        found = [WATCHERS.search(member.metrics()) for member in self.members]
+        return sum(int(each[1]) for each in found if each)
 
     def leases(self) -> list[str]:
         return [each["ID"] for each in self.members[0].rpc("/v3/lease/leases").get("leases", [])]

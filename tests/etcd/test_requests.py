@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -106,7 +105,7 @@ def test_waiters_of_a_full_semaphore_are_not_all_stirred(cluster: Cluster) -> No
         for thread in threads:
             thread.start()
         await_true(lambda: [len(view.waiters) for view in locks.survey("pool")] == [12], "12 waiters")
-        time.sleep(0.2)  # nothing to observe: their watches are on the way
+        await_true(lambda: cluster.watchers() == 24, "all of them to listen")
         before = requests(cluster)
         for holder in holders:
             assert holder.release()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import signal
 import subprocess
 import sys
@@ -25,7 +24,6 @@ from holdfast.sync.coordinator import Coordinator
 from holdfast.testing.trouble import Fault, Trouble, TroubledEngine
 from tests.etcd.cluster import Cluster, await_true, b64, running
 
-WATCHERS = re.compile(r"^etcd_debugging_mvcc_watcher_total (\d+)", re.MULTILINE)
 WAITERS = """
 import sys, threading, holdfast
 locks = holdfast.connect(sys.argv[1])
@@ -102,7 +100,7 @@ def test_31_a_waiter_whose_own_claim_is_gone_is_not_granted(url: str, cluster: C
         late = subprocess.Popen([sys.executable, "-c", LATE, url], stdout=subprocess.PIPE, text=True)
         try:
             waiting(locks, "door", 1)
-            await_true(lambda: watchers(cluster) == 2, "it to listen")
+            await_true(lambda: cluster.watchers() == 2, "it to listen")
             late.send_signal(signal.SIGSTOP)
             waiting(locks, "door", 0)  # etcd has ended its lease
             second_in = threading.Event()
@@ -127,11 +125,6 @@ def test_31_a_waiter_whose_own_claim_is_gone_is_not_granted(url: str, cluster: C
         finally:
             late.kill()
             late.wait()
-
-
-def watchers(cluster: Cluster) -> int:
-    found = [WATCHERS.search(member.metrics()) for member in cluster.members]
-    return sum(int(each[1]) for each in found if each)
 
 
 def test_32_a_release_that_is_repeated_ends_no_newer_hold(url: str) -> None:

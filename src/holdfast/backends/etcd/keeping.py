@@ -35,8 +35,8 @@ def renew(
             for session in (standing.session, standing.shade):
                 if session is not None and not session.dead and _is_due(session, standing, now):
                     due[id(session)] = session
-    if due:
-        yield from sessions.tend(list(due.values()), timeout)
+    for start in range(0, len(due), AT_ONCE):
+        yield from sessions.tend(list(due.values())[start : start + AT_ONCE], timeout)
     missing = [
         standing
         for claim, standing in zip(claims, found, strict=True)

@@ -17,11 +17,11 @@ from ...errors import BackendUnavailable
 from ...model import ClaimView, LockView
 from .keys import Keys
 from .places import Line, Place, judge, read_all
-from .rpc import Rejected, changed_at, delete, get, grant_lease, put, time_to_live, txn
+from .rpc import Rejected, changed_at, created_at, delete, get, grant_lease, put, time_to_live, txn
 from .session import new_session, whole
 
 SECOND = 1_000_000
-AT_ONCE = 200
+AT_ONCE = 100
 TRIES = 5
 
 
@@ -129,7 +129,7 @@ def ask(keys: Keys, name: str, token: int | None, timeout: float) -> Flow[int]:
     asked = 0
     for place in lines[name].holding if name in lines else ():
         if token is None or place.token == token:
-            word = txn([changed_at(place.key, place.changed)], [put(keys.ask(place.owner), "asked", place.lease)])
+            word = txn([created_at(place.key, place.created)], [put(keys.ask(place.owner), "asked", place.lease)])
             reply: Any
             [reply] = yield Call((word,), timeout)
             asked += not isinstance(reply, Rejected) and bool(reply.get("succeeded"))

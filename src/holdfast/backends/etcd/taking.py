@@ -86,9 +86,12 @@ class Taking:
         sessions = _sessions_of(standings)
         rpcs, about = self._sessions.prepare(sessions, standings[0].claim.ask.ttl, sent)
         rpcs.append(take_free(self._keys, standings) if free else enter(self._keys, standings, queue))
+        before = [each.entered for each in standings]
         for each in standings:
-            each.unsure, each.entered = each.entered, True
+            each.entered = each.unsure = True
         replies: list[Any] = yield Call(tuple(rpcs), timeout)
+        for each, again in zip(standings, before, strict=True):
+            each.unsure = again  # one that went before may still be under way
         if about:
             self._sessions.hear(about, replies, sent)
         reply = replies[-1]

@@ -21,7 +21,7 @@ from .address import Address
 from .aio_link import AsyncEar, AsyncLink, Reply
 from .http import Unauthenticated
 from .members import Members
-from .wire import AFTER_A_BROKEN_WATCH, FAREWELL
+from .wire import AFTER_A_BROKEN_WATCH, AT_ONCE, FAREWELL
 
 MOST = 16
 """Connections for requests: etcd carries out one after the other on each."""
@@ -168,7 +168,8 @@ class AsyncEtcdWire:
 
     def _lost(self, link: AsyncLink) -> None:
         if link in self._links:
-            self._members.stumble(link.index)
+            if not link.impatient:
+                self._members.stumble(link.index)
             self._drop(link)
 
     def _drop(self, link: AsyncLink) -> None:
@@ -259,11 +260,12 @@ class AsyncEtcdWire:
     async def close(self) -> None:
         if self._closed:
             return
-        if words := self._farewell():
-            try:
-                await self._carefully(words, FAREWELL)
-            except BackendUnavailable:
-                pass  # the leases end by themselves
+        words = self._farewell()
+        try:
+            for start in range(0, len(words), AT_ONCE):
+                await self._carefully(words[start : start + AT_ONCE], FAREWELL)
+        except BackendUnavailable:
+            pass  # the leases end by themselves
         self._closed = True
         for link in list(self._links):
             self._drop(link)

@@ -13,6 +13,7 @@ from ....errors import BackendUnavailable, OutcomeUnknown
 from ..rpc import Rpc
 from ..watch import HANDED, Watch
 from .http import Garbled, Messages, parse, read, request
+from .members import IMPATIENT
 
 
 class Reply(asyncio.Future[Any]):
@@ -28,6 +29,8 @@ class AsyncLink(asyncio.Protocol):
     def __init__(self, index: int, freed: Callable[[AsyncLink], None], lost: Callable[[AsyncLink], None]) -> None:
         self.index = index
         self.open = False
+        self.impatient = False
+        """It was given up too soon to say anything of its member."""
         self.transport: asyncio.Transport | None = None
         self._freed, self._lost = freed, lost
         self._buffer = bytearray()
@@ -67,6 +70,7 @@ class AsyncLink(asyncio.Protocol):
         if loop.time() < self._deadline:
             self._alarm(loop)
         else:
+            self.impatient = self._timeout <= IMPATIENT
             self._fail(OutcomeUnknown(f"etcd did not answer within {self._timeout:g} s"))
 
     def data_received(self, data: bytes) -> None:

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from ....errors import BackendUnavailable
 from .address import Address
 
+IMPATIENT = 0.1
+"""Who waits no longer than this says nothing of a member by giving up."""
 LONGEST_DIAL = 1.0
 """Seconds for which a member may take to accept a connection: a host that is gone does not answer at all."""
 

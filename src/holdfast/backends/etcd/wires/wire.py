@@ -22,10 +22,11 @@ from ..watch import HANDED, Watch
 from .address import Address
 from .http import Garbled, Unauthenticated, read, request
 from .link import Ear, Link
-from .members import Members
+from .members import IMPATIENT, Members
 
 AFTER_A_BROKEN_WATCH = 0.2
 FAREWELL = 1.0
+AT_ONCE = 100
 
 
 class EtcdWire:
@@ -69,7 +70,10 @@ class EtcdWire:
         try:
             replies = link.ask(request(rpcs, self.members.head(link.index)), len(rpcs), timeout)
         except (OSError, Garbled, ValueError) as error:
-            self._stumble(link)
+            if isinstance(error, BlockingIOError) and timeout <= IMPATIENT:
+                link.socket.close()
+            else:
+                self._stumble(link)
             host, port = self._address.endpoints[link.index]
             raise OutcomeUnknown(f"etcd at {host}:{port} did not answer within {timeout:g} s: {error}") from error
         except BaseException:
@@ -224,11 +228,12 @@ class EtcdWire:
     def close(self) -> None:
         if self._closed:
             return
-        if words := self._farewell():
-            try:
-                self._ask(words, FAREWELL)
-            except (BackendUnavailable, Unauthenticated):
-                pass  # the leases end by themselves
+        words = self._farewell()
+        try:
+            for start in range(0, len(words), AT_ONCE):
+                self._ask(words[start : start + AT_ONCE], FAREWELL)
+        except (BackendUnavailable, Unauthenticated):
+            pass  # the leases end by themselves
         self._closed = True
         self._close_idle()
         for ear in list(self._ears):

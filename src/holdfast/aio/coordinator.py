@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import os
-import weakref
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Any, TypeVar, Unpack
+from typing import TypeVar, Unpack, cast
 
 from .._core.coordination import Coordination
-from .._core.deadlock import LOOSE
 from .._core.flow import Flow
 from .._core.lease import Hold
 from ..errors import BackendUnavailable, Misconfigured
@@ -25,6 +22,7 @@ from ..recipes.multi import canonical
 from ..recipes.options import Options
 from ..recipes.reentrant import reenter
 from ..registry import register, unregister
+from .actors import Actors
 from .driver import run
 from .election import Election
 from .keeper import task_keeper
@@ -59,9 +57,9 @@ class Coordinator:
 
     def _begin(self) -> None:
         keeper = task_keeper(self._engine.backend, self._wire)
-        self._actors: weakref.WeakKeyDictionary[asyncio.Task[Any], str] = weakref.WeakKeyDictionary()
-        self._numbers = itertools.count(1)
+        numbers = itertools.count(1)
         self.core = Coordination(self._engine.backend, keeper, os.urandom(8).hex(), self._emit)
+        self.actors = Actors(lambda: self.core.actor(next(numbers)))
 
     # Recipes
 
@@ -152,17 +150,9 @@ class Coordinator:
     ) -> Lease:
         if self._closed:
             raise _closed()
-        hold = await run(obtain(self.core, ask, ask.timeout, self.actor(scoped)), self._wire)
+        hold = await run(obtain(self.core, ask, ask.timeout, self.actors.current(scoped)), self._wire)
         lease = hold.lease
-        return lease if isinstance(lease, Lease) else Lease(self, hold, on_lost)
-
-    def actor(self, scoped: bool) -> str:
-        """This task, as others see it; loose unless what it takes is let go of by itself."""
-        task = asyncio.current_task()
-        assert task is not None, "holdfast.aio is used from within a task"
-        if (actor := self._actors.get(task)) is None:
-            actor = self._actors[task] = self.core.actor(next(self._numbers))
-        return actor if scoped else LOOSE + actor
+        return Lease(self, hold, on_lost) if lease is None else cast(Lease, lease)
 
     async def close(self) -> None:
         """Release what is still held, and let go of the engine. A second call does nothing."""

@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import TypeVar, Unpack
+from typing import TypeVar, Unpack, cast
 
 from .._core.coordination import Coordination
 from .._core.deadlock import LOOSE
@@ -145,15 +145,16 @@ class Coordinator:
             raise _closed()
         hold = run(obtain(self.core, ask, ask.timeout, self.actor(scoped)), self._wire)
         lease = hold.lease
-        return lease if isinstance(lease, Lease) else Lease(self, hold, on_lost)
+        return Lease(self, hold, on_lost) if lease is None else cast(Lease, lease)
 
     def actor(self, scoped: bool) -> str:
         """This thread, as others see it; loose unless what it takes is let go of by itself."""
         try:
-            actor: str = self._local.actor
+            names: tuple[str, str] = self._local.names
         except AttributeError:
-            actor = self._local.actor = self.core.actor(next(self._actors))
-        return actor if scoped else LOOSE + actor
+            actor = self.core.actor(next(self._actors))
+            names = self._local.names = (LOOSE + actor, actor)
+        return names[scoped]
 
     def close(self) -> None:
         """Release what is still held, and let go of the engine. A second call does nothing."""

@@ -17,8 +17,9 @@ from .places import Place
 from .traces import ending
 
 CONFIRM_AFTER = 0.05
-A_MOMENT = 0.01
 TRY_AGAIN = 0.2
+LOOK_AHEAD = 1.0
+"""Places that have moved on are put off for so long at once, so that thousands of them do not wake us one by one."""
 AT_ONCE = 200
 """Places attended to in one go."""
 NEVER = float("inf")
@@ -38,9 +39,13 @@ class Book:
         """A place whose node is known now, or that is granted now. May be called from any thread."""
         self._fresh.append((now + CONFIRM_AFTER, place))
 
+    @property
+    def has_news(self) -> bool:
+        return bool(self._fresh or self._news)
+
     def settled(self, now: float) -> bool:
         """Nothing is to be done before the next renewal: all that stands here is held, confirmed and renewed."""
-        if self._fresh or self._news:
+        if self.has_news:
             return False
         places = [place for _, _, place in self._later if not place.gone]
         return bool(places) and all(_rests(place, now) for place in places)
@@ -63,22 +68,34 @@ class Book:
             place = self._fresh.popleft()[1]
             if place.gone:
                 continue
-            # One that has waited is in here twice: once since it was made, once since it was granted.
-            if place.granted and not place.confirmed and place.granted + CONFIRM_AFTER <= now + A_MOMENT:
-                work.append(
-                    (place, [Write(place.path, place.confirmation(place.granted), 0), Read(place.path, watch=True)])
-                )
+            if place.granted and not place.confirmed:
+                work.append((place, _confirmation(place)))
+            elif not place.granted and not place.watching:  # its flow has not come to it yet
+                self.add(place, now)
+                continue
             self._put(place.until, place)
-        while self._later and self._later[0][0] <= now and len(work) < AT_ONCE:
-            place = heapq.heappop(self._later)[2]
+        ahead = now + LOOK_AHEAD
+        while self._later and self._later[0][0] <= ahead and len(work) < AT_ONCE:
+            place = self._later[0][2]
             if place.gone and place.gone != "expired":
                 self.own.pop(place.path, None)
-            elif not place.buried:
-                if place.gone or self._is_over(place, now):
-                    work.append((place, self._burial(place)))
-                    self._put(now + TRY_AGAIN, place)
-                else:
-                    self._put(place.until, place)
+            elif place.buried:
+                pass  # done with
+            elif place.until > ahead and not place.gone:  # it has moved on meanwhile; so for many at once
+                if place.granted and not place.confirmed and place.granted + CONFIRM_AFTER < now:
+                    work.append((place, _confirmation(place)))
+                heapq.heapreplace(self._later, (place.until, self._number(), place))
+                continue
+            elif self._later[0][0] > now:
+                break
+            elif place.gone or self._is_over(place, now):
+                work.append((place, self._burial(place)))
+                heapq.heapreplace(self._later, (now + TRY_AGAIN, self._number(), place))
+                continue
+            else:
+                heapq.heapreplace(self._later, (place.until, self._number(), place))
+                continue
+            heapq.heappop(self._later)
         return work
 
     def _is_over(self, place: Place, now: float) -> bool:
@@ -127,9 +144,22 @@ class Book:
         self.own.clear()
         return places.values()
 
+    def failed(self, work: list[tuple[Place, list[Op]]], now: float) -> None:
+        """It did not come through. What has to be buried is in the book still; the rest is tried again."""
+        for place, ops in work:
+            if not isinstance(ops[-1], Delete):
+                self.add(place, now)
+
     def _put(self, when: float, place: Place) -> None:
+        heapq.heappush(self._later, (when, self._number(), place))
+
+    def _number(self) -> int:
         self._count += 1
-        heapq.heappush(self._later, (when, self._count, place))
+        return self._count
+
+
+def _confirmation(place: Place) -> list[Op]:
+    return [Write(place.path, place.confirmation(place.granted), 0), Read(place.path, watch=True)]
 
 
 def _rests(place: Place, now: float) -> bool:

@@ -79,7 +79,8 @@ async def _attend(link: AsyncLink, now: float) -> None:
     ops = [op for _, some in work for op in some]
     answers = await _call(link, ops) if ops else None
     if answers is None:
-        return  # what matters is tried again
+        link.book.failed(work, now)
+        return
     at = 0
     for place, some in work:
         link.book.done(place, some, answers[at : at + len(some)])

@@ -56,7 +56,7 @@ def open_link(link: Link, root: str, timeout: float) -> None:
 def keep(link: Link, root: str) -> None:
     """Until the session has ended or the link is closed."""
     sign = (Sync(root),)
-    heard = clock()
+    heard = settling = clock()
     tries = 0
     while not link.closed and not link.over:
         now = clock()
@@ -72,11 +72,13 @@ def keep(link: Link, root: str) -> None:
         if link.book.next <= now:
             attend(link, now)
             continue
-        if now >= link.added + LINGER and link.book.settled(now):
+        if now >= settling and now >= link.added + LINGER and link.book.settled(now):
             link.kept = False
-            if link.book.next > now + beat(link.ttl) or link.closed:
+            if not link.book.has_news:
                 return
             link.kept = True  # something came in between
+        if now >= settling:
+            settling = now + LINGER  # to look through all of it takes a moment
         link.dozing_until = wake = min(heard + beat(link.ttl), link.book.next, now + LONGEST_DOZE)
         if link.added + LINGER > now:
             link.dozing_until = wake = min(wake, link.added + LINGER)
@@ -97,7 +99,8 @@ def attend(link: Link, now: float) -> None:
         return
     answers = _call(link, ops, silence(link.ttl))
     if answers is None:
-        return  # what matters is tried again
+        link.book.failed(work, now)
+        return
     at = 0
     for place, some in work:
         link.book.done(place, some, answers[at : at + len(some)])

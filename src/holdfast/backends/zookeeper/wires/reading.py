@@ -29,26 +29,34 @@ class Reading:
 
     def wait_for(self, ticket: Ticket, sock: socket.socket, timeout: float, end: float) -> bool:
         """Read, or let another thread read, until the ticket is done. False once time or connection are over."""
-        reading = True
-        while reading and not ticket.done and timeout > 0:
-            if self._role.acquire(blocking=False):
-                try:
-                    while not ticket.done and timeout > 0 and (reading := self._read(sock, timeout)):
-                        timeout = end - clock()
-                finally:
-                    self._role.release()
-                    self._pass_on()
-            else:
-                gate = ticket.gate = threading.Lock()
-                gate.acquire()
-                self._line.append(ticket)
-                if self._role.acquire(blocking=False):  # it became free before we stood in line
-                    self._role.release()
-                    continue
-                if not ticket.done:
-                    gate.acquire(timeout=max(0.0, end - clock()))
-            timeout = end - clock()
-        return ticket.done
+        try:
+            while not ticket.done and timeout > 0:
+                if self._role.acquire(blocking=False):
+                    try:
+                        while not ticket.done and timeout > 0:
+                            if not self._read(sock, timeout):
+                                return ticket.done
+                            timeout = end - clock()
+                    finally:
+                        self._role.release()
+                        self._pass_on()
+                else:
+                    self._stand_in_line(ticket, end)
+                    timeout = end - clock()
+            return ticket.done
+        finally:
+            ticket.gate = None
+
+    def _stand_in_line(self, ticket: Ticket, end: float) -> None:
+        """Until the ticket is done, or the role may be free."""
+        gate = threading.Lock()
+        gate.acquire()
+        ticket.gate = gate
+        self._line.append(ticket)
+        if self._role.acquire(blocking=False):  # it became free before we stood in line
+            self._role.release()
+        elif not ticket.done:
+            gate.acquire(timeout=max(0.0, end - clock()))
 
     def _pass_on(self) -> None:
         """Give the role to somebody who still waits."""
@@ -57,7 +65,7 @@ class Reading:
                 ticket = self._line.popleft()
             except IndexError:
                 return  # another thread was quicker
-            if not ticket.done:
+            if not ticket.done and ticket.gate is not None:  # it waits still
                 open_gate(ticket)
                 return
 

@@ -45,10 +45,10 @@ class Order(NamedTuple):
 class Written:
     """What is the same in every call for one ask."""
 
-    __slots__ = ("after", "ask", "before", "leaving", "releasing", "size", "taking")
+    __slots__ = ("after", "ask", "before", "handing", "leaving", "releasing", "size", "taking")
 
     def __init__(
-        self, ask: Ask, taking: str, before: str, after: str, ending: str, releasing: str, leaving: str
+        self, ask: Ask, taking: str, before: str, after: str, ending: str, releasing: str, handing: str, leaving: str
     ) -> None:
         self.ask = ask
         self.taking = taking
@@ -59,7 +59,8 @@ class Written:
         self.size = 1 + len(before.encode()) + len(after.encode())
         """Of that word, but for the owner, the channel and the actor."""
         self.releasing = releasing
-        """A release up to its owner."""
+        """A release up to its owner, and the same with a channel."""
+        self.handing = handing
         self.leaving = leaving
         """What follows the owner in a release that does not linger."""
 
@@ -102,6 +103,16 @@ class Codec:
         owner = claim.owner
         return f"{kept.releasing}{len(owner)}\r\n{owner}\r\n{kept.leaving}".encode()
 
+    def handing_over(self, claim: Claim, channel: str) -> bytes:
+        """The same, where most likely somebody waits: see release.lua for what the channel is good for."""
+        ask = claim.ask
+        kept = self._written.get(id(ask))
+        if kept is None or kept.ask is not ask:
+            kept = self._write(ask)
+        owner = claim.owner
+        ends = f"{kept.leaving}$1\r\n0\r\n${len(channel)}\r\n{channel}\r\n"
+        return f"{kept.handing}{len(owner)}\r\n{owner}\r\n{ends}".encode()
+
     def take(self, claim: Claim, queue: bool, wake: str) -> Order:
         return self.take_all((claim,), queue, wake)._replace(read=one_taken)
 
@@ -134,6 +145,7 @@ class Codec:
             after=after,
             ending=bulks(*ends).decode(),
             releasing=f"{(self._release.call(4) + key).decode()}$",
+            handing=f"{(self._release.call(6) + key).decode()}$",
             leaving=bulks(us(ask.ttl)).decode(),
         )
         if len(self._written) >= KEPT:

@@ -1,12 +1,15 @@
 -- Release: leave the line, waiting or holding; whoever fits then is promoted and told.
 --
 --   KEYS   the line
---   ARGV   owner, ttl in µs, and if its hold lingers, for how many µs
+--   ARGV   owner, ttl in µs, for how many µs its hold lingers if it does, and the channel of whoever asks, if it has one
 --
 -- Answers 1 if it was held until now, else 0.
 --
 -- The first part is for the holder of a mutex: alone, it leaves nothing but the mark; else the first waiter takes its
 -- place, and is told. Both cut and join strings; everything else is done as the reference does it.
+--
+-- The server writes first to whom it had something to say last. So whoever asks is sent an empty push before the next
+-- holder is told: else the next would hear of it after the reply to this call, and, in one process, wait for its reader.
 
 local owner = ARGV[1]
 local text = redis.call('GET', KEYS[1])
@@ -16,7 +19,7 @@ end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
-if not ARGV[3] and string.sub(text, 71, 71 + #owner) == owner .. ' ' and string.find(text, '^%d') then
+if (ARGV[3] or '0') == '0' and string.sub(text, 71, 71 + #owner) == owner .. ' ' and string.find(text, '^%d') then
   local held = now < string.sub(text, 17, 32) + ARGV[2] and 1 or 0
   local count = string.sub(text, 65, 70)
   if count == '000000' then
@@ -31,6 +34,9 @@ if not ARGV[3] and string.sub(text, 71, 71 + #owner) == owner .. ' ' and string.
     local next_owner, times, wake, left = string.match(text, '^(%S+) (%d+) (%S+) (%d+)', start + 1)
     local token = string.sub(text, 1, 16)
     token = token < clock and clock or string.format('%016.0f', token + 1)
+    if ARGV[4] then
+      redis.call('PUBLISH', ARGV[4], '')
+    end
     local told = wake == '-' and 1 or redis.pcall('PUBLISH', wake, next_owner .. ' ' .. token)
     if told ~= 0 or string.sub(wake, -1) == '*' then
       redis.call('SET', KEYS[1],

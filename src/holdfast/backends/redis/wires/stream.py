@@ -104,7 +104,7 @@ class Stream:
                 reply.set_result(value)
             else:
                 settle(reply, value, request)
-        self._alone = answered == 1 and not owed
+        self._alone = answered <= 1 and not owed
 
     def _sweep(self) -> None:
         self._sweeping = None

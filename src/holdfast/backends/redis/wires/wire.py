@@ -25,16 +25,15 @@ from ..durability import Durability, NotConfirmed
 from ..resp import Error, command
 from ..trouble import ELSEWHERE, translated
 from .batch import call_each
-from .link import SHORT, Link
+from .link import SHORT
 from .links import Links
 from .listener import POLL, Listener
+from .parking import MOST_PARKED, Parking
 from .servers import Primary, Servers
 from .surveying import steps
 
 TRIES = 5
 """How often a request follows a redirection, or tries another link when its own was found broken."""
-MOST_PARKED = 64
-"""So many threads wait on links of their own; more share one."""
 GRANTED = len("$16\r\n1794739688509276\r\n")
 RELEASED = b":1\r\n"
 
@@ -60,18 +59,17 @@ class RedisWire:
         self._codec = Codec(self._namespace, socket.gethostname(), os.getpid(), indexed=alone)
         simple = alone and self._durability is None
         self._only = self.servers.having(b"") if simple else None
-        self._parked: dict[str, Link] = {}
-        """Links that listen for an owner that waits, or is about to."""
+        self._parking = Parking(self._only) if self._only is not None else None
 
     def call(self, request: Any, timeout: float) -> Any:
         kind = request.__class__
-        if (links := self._only) is not None:
+        if (links := self._only) is not None and (parking := self._parking) is not None:
             said: list[Taken] | bool | None = None
             if kind is Take:
                 if request.queue and len(request.claims) == 1:
-                    said = self._take_quickly(request, timeout, links)
+                    said = self._take_quickly(request, timeout, links, parking)
             elif kind is Release and not request.linger:
-                said = self._release_quickly(request.claim, timeout, links)
+                said = self._release_quickly(request.claim, timeout, links, parking)
             if said is not None:
                 return said
         if kind is Take:
@@ -87,13 +85,13 @@ class RedisWire:
 
     # With nothing in the way. None: it is to be done with all due care.
 
-    def _take_quickly(self, request: Take, timeout: float, links: Links) -> list[Taken] | None:
+    def _take_quickly(self, request: Take, timeout: float, links: Links, parking: Parking) -> list[Taken] | None:
         try:
             link = links.idle.pop()
         except IndexError:
             link = links.open(timeout)
         wake = link.channel
-        if not wake or len(self._parked) >= MOST_PARKED:
+        if not wake or len(parking.parked) >= MOST_PARKED:
             wake = self._listener.channel if self._listener.ready else NOT_YET_HEARING
         try:
             link.send(self._codec.taking(request.claims[0], wake))
@@ -113,18 +111,22 @@ class RedisWire:
                 raise _no_answer(timeout, error) from error
             raise
         if reply.__class__ is list and wake is link.channel:
-            self._parked[request.claims[0].owner] = link
+            parking.parked[request.claims[0].owner] = link
             return one_taken(reply)
         links.put(link)
         return None if reply.__class__ is Error else self._reachable(request, timeout, wake, one_taken(reply))
 
-    def _release_quickly(self, claim: Claim, timeout: float, links: Links) -> bool | None:
+    def _release_quickly(self, claim: Claim, timeout: float, links: Links, parking: Parking) -> bool | None:
         try:
             link = links.idle.pop()
         except IndexError:
             link = links.open(timeout)
         try:
-            link.send(self._codec.releasing(claim))
+            if parking.pushed and claim.owner in parking.pushed:
+                parking.pushed.discard(claim.owner)
+                link.send(self._codec.handing_over(claim, link.channel))
+            else:
+                link.send(self._codec.releasing(claim))
             if timeout != link.timeout:
                 link.wait_to_read(timeout)
             data = link.recv(SHORT)
@@ -142,8 +144,8 @@ class RedisWire:
 
     def _forget(self, owner: str) -> None:
         """This owner waits no longer."""
-        if self._parked and self._only is not None and (link := self._parked.pop(owner, None)) is not None:
-            self._only.put(link)
+        if self._parking is not None and self._parking.parked:
+            self._parking.forget(owner)
         if self._listener.ready:
             self._listener.forget(owner)
 
@@ -245,26 +247,13 @@ class RedisWire:
         return reply
 
     def wait(self, owner: str, timeout: float) -> Push | None:
-        if (link := self._parked.get(owner)) is not None and self._only is not None:
-            return self._wait_on(link, self._only, owner, timeout)
+        if self._parking is not None and (link := self._parking.parked.get(owner)) is not None:
+            return self._parking.wait(owner, link, timeout)
         if not self._listener.ready:
             time.sleep(min(timeout, POLL))
             return None
         push = self._listener.wait(owner, timeout)
         return push if self._durability is None else None
-
-    def _wait_on(self, link: Link, links: Links, owner: str, timeout: float) -> Push | None:
-        try:
-            token = link.await_push(owner, timeout)
-        except BaseException as error:
-            self._parked.pop(owner, None)
-            links.drop(link)
-            if isinstance(error, OSError):
-                return None  # to look again finds out more
-            raise
-        if self._parked.pop(owner, None) is not None:
-            links.put(link)
-        return Push(token) if token else None
 
     def freeze(self) -> None:
         pass  # requests under way are on links that the child does not touch
@@ -273,8 +262,8 @@ class RedisWire:
         pass
 
     def forked(self) -> None:
-        for link in self._parked.values():
-            link.close()
+        if self._parking is not None:
+            self._parking.abandon()
         self.servers.close()
         self._listener.close()
         self._begin()
@@ -282,8 +271,8 @@ class RedisWire:
     def close(self) -> None:
         self.servers.close()
         self._listener.close()
-        for link in list(self._parked.values()):
-            link.hang_up()  # its waiter looks again, and is told
+        if self._parking is not None:
+            self._parking.close()
 
 
 def _no_answer(timeout: float, error: OSError) -> OutcomeUnknown:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -115,6 +116,16 @@ def test_an_engine_does_not_forget_while_a_token_is_ahead_of_its_clock(engine: E
     assert stage.may_forget()
     BY_NAME["clock-forward"].strike(stage)
     assert not stage.may_forget()
+    assert BY_NAME["amnesia"].conflicts(stage)
+    assert not BY_NAME["kill-node"].conflicts(stage), "this engine remembers what is on its disk"
+
+
+def test_a_clock_is_not_set_back_behind_what_the_engine_forgot(engine: Engine, noted: list[Fault]) -> None:
+    stage = Stage(engine, [], random.Random(1), threading.Event(), noted.append, TTL)
+    assert not BY_NAME["clock-back"].conflicts(stage)
+    stage.forgot_at = time.time()
+    assert BY_NAME["clock-back"].conflicts(stage)
+    assert not BY_NAME["clock-forward"].conflicts(stage)
 
 
 @pytest.mark.parametrize("scheme", ["sqlite"])

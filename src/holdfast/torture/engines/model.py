@@ -72,6 +72,8 @@ class Engine:
     longest_ttl: float = 3600.0
     counts_tokens: bool = False
     """Tokens are counted (a revision, a zxid), not timed: an engine that forgot begins again at 1."""
+    volatile: bool = False
+    """A mere restart forgets tokens: they are kept in memory, or not flushed."""
     sessions: bool = False
     """Holds live with a connection, not with a ttl."""
     end_sessions: Callable[[], None] | None = None

@@ -163,6 +163,7 @@ def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
     engine = Engine(
         scheme, site, 0.6 if session else 0.3, url, [node], network, ground.place, ground.disks, ground.cannot,
         sessions=session,
+        volatile=session,
         end_sessions=end_sessions,
     )  # fmt: skip
     if wishes.replica:

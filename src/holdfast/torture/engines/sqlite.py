@@ -26,6 +26,7 @@ def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
         lambda client: f"sqlite://{file}",
         disks=ground.disks,
         forget=forget,
+        mends_for=2.0,  # a client looks once a second whether its file is still the one under the path
         cannot=ground.cannot
         | dict.fromkeys(("kill-node", "pause-node", "starve-node"), _NO_SERVER)
         | dict.fromkeys(("partition", "delay", "lost-replies", "reset", "netns"), _NO_NETWORK)

@@ -2,7 +2,7 @@
 
 1. The jump is many ttls long, and short enough that it is over soon: tokens that were minted in the future are passed
    by the true clock within JUMP seconds. Until then the engine must not forget (see `model`): its next token would lie
-   below one that it has given out. `scenarios/forgets_and_goes_back` shows what happens if it does.
+   below one that it has given out. `scenarios/plays/forgets_and_goes_back` shows what happens if it does.
 2. Of several nodes all jump together, or one alone.
 """
 
@@ -14,9 +14,7 @@ from ..arena import Node
 from ..arena.clock import Clock, library
 from ..arena.site import NotHere
 from ..engines import Engine
-from .model import Kind, Stage
-
-JUMP = 8.0
+from .model import JUMP, Kind, Stage
 
 
 def _clocks(stage: Stage) -> tuple[str, list[Clock]]:
@@ -38,6 +36,7 @@ def _jump(stage: Stage, fault: str, seconds: float) -> None:
             stage.ahead_until = max(stage.ahead_until, time.time() + max(0.0, seconds) + 0.1)
             for clock in clocks:
                 clock.move(0.0)
+            time.sleep(stage.ttl)  # the return is a jump as well: what was promised before it may be over after it
 
 
 def forward(stage: Stage) -> None:
@@ -58,5 +57,5 @@ def _no_clock(engine: Engine) -> str:
 
 KINDS = (
     Kind("clock-forward", "the server's clock jumps forward, and returns", "engine", forward, _no_clock),
-    Kind("clock-back", "the server's clock jumps back, and returns", "engine", back, _no_clock),
+    Kind("clock-back", "the server's clock jumps back, and returns", "engine", back, _no_clock, sets_back=True),
 )

@@ -47,7 +47,7 @@ def _no_disk(engine: Engine) -> str:
 
 
 KINDS = (
-    Kind("disk-full", "no byte is left on the server's disk", "engine", disk_full, _no_disk, weight=0.7),
+    Kind("disk-full", "no byte is left on the server's disk", "engine", disk_full, _no_disk, restarts=True, weight=0.7),
     Kind(
         "starve-node", "a server gets 2 % of a processor", "engine", starve_node, lambda engine: no_cgroup(), weight=0.7
     ),

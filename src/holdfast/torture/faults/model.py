@@ -2,8 +2,8 @@
 
 1. A strike heals what it did, whatever happens in between; when it returns, the engine is whole again.
 2. Everything it chooses, it chooses by the stage's chance, which comes from the run's seed.
-3. `conflict` keeps apart what no design survives together: an engine that forgets while its clock is behind what it
-   has already given out. `Stage.ahead_until` knows until when that is.
+3. `conflicts` keeps apart what no design survives together: an engine that forgets while its clock is behind what it
+   has already given out, or whose clock is set back behind that before it has learnt anything new.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from ..clients.process import Client
 from ..engines import Engine
 from ..history import Fault, now
 
+JUMP = 8.0
+"""The longest jump of a clock, in seconds."""
+
 Side = Literal["client", "engine"]
 
 
@@ -37,6 +40,8 @@ class Stage:
     ttl: float
     ahead_until: float = 0.0
     """Before this moment (calendar), a token given out may be ahead of the engine's clock: see `clocks`."""
+    forgot_at: float = 0.0
+    """When (calendar) it was last made to forget."""
     begun: Callable[[str, str], None] = lambda fault, target: None
     _starvation: Starvation | None = None
 
@@ -64,6 +69,10 @@ class Stage:
         """Whether the engine's clock has passed everything it has given out."""
         return time.time() > self.ahead_until
 
+    def may_go_back(self) -> bool:
+        """Whether a clock that is set back stays ahead of everything that was given out and forgotten."""
+        return time.time() > self.forgot_at + JUMP
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:
@@ -77,7 +86,20 @@ class Kind:
     """Beside what the engine itself says in `cannot`."""
     forgets: bool = False
     """The engine may lose what it has granted."""
+    sets_back: bool = False
+    """The engine's clock goes back."""
+    restarts: bool = False
+    """A server may start again: some forget by that alone."""
     weight: float = 1.0
+
+    def makes_forget(self, engine: Engine | None) -> bool:
+        return self.forgets or (self.restarts and engine is not None and engine.volatile)
+
+    def conflicts(self, stage: Stage) -> bool:
+        """Whether it would now make up what no design survives."""
+        if self.makes_forget(stage.engine):
+            return not stage.may_forget()
+        return self.sets_back and not stage.may_go_back()
 
     def reason(self, engine: Engine | None) -> str:
         """Why it is not run on this engine; empty if it is. Without an engine of ours only clients can be struck."""

@@ -33,6 +33,7 @@ def amnesia(stage: Stage) -> None:
         assert engine.forget is not None
         with stage.during("amnesia", "engine"):
             engine.forget()
+            stage.ending.wait(engine.mends_for)
         return
     node = _node(stage)
     with stage.during("amnesia", f"node:{node.name}"):
@@ -59,7 +60,12 @@ def pause_node(stage: Stage) -> None:
 
 KINDS = (
     Kind(
-        "kill-node", "kill -9 of a server, which comes back with what it had on disk", "engine", kill_node, weight=0.7
+        "kill-node",
+        "kill -9 of a server, which comes back with what it had on disk",
+        "engine",
+        kill_node,
+        restarts=True,
+        weight=0.7,
     ),
     Kind(
         "amnesia",

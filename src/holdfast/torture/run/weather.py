@@ -2,8 +2,8 @@
 
 1. The n-th fault of a side is the same in every run of a seed, however long each takes.
 2. One side strikes one fault at a time; both sides together make the combinations.
-3. An engine does not forget while a token that it has given out lies ahead of its clock: such a fault is put off, which
-   is noted. No design survives that one; see docs/guarantees.md.
+3. An engine does not forget while a token that it has given out lies ahead of its clock, and its clock is not set back
+   behind what it has forgotten: such a fault is put off, which is counted. No design survives that; see guarantees.md.
 4. An error in a strike ends the weather and is told: a fault that silently does nothing would make a run look good.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 
 from ..faults import Kind, Stage
 from .plan import Plan
@@ -43,10 +44,12 @@ class Weather:
                 if self._ending.is_set():
                     return
                 kind = stage.chance.choices(kinds, [kind.weight for kind in kinds])[0]
-                if kind.forgets and not stage.may_forget():
+                if kind.conflicts(stage):
                     self.put_off += 1
                     continue
                 kind.strike(stage)
+                if kind.makes_forget(stage.engine):
+                    stage.forgot_at = time.time()
         except BaseException as error:  # noqa: BLE001  told to the run, which fails
             self.errors.append(error)
 

@@ -23,8 +23,11 @@ _FOOT = """
 A token is either remembered or read from a clock. An engine that comes back without its memory **and** with a clock
 that is behind (or whose tokens are counted, not timed) gives out a token again that it has given out before, or a lower
 one. `forgets-and-goes-back` does that on purpose. Long runs leave this combination out, and count how often they put
-off a fault because of it: while a token that was given out lies ahead of the engine's clock, it is not made to forget.
-Keep the memory (a disk, a majority), or keep the clock; with either, tokens grow.
+off a fault because of it: while a token that was given out lies ahead of the engine's clock, it is not made to forget,
+and its clock is not set back behind what it has forgotten.
+Keep the memory (a disk, a majority), or keep the clock; with either, tokens grow. Session locks keep the last token in
+memory (MariaDB) or unflushed (PostgreSQL): for them a mere crash of the server is such forgetting. If your clocks may
+be set back, take the lock table.
 """
 
 

@@ -18,6 +18,7 @@ from ..engines import Engine
 from ..history import Discipline, Run, now
 from ..reading import load
 from ..recorder import Log
+from ..resource import FILE, Resource
 from .model import Scenario, Shown, Step, Telling
 from .puppets import Puppet
 
@@ -52,6 +53,7 @@ class Theatre:
         with Log(folder) as log:
             log.run(Run(engine.scheme, 0, engine.ttl, discipline, scenario.name, clients=len(cast), began=now()))
             namespace = f"s{next(_numbers)}"
+            Resource(folder / FILE, discipline).close()  # made once: the puppets would make it all at once
             for name in cast:
                 puppet = self._puppets.setdefault(name, Puppet(self._site, name))
                 puppet.play(

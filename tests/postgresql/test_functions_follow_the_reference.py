@@ -46,7 +46,8 @@ class Both:
     def begin(self) -> None:
         """A new example, in a namespace of its own."""
         self.now = START
-        self._codec = Codec(f"ns{next(self._examples)}", "host", 7)
+        self._namespace = f"ns{next(self._examples)}"
+        self._codec = Codec(self._namespace, "host", 7)
         self._reference = MemoryStore()
         self._tokens: list[int] = []
         self._granted: dict[str, int] = {}
@@ -95,9 +96,9 @@ class Both:
 
     def tidy(self) -> None:
         """Housekeeping changes nothing that anybody sees."""
-        after = ""
-        while after := self._link.ask(self._codec.tidy(after, 2), 5.0):
-            pass
+        after = home = f"{self._namespace}/"
+        while after.startswith(home):
+            after = self._link.ask(self._codec.tidy(after, 2), 5.0)
         self._link.say(b"SELECT 1", 5.0)
         self._link.hear(0.0)
 

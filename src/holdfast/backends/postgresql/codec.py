@@ -16,7 +16,9 @@ from ..verbs import SECOND, us
 from .programs import SQL, Statement
 
 LAST = chr(0x10FFFF)
-"""After every name."""
+"""After every name that begins with what stands before it."""
+NEXT = chr(1)
+"""After that very name, and before every longer one: names have no control characters."""
 
 KEPT = 1024
 Rows = list[list[bytes | None]]
@@ -60,8 +62,11 @@ class Codec:
         self._written: dict[int, Written] = {}
         self._session_keys: dict[str, bytes] = {}
 
-    def write(self, request: Any, wake: bytes = b"") -> Order:
-        """Any verb. `wake` is the channel that a push reaches the asker's coordinator on."""
+    def write(self, request: Any, wake: bytes = b"", waited: bool = False) -> Order:
+        """Any verb. `wake` is the channel that a push reaches the asker's coordinator on.
+
+        `waited`: what is released had to be waited for.
+        """
         match request:
             case Take(claims=[claim], queue=queue):
                 kept = self._details(claim)
@@ -69,7 +74,8 @@ class Codec:
                 values = (kept.key, owner, *kept.before, b"t" if queue else b"f", wake, *kept.after)
                 return Order(SQL["take"], values, _one_taken)
             case Release(claim=claim, linger=linger):
-                values = (self._key(claim.ask.name), claim.owner.encode(), b"%d" % us(linger) if linger else b"0", wake)
+                span = b"%d" % us(linger) if linger else b"0"
+                values = (self._key(claim.ask.name), claim.owner.encode(), span, wake, b"t" if waited else b"f")
                 return Order(SQL["release"], values, _released)
             case Renew(claims=claims):
                 names = _array(self._prefix + claim.ask.name for claim in claims)
@@ -79,9 +85,10 @@ class Codec:
                 return Order(SQL["enter"], self._many(claims, queue, wake), _taken)
             case Evict(name=name, token=token):
                 return Order(SQL["evict"], (self._key(name), b"%d" % token), _yes)
-            case Survey(prefix=prefix):
+            case Survey(prefix=prefix, exact=exact, contended=contended):
                 first = self._prefix + prefix
-                return Order(SQL["survey"], (first.encode(), (first + LAST).encode()), self._views)
+                last = first + (NEXT if exact else LAST)
+                return Order(SQL["survey"], (first.encode(), last.encode(), b"t" if contended else b"f"), self._views)
             case Allow(name=name):
                 numbers = (us(request.interval), request.burst, request.cost, us(request.reserve))
                 return Order(SQL["allow"], (self._key(name), *(b"%d" % number for number in numbers)), _allowed)

@@ -10,7 +10,7 @@ SELECT holdfast_enter($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $1
 SELECT holdfast_renew($1, $2, $3);
 
 -- name: release
-SELECT holdfast_release($1, $2, $3, $4);
+SELECT holdfast_release($1, $2, $3, $4, $5);
 
 -- name: evict
 SELECT holdfast_evict($1, $2);
@@ -50,17 +50,19 @@ SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalive
 SET synchronous_commit = off;
 
 -- name: survey
--- Everybody who stands in a line of the names from $1 on and before $2. One snapshot, no lock.
+-- Everybody who stands in a line of the names from $1 on and before $2; with $3, only where there is more than one
+-- place. One snapshot, no lock.
 SELECT c.name, s.capacity, c.owner, c.token, c.weight, c.host, c.pid, c.since, c.expires, c.actor, c.mode,
        c.expires > m.now AND NOT c.evicted, m.now
 FROM (SELECT holdfast_now() AS now OFFSET 0) m
 JOIN holdfast_claim c ON c.name >= $1 AND c.name < $2
-JOIN holdfast_claim s ON s.name = c.name AND s.place = 0
+JOIN holdfast_claim s ON s.name = c.name AND s.place = 0 AND (s.crowded OR NOT $3::boolean)
 WHERE c.owner IS NOT NULL AND m.now < c.expires + CASE WHEN c.token > 0 THEN c.delay ELSE 0 END
 ORDER BY c.name, c.place;
 
 -- name: session_survey
--- Who holds and who waits for session locks of the names from $1 on and before $2, in the columns of `survey`.
+-- Who holds and who waits for session locks of the names from $1 on and before $2 (with $3, only where somebody waits),
+-- in the columns of `survey`.
 SELECT c.name, 1, c.owner, c.token, 1, c.who[3], c.who[4], c.since, m.now + c.who[5]::bigint, c.who[1], c.who[2], true,
        m.now
 FROM (SELECT holdfast_now() AS now OFFSET 0) m, (
@@ -75,6 +77,7 @@ FROM (SELECT holdfast_now() AS now OFFSET 0) m, (
     FROM holdfast_session_waiter w
     WHERE w.name >= $1 AND w.name < $2 AND holdfast_session_lives(w.backend, w.since)
 ) c
+WHERE NOT $3::boolean OR c.name IN (SELECT w.name FROM holdfast_session_waiter w)
 ORDER BY c.name, c.token = 0, c.since;
 
 -- name: facts

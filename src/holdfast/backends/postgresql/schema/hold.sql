@@ -25,14 +25,15 @@ BEGIN
 END $$;
 
 -- Leave the line, waiting or holding; a hold may linger. Whether it was held until now (t or f), and who of the
--- coordinator that asks was promoted by that.
-CREATE OR REPLACE FUNCTION holdfast_release(n text, o text, linger bigint, home text) RETURNS text LANGUAGE plpgsql AS $$
+-- coordinator that asks was promoted by that. `waited`: it had to wait for its turn, so others are likely to wait now.
+CREATE OR REPLACE FUNCTION holdfast_release(n text, o text, linger bigint, home text, waited boolean)
+RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     now  bigint := holdfast_now();
     seat record;
     held boolean := false;
 BEGIN
-    IF linger = 0 THEN  -- the uncontended release
+    IF linger = 0 AND NOT waited THEN  -- the uncontended release
         UPDATE holdfast_claim c SET owner = NULL, token = 0
             WHERE c.name = n AND c.place = 0 AND c.owner = o AND c.token > 0 AND c.expires > now AND NOT c.evicted
               AND NOT c.crowded;

@@ -58,8 +58,8 @@ class AsyncPostgreSQLWire:
         if request.__class__ is Take and request.queue:
             return await self._take(request, timeout)
         if request.__class__ is Release:
-            self._forget(request.claim.owner)
-            released: Released = await self._ask(self._codec.write(request, self._wake()), timeout)
+            waited = self._forget(request.claim.owner)
+            released: Released = await self._ask(self._codec.write(request, self._wake(), waited), timeout)
             for owner, token in released.pushes:
                 self._arrive(owner, token)
             return released.held
@@ -80,7 +80,8 @@ class AsyncPostgreSQLWire:
     async def _ask_heard(self, request: Take, wake: bytes, timeout: float) -> Any:
         if wake:
             for claim in request.claims:
-                if claim.owner not in self._inboxes:
+                inbox = self._inboxes.get(claim.owner)
+                if inbox is None or inbox.done():  # what it has been told, this very look tells better
                     self._inboxes[claim.owner] = self._loop.create_future()
         replies = await self._ask(self._codec.write(request, wake), timeout)
         for claim, taken in zip(request.claims, replies, strict=True):
@@ -88,9 +89,10 @@ class AsyncPostgreSQLWire:
                 self._forget(claim.owner)
         return replies
 
-    def _forget(self, owner: str) -> None:
-        self._inboxes.pop(owner, None)
+    def _forget(self, owner: str) -> bool:
+        """Nothing is expected any more; whether it was."""
         self._looks.pop(owner, None)
+        return self._inboxes.pop(owner, None) is not None
 
     async def _ask(self, order: Order, timeout: float) -> Any:
         link = self._link
@@ -199,10 +201,7 @@ class AsyncPostgreSQLWire:
             await asyncio.sleep(min(timeout, pause_before_look(tries)))
             return None
         await asyncio.wait([inbox], timeout=timeout)
-        if not inbox.done():
-            return None
-        self._inboxes.pop(owner, None)
-        return inbox.result()
+        return inbox.result() if inbox.done() else None
 
     # Life
 

@@ -54,9 +54,9 @@ class PostgreSQLWire:
         if request.__class__ is Take and request.queue:
             return self._take(request, timeout)
         if request.__class__ is Release:
-            self._ears.forget(request.claim.owner)
+            waited = self._ears.forget(request.claim.owner)
             self._looks.pop(request.claim.owner, None)
-            released: Released = self._ask(self._codec.write(request, self._ears.channel), timeout)
+            released: Released = self._ask(self._codec.write(request, self._ears.channel, waited), timeout)
             for owner, token in released.pushes:
                 self._ears.deliver(owner, token)
             return released.held

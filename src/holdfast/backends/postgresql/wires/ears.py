@@ -63,8 +63,9 @@ class Ears:
         if owner not in self._inboxes:
             self._inboxes[owner] = SimpleQueue()
 
-    def forget(self, owner: str) -> None:
-        self._inboxes.pop(owner, None)
+    def forget(self, owner: str) -> bool:
+        """Nothing is expected any more; whether it was."""
+        return self._inboxes.pop(owner, None) is not None
 
     def expects(self, owner: str) -> bool:
         return owner in self._inboxes

@@ -1,7 +1,9 @@
 """One Redis with an append-only file, and a replica where a fail-over is wished for.
 
-The file is written before a reply is sent, so a killed server comes back with all it has granted. Replication is
-asynchronous: what the replica has not heard is gone after a fail-over.
+Where its clock may jump or its disk be full, the file is flushed before each reply, so a killed server comes back with
+all it has granted. With `everysec` it does not: Redis puts writes off for up to 2 s behind a slow flush, and answers
+meanwhile; a run found it. That is harmless only as long as the clock has passed every token.
+Replication is asynchronous: what the replica has not heard is gone after a fail-over.
 """
 
 from __future__ import annotations
@@ -59,6 +61,8 @@ def new_node(ground: Ground, name: str, append_only: bool = True, **settings: st
 
     def words() -> list[str]:
         ours = {**SETTINGS, "bind": host, "port": str(port), "dir": str(folder / "data"), **settings}
+        if ground.wishes.clocks or ground.wishes.small_disk:
+            ours["appendfsync"] = "always"
         ours["appendonly"] = "yes" if append_only else "no"
         said = [
             part for key, value in ours.items() for part in (f"--{key.replace('_', '-')}", *(value.split() or [""]))

@@ -17,6 +17,7 @@ from .places import Place
 from .traces import ending
 
 CONFIRM_AFTER = 0.05
+A_MOMENT = 0.01
 TRY_AGAIN = 0.2
 LOOK_AHEAD = 1.0
 """Places that have moved on are put off for so long at once, so that thousands of them do not wake us one by one."""
@@ -69,6 +70,9 @@ class Book:
             if place.gone:
                 continue
             if place.granted and not place.confirmed:
+                if place.granted + CONFIRM_AFTER > now + A_MOMENT:  # it has waited: let it last first
+                    self.add(place, now)
+                    continue
                 work.append((place, _confirmation(place)))
             elif not place.granted and not place.watching:  # its flow has not come to it yet
                 self.add(place, now)

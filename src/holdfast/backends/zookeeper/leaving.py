@@ -1,7 +1,7 @@
 """Out of the line: release, and finding a node whose making was not answered.
 
 1. A lost reply is made good by looking: the owner and the session stand in the node's name. A node of ours that belongs
-   to another session is about to vanish: it is deleted, never adopted.
+   to another session is about to vanish: it is deleted, never adopted; one that has lapsed is being deleted already.
 2. A release is one deletion; with a will, a seat or a ghost, one `Multi`.
 """
 
@@ -50,7 +50,7 @@ class Leaving:
     def find(self, place: Place, children: Sequence[str], timeout: float) -> Flow[None]:
         """Note the node of a place if it is there."""
         for entry in picture_of(children).claims:
-            if entry.owner != place.claim.owner:
+            if entry.owner != place.claim.owner or entry.node in place.former:
                 continue
             path = f"{place.parent}/{entry.node}"
             if entry.session != place.session:

@@ -43,8 +43,9 @@ class Picture:
         first = next((entry.capacity for entry in self.claims if entry.capacity), 0)
         return first or next((trace.capacity for trace in (*self.ghosts, *self.orphans)), 0)
 
-    def find(self, owner: str) -> Entry | None:
-        return next((entry for entry in self.claims if entry.owner == owner), None)
+    def find(self, node: str) -> Entry | None:
+        """By its node, not by its owner: a claim that lapsed and came again has two, until the old one is deleted."""
+        return next((entry for entry in self.claims if entry.node == node), None)
 
 
 @dataclass(slots=True)
@@ -131,7 +132,7 @@ def _others(
     seated: list[tuple[str, int]] = []
     passed = False
     for entry in picture.claims:
-        if entry.owner == mine.owner:
+        if entry.node == mine.node:
             passed = True
         elif entry.owner in seats:
             seated.append((seats[entry.owner].node, entry.weight))

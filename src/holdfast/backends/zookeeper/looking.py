@@ -2,7 +2,8 @@
 
 1. A survey lists and reads. For circles (`contended`) it lists twice and keeps the claims that were there both times:
    all of them stood together at one moment in between, so a circle that is seen was one.
-2. An eviction deletes the claim, and makes a ghost of its will, in one step.
+2. What is seen is no older than the question: the server catches up with the leader first (`Sync`).
+3. An eviction deletes the claim, and makes a ghost of its will, in one step.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from ..._core.flow import Call, Flow
 from ...model import LockView
 from .jute import Stat
 from .line import Picture, granted_of, picture_of
-from .ops import BAD_VERSION, NO_NODE, Create, Delete, Failure, List, Multi, Op, Read, Write
+from .ops import BAD_VERSION, NO_NODE, Create, Delete, Failure, List, Multi, Op, Read, Sync, Write
 from .paths import CLOCK, RATES, Entry, ghost_of, name_of, step
 from .places import read_about
 from .requests import Batch
@@ -34,14 +35,15 @@ class Looking:
         self._timeout = timeout
 
     def survey(self, prefix: str, exact: bool, contended: bool) -> Flow[list[LockView]]:
+        sync = Sync(self._tree.root)
         if exact:
             names = [prefix]
         else:
-            [listed] = yield from self._ask([List(self._tree.root)])
+            _, listed = yield from self._ask([sync, List(self._tree.root)])
             steps = [each for each in (listed[0] if listed else ()) if each not in (RATES, CLOCK)]
             names = sorted(name for name in map(name_of, steps) if name.startswith(prefix))
         parents = [self._tree.names + step(name) for name in names]
-        listings = yield from self._ask([List(parent) for parent in parents])
+        _, *listings = yield from self._ask([sync, *(List(parent) for parent in parents)])
         pictures = [picture_of(listed[0]) if listed else Picture() for listed in listings]
         nodes = [
             (which, node)
@@ -59,6 +61,8 @@ class Looking:
         for (which, node), read in zip(nodes, answers, strict=False):
             if read and (not contended or node in still):
                 found.setdefault(which, {})[node] = read
+        for which, read in found.items():  # who has left since it was listed stands before nobody
+            pictures[which].claims = [entry for entry in pictures[which].claims if entry.node in read]
         views = (view_of(names[which], pictures[which], read, tick) for which, read in sorted(found.items()))
         return [view for view in views if view is not None]
 
@@ -115,11 +119,13 @@ class Looking:
         return asked
 
     def _read(self, parent: str) -> Flow[tuple[Picture, dict[str, tuple[bytes, Stat]]]]:
-        [listed] = yield from self._ask([List(parent)])
+        _, listed = yield from self._ask([Sync(self._tree.root), List(parent)])
         picture = picture_of(listed[0]) if listed else Picture()
         nodes = list(_nodes(picture))
         answers = yield from self._ask([Read(f"{parent}/{node}") for node in nodes])
-        return picture, {node: read for node, read in zip(nodes, answers, strict=True) if read}
+        found = {node: read for node, read in zip(nodes, answers, strict=True) if read}
+        picture.claims = [entry for entry in picture.claims if entry.node in found]
+        return picture, found
 
     def _ask(self, ops: Sequence[Op]) -> Flow[list[Any]]:
         answers: list[Any] = []

@@ -69,6 +69,8 @@ class Place:
     asked: bool = False
     gone: str = ""
     watching: frozenset[str] = frozenset()
+    former: frozenset[str] = frozenset()
+    """Nodes that this owner has had before, and that are being deleted."""
     about: bytes = b""
 
     @property

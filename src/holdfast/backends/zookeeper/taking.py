@@ -30,6 +30,7 @@ TRIES = 8
 """How often a take starts over because the ground moved: a parent that was removed, a node that was deleted."""
 DOUBT = 0.15
 """For which part of its ttl a claim goes without a word of the leader before it asks for one."""
+A_MOMENT = 1.0
 AGAIN: Final[Any] = object()
 """The line has to be listed anew."""
 
@@ -89,10 +90,12 @@ class Taking:
         return outcomes
 
     def _place(self, claim: Claim, now: float) -> Place:
-        place = self._places.get(claim.owner)
+        old = place = self._places.get(claim.owner)
         if place is None or place.gone:
             place = Place(claim, self._tree.ground(claim.ask.name).parent, now + patience(claim.ask))
             place.about = self._describe(claim)
+            if old is not None:
+                place.former = old.former | {old.node}
             self._places[claim.owner] = place
         return place
 
@@ -101,6 +104,7 @@ class Taking:
         ground = self._tree.ground(place.claim.ask.name)
         ops: tuple[Op, ...] = (Enter(place, self._tree.acl), ground.listing)
         if sent > ground.known_until:
+            ground.known_until = sent + A_MOMENT  # one is enough, of all that come at the same time
             ops = (CreateContainer(place.parent, self._tree.acl), *ops)
         answers = yield from self._send((place,), ops, sent, timeout)
         if answers is None:
@@ -195,7 +199,7 @@ class Taking:
         if place.granted:  # said before; the reply was lost
             return self._grant(place, sent)
         picture = picture_of(children)
-        mine = picture.find(owner)
+        mine = picture.find(place.node)
         if mine is None:
             return AGAIN
         opens = 0.0
@@ -230,14 +234,18 @@ class Taking:
         ask = place.claim.ask
         place.watching = frozenset(verdict.watch)
         place.until = sent + patience(ask)
+        if place.gone:
+            return AGAIN
         look_again = patience(ask) / 3
         return Queued(min(look_again, opens) if opens else look_again, verdict.ahead, sent, patience(ask))
 
-    def _grant(self, place: Place, sent: float) -> Grant:
+    def _grant(self, place: Place, sent: float) -> Any:
         assert place.link is not None
         ask = place.claim.ask
-        place.granted = place.granted or sent
         place.until = sent + ask.ttl
+        if place.gone:  # it had lapsed, and is being deleted: see `places`, rule 3
+            return AGAIN
+        place.granted = place.granted or sent
         return Grant(place.token, sent, min(ask.ttl, place.link.lasts) - place.link.unheard(sent))
 
     def _grant_with_care(self, place: Place, sent: float, timeout: float) -> Flow[Any]:

@@ -15,7 +15,7 @@ from .ops import Failure
 from .paths import Entry, Trace
 from .places import read_about
 
-CONFIRMED_BY = 100
+CONFIRMED_BY = 300
 """A hold is confirmed before it is so many milliseconds old."""
 
 Node = tuple[bytes, Stat]

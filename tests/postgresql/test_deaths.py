@@ -11,6 +11,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -28,22 +29,36 @@ def mortal() -> Iterator[Server]:
 
 
 def kill_the_postmaster(server: Server) -> None:
+    before = server.backends()
     server.stop(signal.SIGKILL)
+    until_gone(before)
     server.start()
 
 
 def kill_a_session(server: Server) -> None:
     """The server takes its shared memory for broken: it ends every session, and recovers."""
-    os.kill(server.backends()[0], signal.SIGKILL)
+    before = server.backends()
+    os.kill(before[0], signal.SIGKILL)
+    until_gone(before)
     server.await_answer()
 
 
 def end_the_sessions(server: Server) -> None:
+    before = server.backends()
     server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'holdfast'")
+    until_gone(before)
+
+
+def until_gone(pids: list[int]) -> None:
+    """Until none of these processes is there."""
+    while any(Path(f"/proc/{pid}").exists() for pid in pids):
+        pass
 
 
 DEATHS = [kill_the_postmaster, kill_a_session, end_the_sessions]
 Death = Callable[[Server], None]
+LONG = 120.0
+"""With a margin like this a holder trusts a silent server for so long: a restart on a busy machine takes less."""
 
 
 @pytest.mark.parametrize("death", DEATHS)
@@ -102,7 +117,7 @@ def test_session_locks_end_with_their_session(mortal: Server, death: Death) -> N
     """The holder is told, whoever waited waits on, and tokens do not go back."""
     url = mortal.url().replace("postgresql:", "postgresql+session:")
     with holdfast.connect(url, ttl=30) as locks, holdfast.connect(url, ttl=30) as others:
-        lease = locks.lock("door").acquire()
+        lease = locks.lock("door", ttl=LONG, margin=LONG / 4).acquire()
         tokens: list[int] = []
 
         def wait() -> None:
@@ -129,7 +144,7 @@ def test_session_locks_end_with_their_session_for_tasks(mortal: Server, death: D
 
     async def main() -> None:
         async with holdfast.aio.connect(url, ttl=30) as locks, holdfast.aio.connect(url, ttl=30) as others:
-            lease = await locks.lock("door").acquire()
+            lease = await locks.lock("door", ttl=LONG, margin=LONG / 4).acquire()
             waiter = asyncio.ensure_future(others.lock("door").acquire())
             while not (await locks.survey("door"))[0].waiters:
                 pass

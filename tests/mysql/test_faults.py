@@ -11,7 +11,10 @@ import pytest
 
 import holdfast
 import holdfast.aio
+from holdfast.backends.line import Release, Take
+from holdfast.backends.mysql.engine import open_engine
 from holdfast.errors import BackendUnavailable
+from holdfast.model import Ask, Claim
 from tests.mysql.conftest import new_database
 from tests.mysql.server import Server, connect, serving
 
@@ -133,48 +136,57 @@ def test_a_primary_that_becomes_a_replica_is_left(server: Server, database: str)
         pass  # it makes the tables
     server.execute("CREATE USER writer@'127.0.0.1'")
     server.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON {database}.* TO writer@'127.0.0.1'")
-    with holdfast.connect(server.url(database).replace("root@", "writer@"), request_timeout=1) as locks:
-        locks.lock("door").acquire().release()
-        server.execute("SET GLOBAL read_only = 1")
-        try:
-            for _ in range(2):  # the connection that was there, and one that is dialled
-                with pytest.raises(BackendUnavailable):
-                    locks.lock("door").acquire(timeout=1)
-        finally:
-            server.execute("SET GLOBAL read_only = 0")
-        with locks.lock("door", timeout=5):
-            pass
+    wire = open_engine(server.url(database).replace("root@", "writer@"), "holdfast", 5.0).wire()
+    claim = Claim(Ask("door"), "o1", "actor")
+    wire.call(Take((claim,), True), 5.0)
+    server.execute("SET GLOBAL read_only = 1")
+    try:
+        with pytest.raises(BackendUnavailable, match="read-only"):
+            wire.call(Release(claim, 0.0), 5.0)
+        with pytest.raises(BackendUnavailable, match="is not what it was"):
+            wire.call(Release(claim, 0.0), 5.0)  # it has dialled, and finds no primary
+    finally:
+        server.execute("SET GLOBAL read_only = 0")
+    assert wire.call(Release(claim, 0.0), 5.0)
+    wire.close()
     server.execute("DROP USER writer@'127.0.0.1'")
 
 
 def test_a_killed_statement_leaves_no_half(server: Server, url: str) -> None:
-    """A procedure that is killed leaves its transaction open: the wire closes the connection, and nothing is left."""
-    with holdfast.connect(url) as locks, connect(server.port, database=url.rpartition("/")[2]) as blocker:
-        locks.lock("door").acquire().release()
-        blocker.begin()
-        with blocker.cursor() as cursor:
-            cursor.execute("SELECT * FROM holdfast_claim FOR UPDATE")
-        failed = []
+    """A procedure that is killed between a grant and its mark is rolled back, and done again."""
+    database = url.rpartition("/")[2]
+    with holdfast.connect(url) as locks, holdfast.connect(url) as others:
+        lease = locks.lock("door").acquire()
+        tokens = []
 
-        def take() -> None:
-            try:
-                locks.lock_all(["door", "window"]).acquire(timeout=20).release()
-            except BackendUnavailable as error:
-                failed.append(error)
+        def wait() -> None:
+            with others.lock("door", timeout=30) as mine:
+                tokens.append(mine.token)
+                tokens.append(server.execute("SELECT mark FROM holdfast_claim WHERE place = 0", database)[0][0])
 
-        taker = threading.Thread(target=take)
-        taker.start()
-        busy = "SELECT id FROM information_schema.processlist WHERE info LIKE '%holdfast_claim%' AND command = 'Query'"
-        while not (found := [row[0] for row in server.execute(busy + " AND id <> CONNECTION_ID()")]):
+        waiter = threading.Thread(target=wait)
+        waiter.start()
+        waiting = "SELECT wake, owner FROM holdfast_claim WHERE wake <> 0 AND token = 0"
+        while not (found := server.execute(waiting, database)):
             pass
-        server.execute(f"KILL QUERY {found[0]}")
-        blocker.rollback()
-        taker.join(20)
-        assert not taker.is_alive()
-        assert len(failed) <= 1
-        assert not locks.survey()
-        with locks.lock_all(["door", "window"]):
-            pass
+        [(wake, owner)] = found
+        with connect(server.port, database=database) as blocker, blocker.cursor() as cursor:
+            blocker.begin()
+            cursor.execute("INSERT INTO holdfast_push VALUES (%s, %s, 0, 0)", (wake, owner))
+            releaser = threading.Thread(target=lease.release)
+            releaser.start()
+            busy = "SELECT id FROM information_schema.processlist WHERE info LIKE 'INSERT INTO holdfast_push%'"
+            while not (stuck := server.execute(busy)):
+                pass
+            server.execute(f"KILL QUERY {stuck[0][0]}")
+            while server.execute(f"{busy} AND id = {stuck[0][0]}"):
+                pass
+            blocker.rollback()
+        releaser.join(20)
+        waiter.join(30)
+        token, mark = tokens
+        assert token == mark
+        assert token > lease.token
 
 
 def test_ended_rows_do_not_pile_up(server: Server, database: str) -> None:

@@ -13,10 +13,12 @@ import pytest
 
 import holdfast
 import holdfast.aio
+from holdfast.backends.line import Take
 from holdfast.backends.mysql.greeting import Greeting
-from holdfast.backends.mysql.session.engine import check
+from holdfast.backends.mysql.session.engine import check, open_engine
 from holdfast.backends.mysql.wires.session import SessionWire
 from holdfast.errors import LeaseLost, Misconfigured, NotAcquired
+from holdfast.model import Ask, Claim
 from tests.mysql.server import Server
 
 
@@ -182,17 +184,16 @@ def test_sessions_that_are_not_ours_alone_are_refused(pooled: bool, cluster: str
 
 def test_a_session_that_was_silent_for_long_is_not_trusted(session_url: str, server: Server) -> None:
     """The server ends it after half a minute; who comes after that notices nothing."""
-    with holdfast.connect(session_url) as locks:
-        locks.lock("door").acquire().release()
-        database = session_url.rpartition("/")[2]
-        [[connection]] = server.execute(f"SELECT id FROM information_schema.processlist WHERE db = '{database}'")
-        wire = locks._wire
-        assert isinstance(wire, SessionWire)
-        assert wire._shared is not None
-        wire._shared._spoke -= 20
-        server.execute(f"KILL CONNECTION {connection}")
-        with locks.lock("door", timeout=5):
-            assert holder(server, "door") != connection
+    wire = open_engine(session_url, "holdfast", 5.0).wire()
+    assert isinstance(wire, SessionWire)
+    assert wire._shared is not None
+    before = wire._shared
+    before._spoke -= 20
+    server.execute(f"KILL CONNECTION {before.link.told_id}")
+    [taken] = wire.call(Take((Claim(Ask("door"), "o1", "actor"),), True), 5.0)
+    assert taken.token
+    assert holder(server, "door") != before.link.told_id
+    wire.close()
 
 
 def test_names_that_differ_in_case_or_late_are_two(session_url: str) -> None:

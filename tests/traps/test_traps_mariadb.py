@@ -161,8 +161,10 @@ def test_41_tokens_do_not_go_back_when_a_lagging_replica_is_promoted(
 ) -> None:
     """The replica has not seen the last grants, and its tokens are still above theirs."""
     with holdfast.connect(url, namespace="t41") as locks:
-        locks.lock("door").acquire().release()
+        issue(locks)
         assert "linearizable" in locks.promises
+    with holdfast.connect(session_url, namespace="t41") as sessions:
+        issue(sessions)
     with serving({"server-id": "2", "read-only": "1"}) as replica:
         follow(replica, server)
         with pytest.raises(Misconfigured, match="read_only"):

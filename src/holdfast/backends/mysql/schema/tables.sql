@@ -16,8 +16,8 @@
 -- 4. A promoted claim is told by a row in `holdfast_push`, in the same transaction. After the commit the connection
 --    that listens for it (it holds the user lock `holdfast-ears-…`) is roused from its sleep with KILL QUERY. It looks
 --    by itself four times a second, so a rousing that is lost or not allowed costs a quarter of a second.
--- 5. A KILL leaves a procedure without its handlers, in the middle of a transaction: the client closes its connection
---    then, and the server rolls back.
+-- 5. A procedure that fails rolls back what it has done. Whether one that was killed did so is not for us to rely on: the
+--    client closes its connection then, and the server rolls back.
 --
 -- Text is binary: names differ when their bytes do. Other users need: GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE on
 -- the database (or on these tables and procedures).

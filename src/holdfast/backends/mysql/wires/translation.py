@@ -1,8 +1,8 @@
 """What the server or the network says, in holdfast's words: one place, the cause kept.
 
 1. An error that the server answered with means that nothing was done: each procedure is one transaction, rolled back.
-2. But a statement that was killed leaves its transaction open and its end uncertain: the connection is closed, so that
-   the server rolls back, and nobody knows.
+2. But of a statement that was killed nobody knows how far it came, and whether its transaction is open still: the
+   connection is closed, so that the server rolls back what is not committed.
 3. A transaction that was the victim of a deadlock (or met a row newer than its snapshot) is asked for again at once.
 4. No answer at all, once a statement was sent, means that nobody knows.
 """
@@ -23,7 +23,7 @@ PERMANENT = {
     ),
 }
 KILLED = frozenset({1053, 1317, 1927, 1969, 3024})
-"""Interrupted, shut down or too long: the transaction may be open still."""
+"""Interrupted, shut down or too long."""
 
 GONE = frozenset({1290, 1792, 1836, 4031}) | KILLED
 """The session ends, or can not write any more (a primary that became a replica): dial again."""

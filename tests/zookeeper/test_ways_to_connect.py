@@ -93,6 +93,18 @@ def test_credentials_keep_others_out(ensemble: Ensemble) -> None:
     asyncio.run(later())
 
 
+def test_a_client_of_kazoo_in_place_of_a_url(ensemble: Ensemble) -> None:
+    """The same servers and credentials; a session of our own."""
+    from kazoo.client import KazooClient
+
+    client = KazooClient(f"{ensemble.hosts}/by-client", auth_data=[("digest", "me:secret")])
+    with holdfast.connect(client) as locks, locks.lock("door") as lease:
+        assert locks.url == f"zookeeper://me@{ensemble.hosts}/by-client"
+        assert lease.guard()[0].startswith("/by-client/holdfast/door/")
+    with pytest.raises(Misconfigured, match="x509"):
+        holdfast.connect(KazooClient(ensemble.hosts, auth_data=[("x509", "me")]))
+
+
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A certificate for 127.0.0.1, signed by itself, and the Java stores with it."""

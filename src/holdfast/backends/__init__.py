@@ -29,7 +29,7 @@ SCHEMES = {
 }
 
 
-CLIENTS = {"redis": "holdfast.backends.redis.engine"}
+CLIENTS = {"redis": "holdfast.backends.redis.engine", "kazoo": "holdfast.backends.zookeeper.engine"}
 """Engines that take a client of the user's own, by the package that the client's class comes from."""
 
 

@@ -58,6 +58,28 @@ def parse(url: str) -> Address:
     return Address(tuple(_host(host) for host in hosts.split(",")), chroot, unquote(user), unquote(password), **options)
 
 
+def of_client(client: Any) -> Address:
+    """The same servers, credentials and certificates as a client of kazoo. It keeps its session, we have our own."""
+    user = password = ""
+    for scheme, secret in client.auth_data:
+        if scheme != "digest":
+            raise Misconfigured(
+                f"the kazoo client has credentials of the kind {scheme!r}; holdfast can show digest ones"
+            )
+        user, _, password = secret.partition(":")
+    return Address(
+        tuple(client.hosts),
+        client.chroot,
+        user,
+        password,
+        bool(client.use_ssl),
+        client.ca or "",
+        client.certfile or "",
+        client.keyfile or "",
+        bool(client.verify_certs),
+    )
+
+
 def _host(text: str) -> tuple[str, int]:
     host, port = text, ""
     if text.startswith("["):

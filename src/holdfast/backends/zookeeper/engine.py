@@ -1,4 +1,7 @@
-"""`zookeeper://h1,h2,h3/chroot`: greets the ensemble once, to learn what it grants; each wire has its own sessions."""
+"""`zookeeper://h1,h2,h3/chroot`, or a client of kazoo in its place.
+
+The ensemble is greeted once, to learn what it grants; each wire has sessions of its own.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import os
 import socket
 
 from ...ports import AsyncWire, Wire
-from .address import parse
+from .address import of_client, parse
 from .backend import ZooKeeperBackend
 from .ops import acl
 from .tree import Tree
@@ -14,8 +17,8 @@ from .wires.greeting import greet
 
 
 class ZooKeeperEngine:
-    def __init__(self, url: str, namespace: str, request_timeout: float) -> None:
-        self._address = parse(url)
+    def __init__(self, url: object, namespace: str, request_timeout: float) -> None:
+        self._address = parse(url) if isinstance(url, str) else of_client(url)
         self.url = self._address.shown
         self._timeout = request_timeout
         mine = acl("auth", "") if self._address.user else acl()
@@ -38,5 +41,5 @@ class ZooKeeperEngine:
         return AsyncZooKeeperWire(self._address, self._least, self._tree.root, self._tree.acl, self._timeout)
 
 
-def open_engine(url: str, namespace: str, request_timeout: float) -> ZooKeeperEngine:
+def open_engine(url: object, namespace: str, request_timeout: float) -> ZooKeeperEngine:
     return ZooKeeperEngine(url, namespace, request_timeout)

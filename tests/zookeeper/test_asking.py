@@ -1,0 +1,56 @@
+"""A holder is asked to give way: it learns of it with its next renewal, and does as it sees fit."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from holdfast.errors import Misconfigured
+from holdfast.testing.stage import BODIES, Body, Stage
+from holdfast.testing.venue import Venue
+from tests.zookeeper.ensemble import Ensemble
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_each_holder_or_the_one_with_the_token(ensemble: Ensemble, body: Body) -> None:
+    async def main() -> None:
+        stage = Stage(Venue(ensemble.url), body, virtual=False)
+        failed = True
+        try:
+            locks, operator = await stage.connect(), await stage.connect()
+            leases = [await locks.semaphore("pool", permits=3).acquire() for _ in range(3)]
+            waiter = stage.start(locks.semaphore("pool", permits=3).acquire())
+            await stage.queued("pool", 1)
+            assert await operator.ask("nobody") == 0
+            assert await operator.ask("pool", leases[1].token) == 1
+
+            async def asked() -> list[bool]:
+                for lease in leases:
+                    await lease.renew()
+                return [lease.asked.is_set() for lease in leases]
+
+            await stage.eventually(lambda: _is(asked(), [False, True, False]), "that one was asked")
+            assert await operator.ask("pool") == 3
+            await stage.eventually(lambda: _is(asked(), [True, True, True]), "that all were asked")
+            for lease in leases:
+                lease.check()
+            assert await leases[1].release()
+            assert await (await waiter).release()
+            for lease in (leases[0], leases[2]):
+                assert await lease.release()
+            await stage.fails(Misconfigured, _guard(leases[0]))
+            failed = False
+        finally:
+            await stage.end(failed, leaves=False)
+
+    asyncio.run(main())
+
+
+async def _is(found: object, expected: object) -> bool:
+    return await found == expected  # type: ignore[misc, no-any-return]
+
+
+async def _guard(lease: object) -> object:
+    """Of a lease that was released there is nothing to guard with."""
+    return lease.guard()  # type: ignore[attr-defined]

@@ -93,6 +93,18 @@ def test_a_place_that_is_over_is_deleted_until_it_is_gone() -> None:
     assert ops_of(book, 10.0) == []
 
 
+def test_a_place_whose_flow_never_came_back_is_deleted_too() -> None:
+    """Struck between the entrance and the look at the line, and struck again while it was rolled back."""
+    book, place = Book(acl()), place_of(until=3.0, granted=0.0)
+    book.add(place, 1.0)
+    now = 1.0
+    while not (found := book.due(now)):
+        now += 0.05
+        assert now < 4.0
+    assert found == [(place, [Delete(place.path)])]
+    assert now >= 3.0
+
+
 def test_with_a_will_the_end_leaves_a_ghost() -> None:
     book, place = Book(acl()), place_of(until=3.0, lock_delay=2.0)
     place.confirmed = place.will = True

@@ -74,7 +74,7 @@ class Book:
                     self.add(place, now)
                     continue
                 work.append((place, _confirmation(place)))
-            elif not place.granted and not place.watching:  # its flow has not come to it yet
+            elif not place.granted and not place.watching and now < place.until:  # its flow has not come to it yet
                 self.add(place, now)
                 continue
             self._put(place.until, place)

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import Any
 
@@ -17,6 +18,8 @@ from ..ops import CloseSession, Op, Sync
 from ..session import Refused
 from .link import Link
 from .pace import beat, silence
+
+logger = logging.getLogger("holdfast")
 
 RETRY_FIRST, RETRY_LAST = 0.02, 0.5
 LONGEST_DOZE = 5.0
@@ -47,10 +50,21 @@ def open_link(link: Link, root: str, timeout: float) -> None:
         with mutex:
             if not link.kept and not link.closed and not link.over:
                 link.kept = True
-                threading.Thread(target=keep, args=(link, root), name="holdfast-zookeeper", daemon=True).start()
+                try:
+                    threading.Thread(target=_keep, args=(link, root), name="holdfast-zookeeper", daemon=True).start()
+                except RuntimeError:  # too many threads, or the interpreter is ending: the next call tries again
+                    link.kept = False
 
     link.have_it_kept = have_it_kept
     have_it_kept()
+
+
+def _keep(link: Link, root: str) -> None:
+    try:
+        keep(link, root)
+    except Exception:  # whatever it was, whoever needs the link next has it kept again
+        logger.exception("the session with %s was not looked after for a moment", link.hosts.address.shown)
+        link.kept = False
 
 
 def keep(link: Link, root: str) -> None:

@@ -65,9 +65,11 @@ class Line:
 
     def drop(self) -> None:
         """Its server is no longer the one to ask."""
-        if self.stream is not None:
-            self.stream.close()
+        if (stream := self.stream) is not None:
             self.stream = None
+            if self._listener is not None:
+                self._listener.lost(stream)
+            stream.close()
 
     async def close(self) -> None:
         self._closed = True

@@ -2,8 +2,10 @@
 
 A take is one transaction. If nothing stands in the line (in all lines, of several names) it puts the claims, which hold
 at once. Else it puts them to wait, and shows the line as it then is: of a mutex the claim and the one before it, of
-others everything. A claim that is there already, because a reply was lost, is found and not put again. Where nobody was
-met lately the second half is left out: etcd would have to read it, and mostly for nothing.
+others everything. A claim that is there already, because a reply was lost, is found and not put again.
+
+All of that in one request is long, and etcd has to read it. So it is said in full only where it matters: where nobody
+was met lately, only the first half; where somebody was, only the second.
 """
 
 from __future__ import annotations
@@ -83,8 +85,17 @@ def take_free(keys: Keys, standings: Sequence[Standing]) -> Rpc:
     return txn([absent(*keys.line(each.claim.ask.name)) for each in standings], _holding(keys, standings))
 
 
+def stand_in_line(keys: Keys, standing: Standing) -> Rpc:
+    """To wait, and to see the line; it may turn out that nobody is before."""
+    name = standing.claim.ask.name
+    waiting = put(standing.key, value(standing, standing.born, WAITING), standing.session.lease)
+    claims = keys.claims(name)
+    seen = youngest(*claims, 2) if standing.claim.ask.capacity == 1 else get(*claims)
+    return txn([absent(standing.key)], [waiting, seen, get(*keys.ghosts(name))])
+
+
 def enter(keys: Keys, standings: Sequence[Standing], queue: bool) -> Rpc:
-    """The same; else to wait, and to see the line."""
+    """To hold, if their lines are empty; else to wait, and to see them; and what is there already is found."""
     compare, failure = [], []
     for each in standings:
         ask = each.claim.ask

@@ -9,7 +9,7 @@ from typing import Any
 from ..._core.flow import NOW, Call, Flow
 from ...errors import BackendUnavailable, Misconfigured
 from ...model import Claim, Grant, Queued
-from .entering import Sight, describe, enter, look, sight, take_free
+from .entering import Sight, describe, enter, look, sight, stand_in_line, take_free
 from .granting import Granting, Here
 from .keys import Keys
 from .releasing import forget, release
@@ -85,8 +85,14 @@ class Taking:
         free = not any(each.entered or self._contended(each.claim.ask.name) for each in standings)
         sessions = _sessions_of(standings)
         rpcs, about = self._sessions.prepare(sessions, standings[0].claim.ask.ttl, sent)
-        rpcs.append(take_free(self._keys, standings) if free else enter(self._keys, standings, queue))
         before = [each.entered for each in standings]
+        lining_up = not free and queue and len(standings) == 1 and not before[0]
+        if free:
+            rpcs.append(take_free(self._keys, standings))
+        elif lining_up:
+            rpcs.append(stand_in_line(self._keys, standings[0]))
+        else:
+            rpcs.append(enter(self._keys, standings, queue))
         for each in standings:
             each.entered = each.unsure = True
         replies: list[Any] = yield Call(tuple(rpcs), timeout)
@@ -99,6 +105,8 @@ class Taking:
             self._refused(reply, sessions)
             return None
         revision = revision_of(reply)
+        if lining_up:
+            return (yield from self._stood(standings[0], reply, revision, sent, timeout))
         if reply.get("succeeded"):
             if not free:
                 for each in standings:
@@ -123,6 +131,19 @@ class Taking:
                 yield from forget(self._sessions, each)
             return []
         return (yield from self._judge(standings, sights, queue, sent, timeout))
+
+    def _stood(
+        self, standing: Standing, reply: Any, revision: int, sent: float, timeout: float
+    ) -> Flow[list[Grant | Queued] | None]:
+        if not reply.get("succeeded"):  # it is there already
+            return None
+        standing.created = revision
+        standing.waited = standing.claim.ask.capacity == 1  # it does not say that it holds, even if it does
+        _, listed, haunted = reply["responses"]
+        seen = sight(standing, listed, haunted, revision, standing.claim.ask.capacity > 1)
+        if seen.holds:
+            self._met.pop(standing.claim.ask.name, None)
+        return (yield from self._judge([standing], [seen], True, sent, timeout))
 
     def _contended(self, name: str) -> bool:
         """Whether somebody was met there lately, or this very coordinator wants it more than once."""

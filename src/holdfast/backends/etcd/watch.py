@@ -6,8 +6,8 @@
 2. If the claim before it was known to hold when the watch began, and something was written meanwhile, it may have ended
    in between: one look more, instead of up to a tenth of a second.
 3. In the line of a mutex a waiter listens to the claim before it and to nobody else: one release wakes one waiter.
-   Where that claim is known to hold, its end is the grant, without another look: nobody stands before it, and nobody
-   comes in before. Where it is not known, or may leave a ghost, its end is a reason to look.
+   If that claim held (it was known to, or had written it down by its end), its end is the grant, without another look:
+   nobody stands before it, and nobody comes in before. Else, or if it may leave a ghost, its end is a reason to look.
 4. In other lines a waiter counts what leaves before it, and looks when enough has left for it to fit.
 5. That its own claim lives is not heard here: it follows from its lease, which the flow knows the age of.
 """
@@ -30,10 +30,10 @@ LOOK = "look"
 class Watch:
     """One waiter's watch. `body` is the request; `hear` is told of every message."""
 
-    def __init__(self, ranges: Iterable[tuple[str, str]], revision: int, quiet: bool) -> None:
-        """`quiet`: only of what ends."""
-        only = ',"filters":[0]' if quiet else ""
-        places = [f'"key":"{key}","range_end":"{end}"{only}' for key, end in ranges]
+    def __init__(self, ranges: Iterable[tuple[str, str]], revision: int, past: bool = False) -> None:
+        """Of what ends in these ranges; with `past`, also what it was at its end."""
+        more = '"filters":[0],"prev_kv":true' if past else '"filters":[0]'
+        places = [f'"key":"{key}","range_end":"{end}",{more}' for key, end in ranges]
         self.body = "".join(
             f'{{"create_request":{{{place},"start_revision":{revision + 1}}}}}{{"create_request":{{{place}}}}}'
             for place in places
@@ -76,21 +76,19 @@ class Watch:
             if int(result["header"]["revision"]) > self._revision:
                 return LOOK
         for event in result.get("events", ()):
-            verdict = self._hear_of(event["kv"], ended=event.get("type") == "DELETE")
+            verdict = self._hear_of(event["kv"]["key"], event.get("prev_kv"))
             if verdict is not None:
                 return verdict
         return None
 
-    def _hear_of(self, kv: Any, ended: bool) -> str | None:
-        key = kv["key"]
-        if self._all or (ended and key == self._own):
+    def _hear_of(self, key: str, past: Any) -> str | None:
+        if self._all or key == self._own:
             return LOOK
         if key == self.key:
-            if ended:
-                return HANDED if self._holds else LOOK
-            if json.loads(unb64(kv["value"])).get("g"):
+            if past is not None and json.loads(unb64(past["value"])).get("g"):
                 self.holds()
-        elif ended and key in self._before:
+            return HANDED if self._holds else LOOK
+        if key in self._before:
             self._excess -= self._before.pop(key)
             if self._excess <= 0:
                 return LOOK
@@ -99,7 +97,7 @@ class Watch:
 
 def for_one_before(before: Place, alone: bool, revision: int) -> Watch:
     """In a mutex's line. `alone`: nobody, and no ghost, stands before that one."""
-    watch = Watch([(before.key, "")], revision, quiet=False)
+    watch = Watch([(before.key, "")], revision, past=True)
     watch.key = before.key
     watch._stays = before.stays
     watch._hasty = alone or bool(before.granted)
@@ -110,7 +108,7 @@ def for_one_before(before: Place, alone: bool, revision: int) -> Watch:
 
 def for_ghosts(ghosts: Iterable[Place], revision: int) -> Watch:
     """Nobody stands before; what keeps the name closed goes by itself."""
-    watch = Watch([(ghost.key, "") for ghost in ghosts], revision, quiet=True)
+    watch = Watch([(ghost.key, "") for ghost in ghosts], revision)
     watch._all = watch._hasty = True
     return watch
 
@@ -119,7 +117,7 @@ def for_room(
     own: str, before: Iterable[Place], excess: int, ranges: Iterable[tuple[str, str]], revision: int, eager: bool
 ) -> Watch:
     """Until `excess` of what stands before has left; `eager`: at whatever ends."""
-    watch = Watch(ranges, revision, quiet=True)
+    watch = Watch(ranges, revision)
     watch._own = own
     watch._all = eager
     watch._hasty = True

@@ -59,7 +59,7 @@ class Coordinator:
         keeper = task_keeper(self._engine.backend, self._wire)
         numbers = itertools.count(1)
         self.core = Coordination(self._engine.backend, keeper, os.urandom(8).hex(), self._emit)
-        self.actors = Actors(lambda: self.core.actor(next(numbers)))
+        self._actors = Actors(lambda: self.core.actor(next(numbers)))
 
     # Recipes
 
@@ -150,9 +150,13 @@ class Coordinator:
     ) -> Lease:
         if self._closed:
             raise _closed()
-        hold = await run(obtain(self.core, ask, ask.timeout, self.actors.current(scoped)), self._wire)
+        hold = await run(obtain(self.core, ask, ask.timeout, self._actors.current(scoped)), self._wire)
         lease = hold.lease
         return Lease(self, hold, on_lost) if lease is None else cast(Lease, lease)
+
+    def actor(self, scoped: bool) -> str:
+        """This task, as others see it; loose unless what it takes is let go of by itself."""
+        return self._actors.current(scoped)
 
     async def close(self) -> None:
         """Release what is still held, and let go of the engine. A second call does nothing."""

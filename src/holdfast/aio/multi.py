@@ -73,9 +73,7 @@ class LockAll:
 
     async def _acquire(self, asks: Sequence[Ask], scoped: bool) -> Leases:
         coordinator = self._coordinator
-        holds = await coordinator.run(
-            obtain_all(coordinator.core, asks, asks[0].timeout, coordinator.actors.current(scoped))
-        )
+        holds = await coordinator.run(obtain_all(coordinator.core, asks, asks[0].timeout, coordinator.actor(scoped)))
         return Leases(coordinator, [Lease(coordinator, hold, self._on_lost) for hold in holds])
 
     async def try_acquire(self, **options: Unpack[Options]) -> Leases | None:

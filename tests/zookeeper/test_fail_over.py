@@ -118,14 +118,14 @@ def test_without_a_majority_a_lease_is_lost_in_time(
     async def program(stage: Stage) -> None:
         states: list[str] = []
         locks = await stage.connect(on_event=lambda event: states.append(event.kind))
-        lease = await locks.lock("door", ttl=1.5).acquire()
+        lease = await locks.lock("door", ttl=3.0).acquire()
         gone = [member for member in ensemble.members if member is not in_use(ensemble, locks, stage)]
         for member in gone:
             how(member)
         await lease.lost.wait()
         assert (lease.state, lease.reason) == (State.LOST, "expired")
         assert states[:3] == ["acquired", "jeopardy", "lost"]
-        await stage.fails(BackendUnavailable, locks.lock("door", ttl=1.5, timeout=0.3).acquire())
+        await stage.fails(BackendUnavailable, locks.lock("door", ttl=3.0, timeout=0.3).acquire())
         for member in gone:
             if member.process is None:
                 member.start()

@@ -20,7 +20,7 @@ from ..session import Session, State, Ticket
 from ..trouble import unknown
 from .aio_keeping import keep
 from .dialling import Hosts
-from .pace import lasts, session_for, silence
+from .pace import dialling, lasts, session_for
 from .switchboard import Proof, Switchboard, proves
 
 
@@ -197,7 +197,7 @@ class AsyncLink(asyncio.Protocol):
         sent = clock()
         tls = self.hosts.tls
         name = host if tls is not None else None
-        async with asyncio.timeout(max(0.05, silence(self.ttl) / 2)):
+        async with asyncio.timeout(dialling(self.ttl)):
             transport, _ = await self._loop.create_connection(lambda: self, host, port, ssl=tls, server_hostname=name)
             self._transport = transport
             transport.write(self.session.greet())

@@ -17,7 +17,7 @@ from ....errors import BackendUnavailable, HoldfastError, Misconfigured
 from ..ops import CloseSession, Op, Sync
 from ..session import Refused
 from .link import Link
-from .pace import beat, silence
+from .pace import beat, dialling, silence
 
 logger = logging.getLogger("holdfast")
 
@@ -135,7 +135,7 @@ def _call(link: Link, ops: Any, timeout: float) -> list[Any] | None:
 def _connect(link: Link, tries: int) -> int:
     """One try at the current server; a pause after each round of all of them."""
     try:
-        link.connect(max(0.05, silence(link.ttl) / 2))
+        link.connect(dialling(link.ttl))
         link.refusal = None
         return 0
     except Refused as error:

@@ -45,6 +45,11 @@ def silence(ttl: float) -> float:
     return max(0.1, ttl / 3)
 
 
+def dialling(ttl: float) -> float:
+    """How long a server has to welcome us, before another one is tried."""
+    return max(0.5, ttl / 6)
+
+
 def shared(ttl: float, in_use: Container[float], count: int) -> float:
     """Which ttl's session serves this one."""
     exact = round(ttl, 3)

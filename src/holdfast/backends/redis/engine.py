@@ -18,6 +18,7 @@ from .codec import channels_of
 from .promising import SETTINGS, judge
 from .resp import Error, command
 from .wires.address import Address, of_client, of_url
+from .wires.link import Link
 from .wires.links import Links
 from .wires.listener import Listener
 from .wires.servers import Cluster, Primary, Servers
@@ -60,8 +61,17 @@ class RedisEngine:
             return Cluster(self._address.seeds)
         if self._address.durability is not None or not self._address.dialler.pushes:
             return Primary(self._address.dialler)
-        channels, timeout = channels_of(self._namespace), self._timeout
-        return Primary(self._address.dialler, lambda link: link.listen(channels, timeout))
+        channels, listening = channels_of(self._namespace), False
+
+        def greet(link: Link) -> None:
+            nonlocal listening
+            try:
+                listening = link.listen(channels, self._timeout, listening)
+            except OSError:
+                listening = False  # who comes next asks more carefully
+                raise
+
+        return Primary(self._address.dialler, greet)
 
     def _listener(self) -> Listener:
         # In a cluster the node that publishes does not know who listens at another one: see `reached` in line.lua.

@@ -31,7 +31,8 @@ def open_plainly(options: Mapping[str, Any], timeout: float) -> socket.socket:
     try:
         link = Link(sock)
         frames = [command(*words) for words in _introduction(options)]
-        _check(link.exchange(b"".join(frames), timeout))
+        if frames:
+            _check(link.exchange(b"".join(frames), timeout))
         for _ in frames[1:]:
             _check(link.read(timeout))
     except BaseException:
@@ -120,4 +121,4 @@ def _introduction(options: Mapping[str, Any]) -> Sequence[Sequence[str | int]]:
         said.append(("CLIENT", "SETNAME", name))
     if db := int(options.get("db", 0) or 0):
         said.append(("SELECT", db))
-    return said or [("PING",)]
+    return said

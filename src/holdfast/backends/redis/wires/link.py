@@ -112,20 +112,29 @@ class Link:
 
     # Pushes
 
-    def listen(self, prefix: str, timeout: float) -> None:
-        """Have pushes come on this very link (version 3 of the protocol), if the server lets us."""
+    def listen(self, prefix: str, timeout: float, sure: bool = False) -> bool:
+        """Have pushes come on this very link (version 3 of the protocol), if the server lets us. Answers if it does.
+
+        `sure`: it did so before, so nothing is waited for in between. (On a link of version 2 nothing else could be
+        said after SUBSCRIBE.)
+        """
         channel = prefix + os.urandom(8).hex()
-        if isinstance(self.exchange(command("HELLO", 3), timeout), Error):
-            return
-        self.send(command("SUBSCRIBE", channel))
+        hello, subscribe = command("HELLO", 3), command("SUBSCRIBE", channel)
+        if isinstance(self.exchange(hello + subscribe if sure else hello, timeout), Error):
+            if sure:
+                raise ConnectionError("the server has let others listen, and does not any more")
+            return False
+        if not sure:
+            self.send(subscribe)
         while (told := self._gets()) is NOT_YET:
             if not (data := self._receive(timeout)):
                 raise ConnectionError("the server closed the connection")
             self._feed(data)
         if isinstance(told, Error):
-            return
+            return False
         self.channel = channel
         self._hears = b">3\r\n$7\r\nmessage\r\n$%d\r\n%b\r\n" % (len(channel), channel.encode())
+        return True
 
     def await_push(self, owner: str, timeout: float) -> int:
         """The token that is pushed to this owner, or 0 once its time is over."""

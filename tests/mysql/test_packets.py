@@ -61,6 +61,7 @@ def test_an_error_may_come_amid_rows() -> None:
     [reply] = Reader().feed(data + UPDATE)[:1]
     assert reply.error is not None
     assert reply.error.code == 1317
+    assert reply.error.rows == [[b"1"]], "ears that were roused late have heard it already"
 
 
 @pytest.mark.parametrize(

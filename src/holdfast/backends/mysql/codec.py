@@ -14,7 +14,7 @@ from ..._core.line import GHOST
 from ...model import Ask, Claim, ClaimView, LockView
 from ..line import Allow, Evict, Push, Release, Renew, Survey, Take, Taken, patience
 from ..verbs import SECOND, us
-from .packets import Reply, bound, number_value, text_value
+from .packets import Refused, Reply, bound, number_value, text_value
 
 LAST = chr(0x10FFFF)
 """After every name."""
@@ -222,6 +222,11 @@ def ears_hear(wake: int) -> Order:
     return Order(b"CALL holdfast_hear(%d,%d)" % (wake, QUARTERS), _pushes)
 
 
+def heard_in(error: Refused) -> list[tuple[str, Push]]:
+    """What came before the rousing."""
+    return _pushes(error)
+
+
 def _numbers(claim: Claim) -> tuple[int, int, int, int, int, int]:
     ask = claim.ask
     return ask.weight, ask.capacity, int(ask.fair), us(ask.ttl), us(patience(ask)), us(ask.lock_delay)
@@ -283,5 +288,5 @@ def _last(reply: Reply) -> bytes:
     return _one(reply)
 
 
-def _pushes(reply: Reply) -> list[tuple[str, Push]]:
+def _pushes(reply: Reply | Refused) -> list[tuple[str, Push]]:
     return [(_text(owner), Push(int(token or 0))) for owner, token in reply.rows]

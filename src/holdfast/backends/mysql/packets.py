@@ -21,10 +21,11 @@ QUIT = b"\x01\x00\x00\x00\x01"
 
 
 class Refused(Exception):
-    """The server answered with an error. `code` is MariaDB's number of it."""
+    """The server answered with an error. `code` is MariaDB's number of it; `rows` are those that came before it."""
 
     def __init__(self, code: int, message: str) -> None:
         self.code = code
+        self.rows: Rows = []
         super().__init__(message)
 
 
@@ -179,6 +180,8 @@ class Reader:
 
     def _done(self, changed: int, made: int, error: Refused | None) -> Reply:
         reply = Reply(self._rows, changed, made, error)
+        if error is not None:
+            error.rows = self._rows
         self._rows = []
         self._in_rows = False
         return reply

@@ -23,10 +23,7 @@ BEGIN
         DO SLEEP(0.25);
         SET quarters = quarters - 1;
     END WHILE;
-    START TRANSACTION;
-    SELECT p.owner, p.token FROM holdfast_push p FORCE INDEX (PRIMARY) WHERE p.wake = wake_ FOR UPDATE;
-    DELETE p FROM holdfast_push p FORCE INDEX (PRIMARY) WHERE p.wake = wake_;
-    COMMIT;
+    DELETE FROM holdfast_push WHERE wake = wake_ RETURNING owner, token;
 END $$
 
 DELIMITER ;

@@ -12,7 +12,7 @@ from typing import Any
 
 from ....errors import BackendUnavailable
 from ...line import Push, Release, Take, closed
-from ..codec import Codec, Order, ears_hear, ears_open
+from ..codec import Codec, Order, ears_hear, ears_open, heard_in
 from ..packets import Refused
 from .aio_link import AsyncLink
 from .blocking import TIDY_EVERY, TIDY_NAMES, pause_before_look
@@ -180,10 +180,12 @@ class AsyncMySQLWire:
 
     def _hear(self, ears: AsyncLink) -> None:
         def answer(pushes: Any, error: BaseException | None) -> None:
-            if error is not None and not (isinstance(error, Refused) and error.code in KILLED):
+            if isinstance(error, Refused) and error.code in KILLED:
+                pushes, error = heard_in(error), None  # roused: before it heard something, or after
+            if error is not None:
                 ears.close()
             elif not ears.closed:
-                for owner, push in pushes or ():
+                for owner, push in pushes:
                     inbox = self._inboxes.get(owner)
                     if inbox is not None and not inbox.done():
                         inbox.set_result(push)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
 from ...line import Push
-from ..codec import ears_hear, ears_open
+from ..codec import ears_hear, ears_open, heard_in
 from ..packets import Refused
 from .link import Link
 from .translation import KILLED, Silence, unknown
@@ -109,7 +109,7 @@ class Ears:
                 if error.code not in KILLED:
                     self._break(link)
                     return None
-                heard = ()  # roused
+                heard = heard_in(error)  # roused: before it heard something, or after
             except Silence:
                 self._break(link)
                 return None

@@ -124,7 +124,9 @@ def test_a_majority_that_comes_back_in_time_costs_no_lease(cluster: Cluster, way
             await_true(lambda: lease.state is State.JEOPARDY, "jeopardy")
             lease.check()
         await_true(lambda: lease.state is State.HELD, "recovery")
-        assert [event.kind for event in events] == ["acquired", "jeopardy", "recovered"]
+        kinds = [event.kind for event in events]
+        assert kinds[:3] == ["acquired", "jeopardy", "recovered"]
+        assert set(kinds) == {"acquired", "jeopardy", "recovered"}  # more than once, where the machine is busy
         assert [claim.token for view in locks.survey("door") for claim in view.holders] == [lease.token]
         assert lease.release()
 

@@ -52,6 +52,21 @@ class Link:
                 raise ConnectionResetError("the member closed the connection")
             buffer += data
 
+    def settled(self) -> bool:
+        """Whether nothing is owed any more: else what is asked now would be answered after that."""
+        if self.owed and type(self.socket) is socket.socket:  # TLS can not look without reading
+            try:
+                data = self.socket.recv(READ_SIZE, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return False
+            if not data:
+                raise ConnectionResetError("the member closed the connection")
+            self.buffer += data
+            while self.owed and parse(self.buffer) is not None:
+                self.owed -= 1
+            return not self.owed
+        return True
+
     def bound(self, timeout: float) -> None:
         """Let no send and no read take longer."""
         self._timeout = timeout

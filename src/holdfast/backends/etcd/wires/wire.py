@@ -4,7 +4,7 @@
    is `OutcomeUnknown`, unless etcd says that it did nothing.
 2. A gateway stream over HTTP/1.1 takes its watches with its first request, so each waiter has a stream: its thread
    opens it while it waits anyway, reads it itself, and is woken by the kernel, without a listener in between.
-3. What is posted is not waited for: its reply is read by whoever uses that connection next.
+3. What is posted is not waited for: its reply is read by whoever uses that connection next, once it is there.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from .members import IMPATIENT, Members
 
 AFTER_A_BROKEN_WATCH = 0.2
 FAREWELL = 1.0
+NOWHERE = -1
 AT_ONCE = 100
 
 
@@ -117,8 +118,14 @@ class EtcdWire:
                 link = idle.pop()
             except IndexError:
                 break
+            try:
+                if link.index == at and link.settled():
+                    return link
+            except (OSError, Garbled, ValueError):
+                link.index = NOWHERE
             if link.index == at:
-                return link
+                self._put(link, 0)
+                break  # those below it are owed something too
             link.socket.close()
         error: OSError | None = None
         for index in self.members.candidates():

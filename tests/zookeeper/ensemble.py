@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-START_TIMEOUT = 40.0
+START_TIMEOUT = 90.0
 JARS = Path("/usr/share/java")
 CLASSES = (
     "zookeeper", "zookeeper-jute", "slf4j-api", "slf4j-simple", "netty-handler", "netty-transport", "netty-buffer",

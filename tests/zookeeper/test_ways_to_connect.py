@@ -154,18 +154,18 @@ def secure(certificates: Path) -> Iterator[str]:
 
 def test_tls_with_certificates_on_both_sides(secure: str, certificates: Path) -> None:
     ours = f"?ca={certificates}/cert.pem&cert={certificates}/cert.pem&key={certificates}/key.pem"
-    with holdfast.connect(secure + ours) as locks:
+    with holdfast.connect(secure + ours, request_timeout=30) as locks:  # a first handshake takes Java its time
         with locks.lock("door") as lease:
             assert locks.lock("door").try_acquire() is None
             assert locks.check(lease.sequencer())
 
     async def later() -> None:
-        async with holdfast.aio.connect(secure + ours) as locks, locks.lock("door") as lease:
+        async with holdfast.aio.connect(secure + ours, request_timeout=30) as locks, locks.lock("door") as lease:
             await lease.renew()
 
     asyncio.run(later())
     unverified = f"?verify=false&cert={certificates}/cert.pem&key={certificates}/key.pem"
-    with holdfast.connect(secure + unverified) as locks, locks.lock("door"):
+    with holdfast.connect(secure + unverified, request_timeout=30) as locks, locks.lock("door"):
         pass
 
 

@@ -66,12 +66,16 @@ def _greet(hosts: Hosts, tree: Tree, timeout: float) -> Greeting:
         sock.sendall(session.greet())
         while session.state is State.GREETING:
             read()
-        _run(tree.found(timeout, CLOCK, RATES), ask)
-        [root] = ask(Exists(tree.root))
+        standing = [Exists(tree.root), Exists(tree.names + CLOCK), Exists(tree.names + RATES)]
+        found = ask(*standing)
+        if not all(found):
+            _run(tree.found(timeout, CLOCK, RATES), ask)
+            found = ask(*standing)
+        root = found[0]
         if isinstance(root, Failure):
             raise refused(root, f"looking at {tree.root}")
         least = session.timeout
-        ask(CloseSession())
+        sock.sendall(session.ask([CloseSession()], Ticket(1)))  # it would expire soon, too
         return Greeting(least, f"{root.czxid:x}-{root.ctime:x}")
 
 

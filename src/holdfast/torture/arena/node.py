@@ -40,7 +40,6 @@ class Node:
     place: Place = field(default_factory=Place)
     more_ports: tuple[int, ...] = ()
     """Where its peers reach it."""
-    environment: dict[str, str] = field(default_factory=dict)
     clock: Clock | None = None
     pristine: Path | None = None
     """What its data looked like before its first start; none: empty."""
@@ -85,7 +84,6 @@ class Node:
                 stdout=log,
                 stderr=log,
                 cwd=self.folder,
-                env={**os.environ, **self.environment},
                 **self.place.identity(self.user),
             )
         if wait:

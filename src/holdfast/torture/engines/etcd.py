@@ -89,7 +89,6 @@ def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
             "failover": "it replicates by consensus: kill-node kills its leader, too",
             "amnesia": "a member that lost its disk is turned away by its peers until an operator replaces it",
         },
-        quorum=2,
         mends_for=1.0,
         counts_tokens=True,
         sessions=True,

@@ -63,8 +63,6 @@ class Engine:
     disks: list[Disk] = field(default_factory=list)
     cannot: dict[str, str] = field(default_factory=dict)
     replica: FailsOver | None = None
-    quorum: int = 1
-    """How many nodes it needs to go on."""
     forget: Callable[[], None] | None = None
     """Amnesia of the whole engine, where it is not just a wipe of all nodes."""
     mends_for: float = 0.5

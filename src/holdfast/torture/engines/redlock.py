@@ -33,7 +33,6 @@ def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
     return Engine(
         scheme, site, 0.3, url, nodes, network, ground.place, ground.disks,
         ground.cannot | {"failover": "the nodes are independent: there is no replica", "disk-full": no_disk},
-        quorum=NODES // 2 + 1,
         mends_for=2 * LONGEST_TTL,
         longest_ttl=LONGEST_TTL,
     )  # fmt: skip

@@ -96,7 +96,6 @@ def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
         ground.cannot
         | dict.fromkeys(("clock-forward", "clock-back"), "sessions count monotonic time, and tokens are zxids")
         | {"failover": "it replicates by consensus: kill-node kills its leader, too"},
-        quorum=2,
         mends_for=3.0,
         counts_tokens=True,
         sessions=True,

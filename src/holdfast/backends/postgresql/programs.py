@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 VERSION = 1
-PARTS = ("tables", "line", "take", "hold", "limiter", "session", "tidy", "meta")
+PARTS = ("tables", "line", "take", "hold", "limiter", "ceiling", "session", "tidy", "meta")
 
 
 class Statement(NamedTuple):

@@ -5,8 +5,8 @@
 --    behind by a session that ended says nothing.
 -- 2. Who waits has a row for as long as the session lives that wrote it. The table is not logged: a crash that empties
 --    it ends every session, too.
--- 3. No commit here is flushed to disk: if a mark is lost in a crash of the server, so is every session, and the clock
---    has passed it.
+-- 3. No commit here is flushed to disk: if a mark is lost in a crash of the server, so is every session, and the floor
+--    of all tokens has been raised above it (`ceiling.sql`).
 
 CREATE TABLE IF NOT EXISTS holdfast_session (
     name    text COLLATE "C" PRIMARY KEY,
@@ -32,6 +32,8 @@ RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     now   bigint;
     token bigint;
+    below bigint;
+    above bigint;
 BEGIN
     IF NOT pg_try_advisory_lock(key_) THEN
         IF queue THEN
@@ -43,15 +45,23 @@ BEGIN
     IF current_setting('synchronous_commit') <> 'off' THEN
         PERFORM set_config('synchronous_commit', 'off', true);
     END IF;
-    UPDATE holdfast_session s SET mark = greatest(s.mark + 1, now), since = now, backend = pg_backend_pid(), owner = o,
-                                  who = who_
+    SELECT f.floor, f.ceiling INTO below, above FROM holdfast_session_floor f;
+    IF above IS NULL THEN
+        below := holdfast_session_raise(now);
+        above := now + 60000000;
+    END IF;
+    UPDATE holdfast_session s SET mark = greatest(s.mark + 1, now, below), since = now, backend = pg_backend_pid(),
+                                  owner = o, who = who_
         WHERE s.name = n RETURNING s.mark INTO token;
     IF NOT FOUND THEN
         INSERT INTO holdfast_session AS s (name, key, mark, since, backend, owner, who)
-            VALUES (n, key_, now, now, pg_backend_pid(), o, who_)
+            VALUES (n, key_, greatest(now, below), now, pg_backend_pid(), o, who_)
             ON CONFLICT (name) DO UPDATE SET mark = greatest(s.mark + 1, excluded.mark), since = excluded.since,
                 backend = excluded.backend, owner = excluded.owner, who = excluded.who
             RETURNING s.mark INTO token;
+    END IF;
+    IF token >= above THEN
+        PERFORM holdfast_session_raise(token);
     END IF;
     RETURN token;
 END $$;

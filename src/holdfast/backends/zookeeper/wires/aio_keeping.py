@@ -11,7 +11,7 @@ from ....errors import HoldfastError, Misconfigured
 from ..ops import Op, Sync
 from ..session import Refused
 from .keeping import LONGEST_DOZE, RETRY_FIRST, RETRY_LAST
-from .pace import beat, silence
+from .pace import beat, forsaken, silence
 
 if TYPE_CHECKING:
     from .aio_link import AsyncLink
@@ -62,12 +62,12 @@ async def _doze(link: AsyncLink, seconds: float) -> None:
 
 
 async def _call(link: AsyncLink, ops: Sequence[Op]) -> Any:
-    """A server that does not answer in time is left."""
-    transport = link.transport
+    """A server that does not answer in time is left (see `pace.forsaken`)."""
+    transport, sent = link.transport, clock()
     try:
         return await link.call(ops, silence(link.ttl))
     except HoldfastError:
-        if transport is link.transport:
+        if transport is link.transport and forsaken(link.ttl, clock(), sent, link.heard, link.proved):
             link.hosts.next()
             link.drop()
         return None

@@ -48,6 +48,7 @@ class AsyncLink(asyncio.Protocol):
         self.alarm = asyncio.Event()
         self.dozing_until = 0.0
         self._out: list[bytes] = []
+        self.heard = 0.0
         self.closed = False
         self.failure: BaseException | None = None
         self._task = asyncio.ensure_future(keep(self, root))
@@ -159,6 +160,7 @@ class AsyncLink(asyncio.Protocol):
     # The connection
 
     def data_received(self, data: bytes) -> None:
+        self.heard = clock()
         try:
             done, events, answer = self.session.receive(data)
         except ConnectionError as error:

@@ -17,7 +17,7 @@ from ....errors import BackendUnavailable, HoldfastError, Misconfigured
 from ..ops import CloseSession, Op, Sync
 from ..session import Refused
 from .link import Link
-from .pace import beat, dialling, silence
+from .pace import beat, dialling, forsaken, silence
 
 logger = logging.getLogger("holdfast")
 
@@ -122,13 +122,14 @@ def attend(link: Link, now: float) -> None:
 
 
 def _call(link: Link, ops: Any, timeout: float) -> list[Any] | None:
-    """A server that does not answer in time is left."""
-    sock = link.connection
+    """A server that does not answer in time is left (see `pace.forsaken`)."""
+    sock, sent = link.connection, clock()
     try:
         return link.call(ops, timeout)
     except HoldfastError:
-        link.hosts.next()
-        link.drop(sock)
+        if forsaken(link.ttl, clock(), sent, link.heard, link.proved):
+            link.hosts.next()
+            link.drop(sock)
         return None
 
 

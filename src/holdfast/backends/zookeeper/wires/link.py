@@ -42,6 +42,8 @@ class Link:
         self.alarm = threading.Event()
         self.dozing_until = 0.0
         self.closed = False
+        self.heard = 0.0
+        """When anything came from the server, for the last time."""
         self.added = 0.0
         """When a place was last taken into the book."""
         self.kept = False
@@ -206,6 +208,7 @@ class Link:
 
     def _take_in(self, sock: socket.socket, data: bytes) -> None:
         """Hand out what came."""
+        self.heard = clock()
         done, events, answer = self.session.receive(data)
         for ticket in done:
             open_gate(ticket)

@@ -41,8 +41,16 @@ def settling(least: float) -> float:
 
 
 def silence(ttl: float) -> float:
-    """After how long without an answer another server is tried."""
-    return max(0.1, ttl / 3)
+    """How long a sign of life waits for its answer."""
+    return max(1.0, ttl / 3)
+
+
+def forsaken(ttl: float, now: float, sent: float, heard: float, proved: float) -> bool:
+    """Whether to try another server, once a sign of life was not answered in time.
+
+    One that answers at all is busy, and is given more time; but not so much that a hold could end meanwhile.
+    """
+    return heard < sent or now - proved > 2 * silence(ttl)
 
 
 def dialling(ttl: float) -> float:

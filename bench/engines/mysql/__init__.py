@@ -52,11 +52,13 @@ def _ours(report: Report, layout: Layout) -> HandoffResult | None:
 
 
 def _gap(layout: Layout) -> Limit:
+    """Nobody has asked for a figure here: this one says when it got worse than it was."""
+
     def find(report: Report) -> Finding | None:
         ours, unit = _ours(report, layout), _p50(report, ROUSED)
         if ours is None or unit is None:
             return None
-        return Finding(f"≤ 3.0: {ours.handed_p50 / unit:.2f}", ours.handed_p50 <= 3 * unit)
+        return Finding(f"≤ 4.0: {ours.handed_p50 / unit:.2f}", ours.handed_p50 <= 4 * unit)
 
     return Limit(f"hand-off gap p50, × (KILL QUERY round trip + a statement), {layout}, hold 5 ms", find)
 

@@ -70,6 +70,8 @@ class Engine:
     longest_ttl: float = 3600.0
     counts_tokens: bool = False
     """Tokens are counted (a revision, a zxid), not timed: an engine that forgot begins again at 1."""
+    steps_ahead: float = 0.0
+    """A restart may put its tokens so many seconds ahead of its clock, each time."""
     volatile: bool = False
     """A mere restart forgets tokens: they are kept in memory, or not flushed."""
     sessions: bool = False

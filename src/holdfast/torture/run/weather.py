@@ -50,6 +50,8 @@ class Weather:
                 kind.strike(stage)
                 if kind.makes_forget(stage.engine):
                     stage.forgot_at = time.time()
+                if stage.engine is not None and (kind.restarts or kind.forgets) and stage.engine.steps_ahead:
+                    stage.ahead_until = max(stage.ahead_until, time.time()) + stage.engine.steps_ahead
         except BaseException as error:  # noqa: BLE001  told to the run, which fails
             self.errors.append(error)
 

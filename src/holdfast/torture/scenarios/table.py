@@ -25,9 +25,11 @@ that is behind (or whose tokens are counted, not timed) gives out a token again 
 one. `forgets-and-goes-back` does that on purpose. Long runs leave this combination out, and count how often they put
 off a fault because of it: while a token that was given out lies ahead of the engine's clock, it is not made to forget,
 and its clock is not set back behind what it has forgotten.
-Keep the memory (a disk, a majority), or keep the clock; with either, tokens grow. Session locks keep the last token in
-memory (MariaDB) or unflushed (PostgreSQL): for them a mere crash of the server is such forgetting. If your clocks may
-be set back, take the lock table.
+Keep the memory (a disk, a majority), or keep the clock; with either, tokens grow.
+
+Session locks flush less: those of MariaDB keep the last token in memory, so a mere crash of the server forgets it; those
+of PostgreSQL begin a minute ahead of their clock after a crash, so a loss of the whole memory within that minute is such
+a case, too. The lock tables have neither.
 """
 
 

@@ -124,6 +124,10 @@ class Theatre:
                 puppet.tell(do="rest")
         if engine.replica is not None and self._shaken:
             engine.replica.disown()
+            node = engine.nodes[0]  # a promoted replica may number its tokens ahead of its clock: begin anew
+            node.kill()
+            node.wipe()
+            node.start()
         self._shaken = False
 
     def _judge(self, folder: Path, telling: Telling) -> None:

@@ -6,7 +6,7 @@ import re
 from importlib.resources import files
 
 VERSION = 1
-PARTS = ("tables", "line", "ears", "take", "hold", "limiter", "session", "tidy", "meta")
+PARTS = ("tables", "line", "ears", "take", "hold", "limiter", "ceiling", "session", "tidy", "meta")
 
 
 def schema() -> str:

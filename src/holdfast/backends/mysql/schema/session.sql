@@ -5,8 +5,8 @@
 --    not tell upper from lower case.
 -- 2. Who holds is what IS_USED_LOCK says; the row tells who that is, by the connection that wrote it. Who waits has a
 --    row for as long as the connection lives that wrote it, which has a user lock of its own to show that.
--- 3. These rows are in memory, so a grant waits for no commit. What a restart of the server forgets, the clock has
---    passed, and every session has ended with it. A row of such a table has a fixed size, so names are kept elsewhere.
+-- 3. These rows are in memory, so a grant waits for no commit. When a restart of the server forgets them, every session
+--    has ended, and the floor of all tokens has been raised above them (`ceiling.sql`). A row of such a table has a fixed size, so names are kept elsewhere.
 
 CREATE TABLE IF NOT EXISTS holdfast_session (
     hash       binary(32) PRIMARY KEY,
@@ -40,18 +40,27 @@ CREATE OR REPLACE PROCEDURE holdfast_session_take(
     seen boolean
 ) SQL SECURITY INVOKER
 BEGIN
-    DECLARE now, token_ bigint DEFAULT 0;
+    DECLARE now, token_, below, above bigint DEFAULT 0;
     IF GET_LOCK(l, within_) = 1 THEN
         SET now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
-        UPDATE holdfast_session s SET s.mark = LAST_INSERT_ID(GREATEST(s.mark + 1, now)), s.since = now,
+        SET above = (SELECT f.ceiling FROM holdfast_session_floor f WHERE f.only_row = 1);
+        IF above IS NULL THEN
+            CALL holdfast_session_raise(now);
+            SET above = now + 60000000;
+        END IF;
+        SET below = (SELECT f.floor FROM holdfast_session_floor f WHERE f.only_row = 1);
+        UPDATE holdfast_session s SET s.mark = LAST_INSERT_ID(GREATEST(s.mark + 1, now, below)), s.since = now,
                s.connection = CONNECTION_ID(), s.owner = o, s.who = who_ WHERE s.hash = h;
         IF ROW_COUNT() > 0 THEN
             SET token_ = LAST_INSERT_ID();
         ELSE
-            SET token_ = now;
+            SET token_ = GREATEST(now, below);
             INSERT INTO holdfast_session (hash, mark, since, connection, owner, who)
-                VALUES (h, now, now, CONNECTION_ID(), o, who_);
+                VALUES (h, token_, now, CONNECTION_ID(), o, who_);
             INSERT INTO holdfast_session_name (hash, since, name) VALUES (h, now, n) ON DUPLICATE KEY UPDATE since = now;
+        END IF;
+        IF token_ >= above THEN
+            CALL holdfast_session_raise(token_);
         END IF;
     ELSEIF queue THEN
         CALL holdfast_session_queue(h, n, o, who_);

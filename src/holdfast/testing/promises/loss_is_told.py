@@ -42,7 +42,7 @@ async def before_anybody_else_can_hold(stage: Stage) -> None:
     """An engine out of reach: the holder is told while the engine still counts it as the holder."""
     trouble = Trouble()
     locks = await stage.connect(trouble=trouble)
-    ttl = 30.0 if stage.virtual else 2.0
+    ttl = 30.0 if stage.virtual else stage.seconds(2.0)
     lease = await locks.lock("door", ttl=ttl, margin=ttl / 4).acquire()
     trouble.cut()
     await lease.lost.wait()
@@ -59,7 +59,7 @@ async def while_a_renewal_hangs(stage: Stage) -> None:
     """The deadline does not wait for a request that does not come back."""
     trouble = Trouble()
     locks = await stage.connect(trouble=trouble)
-    ttl = 30.0 if stage.virtual else 2.0
+    ttl = 30.0 if stage.virtual else stage.seconds(2.0)
     lease = await locks.lock("door", ttl=ttl, margin=ttl / 4).acquire()
     trouble.hang()
     await lease.lost.wait()

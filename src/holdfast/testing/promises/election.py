@@ -38,7 +38,7 @@ async def a_leader_stops_before_the_next_one_starts(stage: Stage) -> None:
     """Cut off from the engine, it is told well before anybody else can be elected: a third of the ttl."""
     trouble = Trouble()
     locks, other = await stage.connect(trouble=trouble), await stage.connect()
-    ttl = 30.0 if stage.virtual else 2.4
+    ttl = 30.0 if stage.virtual else stage.seconds(2.4)
     lease = await locks.election("boss", ttl=ttl).campaign()
     successor = stage.start(other.election("boss", ttl=ttl).campaign())
     await stage.queued("boss", 1)

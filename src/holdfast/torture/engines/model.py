@@ -72,8 +72,6 @@ class Engine:
     """Tokens are counted (a revision, a zxid), not timed: an engine that forgot begins again at 1."""
     steps_ahead: float = 0.0
     """A restart may put its tokens so many seconds ahead of its clock, each time."""
-    volatile: bool = False
-    """A mere restart forgets tokens: they are kept in memory, or not flushed."""
     sessions: bool = False
     """Holds live with a connection, not with a ttl."""
     end_sessions: Callable[[], None] | None = None

@@ -89,15 +89,12 @@ class Kind:
     sets_back: bool = False
     """The engine's clock goes back."""
     restarts: bool = False
-    """A server may start again: some forget by that alone."""
+    """A server may start again, and some engines then put their tokens ahead of their clock."""
     weight: float = 1.0
-
-    def makes_forget(self, engine: Engine | None) -> bool:
-        return self.forgets or (self.restarts and engine is not None and engine.volatile)
 
     def conflicts(self, stage: Stage) -> bool:
         """Whether it would now make up what no design survives."""
-        if self.makes_forget(stage.engine):
+        if self.forgets:
             return not stage.may_forget()
         return self.sets_back and not stage.may_go_back()
 

@@ -139,7 +139,7 @@ def _run(
                 result.errors.append(f"client {client.name} did not end by itself")
             result.errors += client.failures
         left, locks = leftovers.find(url_of("director"), NAMESPACE, [trial.name for trial in trials], ttl)
-        forgot = {kind.name for kind in plan.kinds if kind.makes_forget(engine) and result.faults[kind.name]}
+        forgot = {kind.name for kind in plan.kinds if kind.forgets and result.faults[kind.name]}
         given_up = {"linearizable"} if forgot else set()
         notes = tuple(
             f"one order of grants is not asked for: the engine was made to forget ({name})" for name in forgot

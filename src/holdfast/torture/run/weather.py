@@ -48,7 +48,7 @@ class Weather:
                     self.put_off += 1
                     continue
                 kind.strike(stage)
-                if kind.makes_forget(stage.engine):
+                if kind.forgets:
                     stage.forgot_at = time.time()
                 if stage.engine is not None and (kind.restarts or kind.forgets) and stage.engine.steps_ahead:
                     stage.ahead_until = max(stage.ahead_until, time.time()) + stage.engine.steps_ahead

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import NamedTuple, TypeAlias
 
-from ...errors import Misconfigured
+from ...errors import BackendUnavailable, Misconfigured
 from ...model import Promises
 from .codec import Rows
 from .programs import SQL, VERSION, schema
@@ -52,6 +52,9 @@ class Greeting(NamedTuple):
     cluster: str
 
 
+QUERY_CANCELED = "57014"
+
+
 class Refused(Exception):
     """The server answered with an error. `state` is its SQLSTATE."""
 
@@ -78,6 +81,10 @@ def greet(told_pid: int, request_timeout: float) -> Talk:
         try:
             yield SQL["creating"].text + b";\n" + schema().encode()
         except Refused as error:
+            if error.state == QUERY_CANCELED:
+                raise BackendUnavailable(
+                    f"the server was too slow to make the lock table: {error}; try again"
+                ) from error
             raise Misconfigured(
                 f"the lock table is not there, and can not be made by this role: {error}; let somebody who may run "
                 "the output of `holdfast schema postgresql`"

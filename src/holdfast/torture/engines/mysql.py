@@ -100,6 +100,6 @@ def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
         scheme, site, 0.6 if session else 0.3, url, [node], network, ground.place, ground.disks,
         ground.cannot | {"failover": "no replica of MariaDB is set up here; Redis and PostgreSQL show fail-over"},
         sessions=session,
-        steps_ahead=60.0 if session else 0.0,  # see the ceiling in its schema
+        steps_ahead=2.0 if session else 0.0,  # see the ceiling in its schema
         end_sessions=end_sessions,
     )  # fmt: skip

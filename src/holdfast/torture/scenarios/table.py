@@ -27,8 +27,8 @@ off a fault because of it: while a token that was given out lies ahead of the en
 and its clock is not set back behind what it has forgotten.
 Keep the memory (a disk, a majority), or keep the clock; with either, tokens grow.
 
-Session locks flush less. After a crash of the server their tokens begin up to a minute ahead of its clock, so that none
-is given twice; a loss of the whole memory within that minute is such a case, too. The lock tables have none of this.
+Session locks flush less. After a crash of the server their tokens begin up to two seconds ahead of its clock, so that
+none is given twice; a loss of the whole memory within that time is such a case, too. The lock tables have none of this.
 """
 
 

@@ -11,6 +11,7 @@
 CREATE TABLE IF NOT EXISTS holdfast_session (
     hash       binary(32) PRIMARY KEY,
     mark       bigint NOT NULL,
+    above      bigint NOT NULL,  -- the ceiling, as it was when the procedure last came by
     since      bigint NOT NULL,
     connection bigint NOT NULL,
     owner      varbinary(64)  NOT NULL,
@@ -44,20 +45,21 @@ BEGIN
     IF GET_LOCK(l, within_) = 1 THEN
         SET now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
         SET above = (SELECT f.ceiling FROM holdfast_session_floor f WHERE f.only_row = 1);
-        IF above IS NULL THEN
+        IF above IS NULL OR above <= now THEN
             CALL holdfast_session_raise(now);
-            SET above = now + 60000000;
+            SET above = (SELECT f.ceiling FROM holdfast_session_floor f WHERE f.only_row = 1);
         END IF;
         SET below = (SELECT f.floor FROM holdfast_session_floor f WHERE f.only_row = 1);
         UPDATE holdfast_session s SET s.mark = LAST_INSERT_ID(GREATEST(s.mark + 1, now, below)), s.since = now,
-               s.connection = CONNECTION_ID(), s.owner = o, s.who = who_ WHERE s.hash = h;
+               s.above = above, s.connection = CONNECTION_ID(), s.owner = o, s.who = who_ WHERE s.hash = h;
         IF ROW_COUNT() > 0 THEN
             SET token_ = LAST_INSERT_ID();
         ELSE
             SET token_ = GREATEST(now, below);
-            INSERT INTO holdfast_session (hash, mark, since, connection, owner, who)
-                VALUES (h, token_, now, CONNECTION_ID(), o, who_);
-            INSERT INTO holdfast_session_name (hash, since, name) VALUES (h, now, n) ON DUPLICATE KEY UPDATE since = now;
+            INSERT INTO holdfast_session (hash, mark, above, since, connection, owner, who)
+                VALUES (h, token_, above, now, CONNECTION_ID(), o, who_);
+            INSERT INTO holdfast_session_name (hash, since, name) VALUES (h, now, n)
+                ON DUPLICATE KEY UPDATE since = now;
         END IF;
         IF token_ >= above THEN
             CALL holdfast_session_raise(token_);

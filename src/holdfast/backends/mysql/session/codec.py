@@ -37,8 +37,7 @@ AND IS_USED_LOCK(CONCAT('holdfast-session-', w.connection)) = w.connection
 
 QUICK_TAKE = b"""UPDATE holdfast_session s FORCE INDEX (PRIMARY) SET
 s.mark = LAST_INSERT_ID(GREATEST(s.mark + 1, %(now)b)), s.since = %(now)b, s.connection = CONNECTION_ID(), s.owner = ?,
-s.who = ? WHERE s.hash = ? AND IF(GREATEST(s.mark + 1, %(now)b)
-< (SELECT f.ceiling FROM holdfast_session_floor f WHERE f.only_row = 1), GET_LOCK(?, 0), 0) = 1"""
+s.who = ? WHERE s.hash = ? AND IF(GREATEST(s.mark + 1, %(now)b) < s.above, GET_LOCK(?, 0), 0) = 1"""
 QUICK_TAKE %= {b"now": NOW}
 """The lock is asked for once the row is found and its token may be given, so it is not locked in vain."""
 

@@ -1,7 +1,8 @@
 -- The tokens of session locks after a crash.
 --
 -- 1. Grants are not flushed to disk (`session.sql`, rule 3), but no token is given at or above the ceiling, and the
---    ceiling is flushed before it is used. It is raised by a minute at a time, so few grants wait for the disk.
+--    ceiling is flushed before it is used. It is raised by two seconds at a time: few grants wait for the disk, and
+--    tokens stay close to the clock, so that an engine that forgets everything is still saved by its clock.
 -- 2. The floor is not logged: a crash empties it, and whoever finds it empty puts it where the ceiling was. All tokens
 --    from then on lie above all that were given before, whatever was forgotten and wherever the clock stands.
 
@@ -26,7 +27,7 @@ BEGIN
     PERFORM set_config('synchronous_commit', 'on', true);
     INSERT INTO holdfast_session_ceiling VALUES (true, 0) ON CONFLICT (only_row) DO NOTHING;
     SELECT c.ceiling INTO old FROM holdfast_session_ceiling c FOR UPDATE;
-    raised := greatest(old, token) + 60000000;
+    raised := greatest(old, token) + 2000000;
     UPDATE holdfast_session_ceiling SET ceiling = raised;
     INSERT INTO holdfast_session_floor AS f VALUES (true, old, raised)
         ON CONFLICT (only_row) DO UPDATE SET ceiling = excluded.ceiling

@@ -48,7 +48,7 @@ BEGIN
     SELECT f.floor, f.ceiling INTO below, above FROM holdfast_session_floor f;
     IF above IS NULL THEN
         below := holdfast_session_raise(now);
-        above := now + 60000000;
+        above := now + 2000000;
     END IF;
     UPDATE holdfast_session s SET mark = greatest(s.mark + 1, now, below), since = now, backend = pg_backend_pid(),
                                   owner = o, who = who_

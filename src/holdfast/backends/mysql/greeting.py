@@ -97,16 +97,18 @@ def _meta() -> Generator[bytes, Reply, dict[bytes, bytes]]:
 
 def _create() -> Generator[bytes, Reply, None]:
     yield CREATING
+    refusal: Refused | None = None
     try:
         for statement in statements(schema()):  # noqa: UP028  replies are thrown in where they are refused
             yield statement
     except Refused as error:
+        refusal = error
+    yield CREATED  # not in a `finally`: where the connection has ended, there is nobody to say it to
+    if refusal is not None:
         raise Misconfigured(
-            f"the lock table is not there, and can not be made by this user: {error}; let somebody who may run the "
+            f"the lock table is not there, and can not be made by this user: {refusal}; let somebody who may run the "
             "output of `holdfast schema mysql` in this database"
-        ) from error
-    finally:
-        yield CREATED
+        ) from refusal
 
 
 def _check(facts: dict[str, str]) -> None:

@@ -121,8 +121,11 @@ def test_session_locks_end_with_their_session(mortal: Server, death: Death) -> N
         tokens: list[int] = []
 
         def wait() -> None:
-            with others.lock("door") as next_one:
-                tokens.append(next_one.token)
+            try:
+                with others.lock("door") as next_one:
+                    tokens.append(next_one.token)
+            except LeaseLost:
+                pass  # granted by a server that was about to go, too
 
         waiter = threading.Thread(target=wait)
         waiter.start()
@@ -154,7 +157,10 @@ def test_session_locks_end_with_their_session_for_tasks(mortal: Server, death: D
             assert told.value.reason == "session"
             next_one = await waiter
             assert next_one.token > lease.token
-            assert await next_one.release()
+            if not await next_one.release():  # granted by a server that was about to go, too
+                last = await others.lock("door").acquire()
+                assert last.token > next_one.token
+                assert await last.release()
 
     asyncio.run(main())
 

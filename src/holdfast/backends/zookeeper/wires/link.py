@@ -110,6 +110,9 @@ class Link:
             sock.settimeout(None)
         self.lasts = min(self.ttl, lasts(self.session.timeout, self._least))
         with self._sending:
+            if self.closed:  # meanwhile, and whoever closed it has seen no connection
+                sock.close()
+                return
             self._sock = sock
             self._proof.note(sent)
             self.up.set()

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from .environment import environment
 from .site import NotHere, Site, is_root
 
 
@@ -17,7 +18,7 @@ class Disk:
         if why_not():
             raise NotHere(why_not())
         words = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(folder)]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment())
         if done.returncode:
             raise NotHere(f"mount: {done.stderr.strip()}")
         site.enter("mount", str(folder))

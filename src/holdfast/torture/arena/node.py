@@ -19,6 +19,7 @@ from typing import Any
 
 from . import warden
 from .clock import Clock
+from .environment import environment
 from .loopback import eventually
 from .place import Place
 from .site import DidNotStart, Site
@@ -129,7 +130,13 @@ class Node:
         """A program that ends by itself, as the server's user, where the server is."""
         told = [*self.place.before_words(self.user), *words]
         done = subprocess.run(
-            told, capture_output=True, text=True, cwd=self.folder, check=False, **self.place.identity(self.user)
+            told,
+            capture_output=True,
+            text=True,
+            cwd=self.folder,
+            check=False,
+            env=environment(),
+            **self.place.identity(self.user),
         )
         if done.returncode:
             raise DidNotStart(f"{words[0]}: {done.stderr.strip()[-300:]}")
@@ -138,7 +145,7 @@ class Node:
         assert not self.running, f"{self.name} still runs"
         shutil.rmtree(self.data, ignore_errors=True)
         if self.pristine is not None:
-            subprocess.run(["cp", "-a", str(self.pristine), str(self.data)], check=True)
+            subprocess.run(["cp", "-a", str(self.pristine), str(self.data)], check=True, env=environment())
         else:
             self.data.mkdir()
             if self.user is not None:

@@ -13,6 +13,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import Any
 
+from .environment import environment
 from .site import NotHere, Site, is_root
 
 _given: set[str] = set()
@@ -68,7 +69,7 @@ def namespace(site: Site) -> Place:
 
 def _free_block() -> str:
     """The beginning of 256 private addresses that no interface here has, and that was not given out before."""
-    taken = subprocess.run(["ip", "-o", "addr"], capture_output=True, text=True, check=True).stdout
+    taken = subprocess.run(["ip", "-o", "addr"], capture_output=True, text=True, check=True, env=environment()).stdout
     with _mutex:
         for number in range(os.getpid() * 8 % 12000, 12500):
             block = f"10.{200 + number // 250}.{number % 250}"
@@ -88,6 +89,6 @@ def why_not() -> str:
 
 def _run(*words: str) -> None:
     try:
-        subprocess.run(words, check=True, capture_output=True, text=True)
+        subprocess.run(words, check=True, capture_output=True, text=True, env=environment())
     except subprocess.CalledProcessError as error:
         raise NotHere(f"{' '.join(words)}: {error.stderr.strip()}") from error

@@ -22,6 +22,7 @@ from typing import Any
 
 from ...errors import HoldfastError
 from . import warden
+from .environment import environment
 
 
 class NotHere(HoldfastError):
@@ -37,7 +38,9 @@ class Site:
 
     def __init__(self, prefix: str = "holdfast-torture-") -> None:
         words = [sys.executable, "-P", warden.__file__]
-        self._warden = subprocess.Popen(words, stdin=subprocess.PIPE, start_new_session=True, text=True)
+        self._warden = subprocess.Popen(
+            words, stdin=subprocess.PIPE, start_new_session=True, text=True, env=environment()
+        )
         self._mutex = threading.Lock()
         self._processes: dict[int, tuple[subprocess.Popen[Any], signal.Signals]] = {}
         self._others: list[tuple[str, str]] = []
@@ -57,7 +60,7 @@ class Site:
     ) -> subprocess.Popen[Any]:
         """Start a process of this site, apart from the terminal's signals. `farewell` ends it when the site ends."""
         try:
-            process = subprocess.Popen(words, start_new_session=True, **options)
+            process = subprocess.Popen(words, start_new_session=True, **({"env": environment()} | options))
         except FileNotFoundError as error:
             raise NotHere(f"{words[0]} is not installed") from error
         with self._mutex:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..arena import Node, NotHere, Site
+from ..arena.environment import environment
 from ..arena.loopback import free_port
 from ..arena.site import DidNotStart, is_root
 from ..proxy import Network
@@ -50,7 +51,7 @@ def initialised(site: Site, user: str | None) -> Path:
     words = [program, "--no-defaults", f"--datadir={folder / 'data'}", "--auth-root-authentication-method=normal"]
     who: dict[str, Any] = {} if user is None else {"user": user, "group": user, "extra_groups": []}
     words += ["--skip-test-db", f"--tmpdir={folder}"]  # in a common one, two at once remove each other's tables
-    done = subprocess.run(words, capture_output=True, text=True, cwd=folder, check=False, **who)
+    done = subprocess.run(words, capture_output=True, text=True, cwd=folder, check=False, env=environment(), **who)
     if done.returncode:
         raise DidNotStart(f"mariadb-install-db: {(done.stdout + done.stderr).strip()[-300:]}")
     database = folder / "data" / DATABASE

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..arena import Node, NotHere, Site
+from ..arena.environment import environment
 from ..arena.loopback import eventually, free_port
 from ..arena.node import START_TIMEOUT
 from ..arena.site import DidNotStart, is_root
@@ -88,7 +89,9 @@ def initialised(site: Site, user: str | None) -> Path:
     folder = site.new_folder("pristine", user)
     words = [program("initdb"), "-D", str(folder / "data"), "-U", "postgres", "-A", "trust", "-E", "UTF8", "-N"]
     who: dict[str, Any] = {} if user is None else {"user": user, "group": user, "extra_groups": []}
-    done = subprocess.run([*words, "--locale=C.UTF-8"], capture_output=True, text=True, cwd=folder, check=False, **who)
+    done = subprocess.run(
+        [*words, "--locale=C.UTF-8"], capture_output=True, text=True, cwd=folder, check=False, env=environment(), **who
+    )
     if done.returncode:
         raise DidNotStart(f"initdb: {done.stderr.strip()[-300:]}")
     with (folder / "data" / "pg_hba.conf").open("a") as file:

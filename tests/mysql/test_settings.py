@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import ssl
 import subprocess
+import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -129,17 +131,23 @@ def test_the_password_is_not_shown(server: Server, database: str) -> None:
     server.execute("DROP USER keeper@'127.0.0.1'")
 
 
+@pytest.fixture
+def papers() -> Iterator[Path]:
+    """A folder that the server can read, whoever it runs as."""
+    with tempfile.TemporaryDirectory(prefix="hf-mysql-tls-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
 @pytest.mark.parametrize("scheme", ["mysql", "mysql+session"])
-def test_tls_changes_nothing(tmp_path: Path, scheme: str) -> None:
+def test_tls_changes_nothing(papers: Path, scheme: str) -> None:
     """Replies come in the pieces that TLS makes of them, to threads and to tasks."""
     words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-    words += ["-keyout", str(tmp_path / "key.pem"), "-out", str(tmp_path / "cert.pem")]
+    words += ["-keyout", str(papers / "key.pem"), "-out", str(papers / "cert.pem")]
     subprocess.run(words, check=True, capture_output=True)
-    for file in (tmp_path / "key.pem", tmp_path / "cert.pem"):
+    for file in (papers / "key.pem", papers / "cert.pem"):
         file.chmod(0o644)  # the server may run as another user
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o755)
-    with serving({"ssl-cert": str(tmp_path / "cert.pem"), "ssl-key": str(tmp_path / "key.pem")}) as server:
+    with serving({"ssl-cert": str(papers / "cert.pem"), "ssl-key": str(papers / "key.pem")}) as server:
         url = server.url(new_database(server)).replace("mysql:", f"{scheme}:")
 
         async def play() -> None:
@@ -160,5 +168,5 @@ def test_tls_changes_nothing(tmp_path: Path, scheme: str) -> None:
         asyncio.run(play())
         with holdfast.connect(f"{url}?ssl_disabled=true") as locks, locks.lock("door"):
             pass
-        with holdfast.connect(f"{url}?ssl_ca={tmp_path}/cert.pem&ssl_verify_cert=true") as locks, locks.lock("door"):
+        with holdfast.connect(f"{url}?ssl_ca={papers}/cert.pem&ssl_verify_cert=true") as locks, locks.lock("door"):
             pass

@@ -56,7 +56,7 @@ servers:
 
 .venv/.ready-cli: extras := cli
 .venv/.ready-dev: extras := dev
-.venv/.ready-bench: extras := cli,redis,postgresql,bench
+.venv/.ready-bench: extras := cli,mysql,postgresql,redis,bench
 .venv/.ready-%: pyproject.toml tools/venv
 	@PYTHON=$(PYTHON) tools/venv $(extras)
 	@touch $@

@@ -111,7 +111,8 @@ def test_a_waiter_that_gives_up_leaves_nothing(session_url: str, server: Server)
             with pytest.raises(NotAcquired):
                 await two.lock("door").acquire(timeout=0.1)
             waiting = asyncio.ensure_future(two.lock("door").acquire())
-            await asyncio.sleep(0.05)
+            while not (await one.survey("door"))[0].waiters:
+                pass  # each look is a trip to the server
             waiting.cancel()
             await asyncio.gather(waiting, return_exceptions=True)
             assert await lease.release()
@@ -135,7 +136,7 @@ def test_a_waiter_never_blocks_a_release(session_url: str) -> None:
         mine, theirs = one.lock("mine").acquire(), two.lock("theirs").acquire()
         waiter = threading.Thread(target=lambda: one.lock("theirs").acquire().release())
         waiter.start()
-        time.sleep(0.05)
+        until(lambda: two.survey("theirs")[0].waiters)
         mine.renew()
         assert mine.release()
         assert theirs.release()

@@ -10,6 +10,7 @@ import pytest
 
 import holdfast
 import holdfast.aio
+from tests.support.redis_server import RedisServer
 
 both = pytest.mark.parametrize("face", ["sync", "asyncio"])
 
@@ -46,3 +47,9 @@ async def until(look: Callable[[], Coroutine[Any, Any, Any]], enough: Callable[[
             return
         await asyncio.sleep(0.01)
     raise AssertionError("waited in vain")
+
+
+def calls(server: RedisServer, *commands: str) -> int:
+    """How often clients have sent these."""
+    stats = server.client().info("commandstats")
+    return sum(stats.get(f"cmdstat_{command}", {"calls": 0})["calls"] for command in commands)

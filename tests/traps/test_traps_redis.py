@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,7 +14,7 @@ import holdfast
 import holdfast.aio
 from holdfast.backends.redis.programs import VERBS, source
 from holdfast.errors import Misconfigured
-from tests.redis.faces import run, until
+from tests.redis.faces import calls, run, until
 from tests.redis.proxy import proxied
 from tests.support.redis_server import RedisServer, running
 from tests.support.redis_topologies import await_true, with_cluster
@@ -35,12 +35,6 @@ def server(shared: RedisServer) -> RedisServer:
 def nobody_at(server: RedisServer) -> None:
     with holdfast.connect(server.url) as locks:
         await_true(lambda: not locks.survey(), "nobody to hold or wait")
-
-
-def calls(server: RedisServer, *commands: str) -> int:
-    """How often clients have sent these."""
-    stats = server.client().info("commandstats")
-    return sum(stats.get(f"cmdstat_{command}", {"calls": 0})["calls"] for command in commands)
 
 
 def test_14_cancelled_acquire_leaves_no_key(server: RedisServer) -> None:
@@ -265,29 +259,6 @@ def test_6_and_7_tokens_grow_over_a_flush_and_nothing_stays_for_ever(server: Red
         assert locks.limiter("a", "1/s").try_acquire()
         lasting = [key for key in server.client().keys("*") if server.client().pttl(key) < 0]
         assert lasting in ([], [b"holdfast/cluster"])
-
-
-def counted(server: RedisServer, work: Callable[[], object]) -> int:
-    before = calls(server, "evalsha", "eval")
-    others = calls(server, "subscribe", "scan", "wait", "ping")
-    work()
-    assert calls(server, "subscribe", "scan", "wait", "ping") == others
-    return calls(server, "evalsha", "eval") - before
-
-
-def test_a_pair_is_two_commands(server: RedisServer) -> None:
-    with holdfast.connect(server.url) as locks:
-        assert locks.lock("warm").acquire().release()
-        assert counted(server, lambda: [locks.lock(str(n)).acquire().release() for n in range(20)]) == 40
-
-
-def test_many_renewals_are_few_commands(server: RedisServer) -> None:
-    with holdfast.connect(server.url) as locks:
-        leases = [locks.lock(str(number), ttl=30).acquire() for number in range(1000)]
-        claims = [lease.hold.granted() for lease in leases]
-        assert counted(server, lambda: locks.run(locks.core.backend.renew(claims))) == 1
-        for lease in leases:
-            assert lease.release()
 
 
 def test_18_a_waiter_keeps_its_place_when_its_subscription_breaks(server: RedisServer) -> None:

@@ -8,9 +8,12 @@ import socket
 from ....errors import Misconfigured
 from ....model import Promises
 from ....ports import AsyncWire, Wire
+from ...session import SessionBackend, session_promises
 from ..greeting import Greeting, promises_of
-from .backend import PROMISES, SessionBackend
 from .codec import PREPARED, SessionCodec
+
+TABLE = "mysql://"
+PROMISES = session_promises(TABLE, "KILL CONNECTION")
 
 
 class SessionEngine:
@@ -27,7 +30,9 @@ class SessionEngine:
         link.close()
         check(link.greeting, self.url)
         self._quick = link.greeting.quick
-        self.backend = SessionBackend(link.greeting.cluster, _promises(link.greeting), request_timeout)
+        self.backend = SessionBackend(
+            "mysql+session", TABLE, link.greeting.cluster, _promises(link.greeting), request_timeout
+        )
 
     def codec(self) -> SessionCodec:
         return SessionCodec(self._namespace, self._host, os.getpid(), self._quick)

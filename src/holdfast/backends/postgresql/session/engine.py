@@ -8,9 +8,12 @@ import socket
 from ....errors import Misconfigured
 from ....model import Promises
 from ....ports import AsyncWire, Wire
+from ...session import SessionBackend, session_promises
 from ..codec import Codec
 from ..greeting import Greeting, promises_of
-from .backend import PROMISES, SessionBackend
+
+TABLE = "postgresql://"
+PROMISES = session_promises(TABLE, "pg_terminate_backend()")
 
 
 class SessionEngine:
@@ -30,7 +33,9 @@ class SessionEngine:
                 f"a pooler stands between us and {self.url}: it would give our session, and our locks, to others; "
                 "connect to the server itself, or use postgresql://, which needs no session"
             )
-        self.backend = SessionBackend(link.greeting.cluster, _promises(link.greeting), request_timeout)
+        self.backend = SessionBackend(
+            "postgresql+session", TABLE, link.greeting.cluster, _promises(link.greeting), request_timeout
+        )
 
     def codec(self) -> Codec:
         return Codec(self._namespace, self._host, os.getpid())

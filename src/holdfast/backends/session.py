@@ -3,7 +3,7 @@
 1. There is no ttl at the server. A lease's ttl says for how long its holder trusts a server that it has not heard from:
    a renewal asks whether the session is alive, and a session that ended is LOST (`session`) at once.
 2. That trust is at most `patience` (10 s), so that a holder who is cut off has stopped before the server gives up a
-   session that says nothing (30 s).
+   session that it does not hear from (PostgreSQL by keep-alives, 25 s; MariaDB by its `wait_timeout`, 30 s).
 3. Only mutexes. What would have to outlive the session or end before it can not be kept: `lock_delay`,
    `hold_at_least`, the end of a silent hold with its ttl; and nobody can evict one lock of a session.
 4. Claims of one coordinator stand in line in front of the server's own line, so the order is kept among the claims of
@@ -14,34 +14,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...._core.flow import NOW, Call, Flow, Wait
-from ....errors import Misconfigured
-from ....model import Claim, Extension, Grant, LockView, Promises, Queued, Refusal
-from ...line import Allow, Push, Release, Renew, Survey, Take, Taken, patience
+from .._core.flow import NOW, Call, Flow, Wait
+from ..errors import Misconfigured
+from ..model import Claim, Extension, Grant, LockView, Promises, Queued, Refusal
+from .line import Allow, Push, Release, Renew, Survey, Take, Taken, patience
 
-PROMISES = Promises(
-    frozenset({"fencing", "linearizable"}),
-    {
-        "durable": "a session lock ends with its session; use mysql:// for locks that survive a restart",
-        "shared": "session locks are mutexes; use mysql://",
-        "counting": "session locks are mutexes; use mysql://",
-        "ttl": "a session lock ends with its session or its release, however long ago its ttl was over; a lease is "
-        "trusted for its ttl, and for 10 s at most, after the last word from the server",
-        "linger": "nothing outlives a session, so lock_delay and hold_at_least are refused; use mysql://",
-        "order": "each coordinator has one place in the server's line, so claims of two coordinators may cross",
-        "evict": "one lock of a session can not be broken without the others; KILL CONNECTION ends it",
-    },
-)
+
+def session_promises(table: str, ending: str) -> Promises:
+    """What session locks keep. `table` is the scheme of the engine's lock table, `ending` ends a session by hand."""
+    return Promises(
+        frozenset({"fencing", "linearizable"}),
+        {
+            "durable": f"a session lock ends with its session; use {table} for locks that survive a restart",
+            "shared": f"session locks are mutexes; use {table}",
+            "counting": f"session locks are mutexes; use {table}",
+            "ttl": "a session lock ends with its session or its release, however long ago its ttl was over; a lease is "
+            "trusted for its ttl, and for 10 s at most, after the last word from the server",
+            "linger": f"nothing outlives a session, so lock_delay and hold_at_least are refused; use {table}",
+            "order": "each coordinator has one place in the server's line, so claims of two coordinators may cross",
+            "evict": f"one lock of a session can not be broken without the others; {ending} ends it",
+        },
+    )
 
 
 class SessionBackend:
-    """The algorithm."""
+    """The algorithm. `table` is the scheme of the same engine's lock table."""
 
-    scheme = "mysql+session"
     least_ttl = 0.05
 
-    def __init__(self, cluster: str, promises: Promises, request_timeout: float) -> None:
+    def __init__(self, scheme: str, table: str, cluster: str, promises: Promises, request_timeout: float) -> None:
+        self.scheme = scheme
         self.cluster = cluster
+        self._table = table
         self.promises = promises
         self._timeout = request_timeout
 
@@ -50,7 +54,7 @@ class SessionBackend:
         if ask.lock_delay or ask.hold_at_least or ask.capacity != 1:
             raise Misconfigured(
                 f"{ask.name!r}: a session lock ends with its session, so lock_delay and hold_at_least can not be kept, "
-                "and it is a mutex; use mysql://"
+                f"and it is a mutex; use {self._table}"
             )
         sent: float = yield NOW
         timeout = self._timeout if within is None else min(self._timeout, within)

@@ -3,7 +3,8 @@
 1. The node is created (ephemeral, sequential) and the line is listed, both in one write to the socket. Whoever is not
    granted watches (see `line`), and lists again when it is woken, after a re-connection, and now and then.
 2. A hold is good for a ttl from when the request was sent that found it granted, if the leader had answered this
-   session shortly before; else the leader is asked first.
+   session shortly before; else the leader is asked first. After a silence (a process that was stopped) the session may
+   still end by what the leader knew before: a hold, and the promise to keep a place in the line, are shorter by it.
 3. Several names are entered in one step: two such takers stand in the same order in every line.
 """
 
@@ -237,16 +238,21 @@ class Taking:
         if place.gone:
             return AGAIN
         look_again = patience(ask) / 3
-        return Queued(min(look_again, opens) if opens else look_again, verdict.ahead, sent, patience(ask))
+        kept = max(0.0, min(patience(ask), self._covered(place, sent)))
+        return Queued(min(look_again, opens) if opens else look_again, verdict.ahead, sent, kept)
+
+    def _covered(self, place: Place, sent: float) -> float:
+        """For how long the session lasts for certain."""
+        assert place.link is not None
+        return place.link.lasts - place.link.unheard(sent)
 
     def _grant(self, place: Place, sent: float) -> Any:
-        assert place.link is not None
         ask = place.claim.ask
         place.until = sent + ask.ttl
         if place.gone:  # it had lapsed, and is being deleted: see `places`, rule 3
             return AGAIN
         place.granted = place.granted or sent
-        return Grant(place.token, sent, min(ask.ttl, place.link.lasts) - place.link.unheard(sent))
+        return Grant(place.token, sent, min(ask.ttl, self._covered(place, sent)))
 
     def _grant_with_care(self, place: Place, sent: float, timeout: float) -> Flow[Any]:
         """After a wait, or with a will, which must be written before anybody holds."""

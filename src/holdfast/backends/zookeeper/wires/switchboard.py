@@ -50,18 +50,19 @@ class Proof:
         self._usual = 1.5 * beat(ttl)
         self._settling = settling(least)
         self.at = now
-        self._until = 0.0
-        self._gap = 0.0
+        self._before, self._until = now, 0.0
 
     def note(self, sent: float) -> None:
         gap = sent - self.at
         if gap > self._usual:
-            self._gap, self._until = gap, sent + self._settling
+            if gap > self._settling or self.at > self._until:  # else the last word may be under way to the leader still
+                self._before = self.at
+            self._until = sent + self._settling
         if gap > 0:
             self.at = sent
 
     def unheard(self, now: float) -> float:
-        return self._gap if now <= self._until else 0.0
+        return now - self._before if now <= self._until else 0.0
 
 
 def proves(ops: Sequence[Op]) -> bool:

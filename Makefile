@@ -22,7 +22,7 @@ demo: .venv/.ready-cli  ## a paused holder wakes up and writes: once unfenced, o
 	@$(bin)/holdfast demo
 
 test: .venv/.ready-dev servers proofs  ## all tests, on every engine (ARGS="-k fence" for some), and the proofs
-	@$(bin)/pytest -n $(WORKERS) --dist loadfile $(ARGS)
+	@$(bin)/python tools/tests $(WORKERS) $(ARGS)
 
 proofs: servers  ## the Promela model of Redlock with tokens: sound variants hold, broken ones fail
 	@$(PYTHON) proofs/check.py

@@ -17,8 +17,10 @@ from holdfast.testing.stage import BODIES, Body, Stage
 from holdfast.testing.venue import Venue
 from tests.zookeeper.ensemble import Ensemble, Member, running
 
-LONG = 12.0
-"""A ttl that outlives the election of a leader."""
+LONG = 18.0
+"""A ttl that outlives the election of a leader; a server that hangs is noticed after a third of it."""
+LONGEST = 60.0
+"""A ttl that outlives the start of two servers and their election, on a machine that has much else to do."""
 
 
 @pytest.fixture(scope="module")
@@ -131,6 +133,7 @@ def test_without_a_majority_a_lease_is_lost_in_time(
                 member.start()
             else:
                 member.resume()
+        await asyncio.to_thread(ensemble.await_quorum)
         async with stage.soon():
             successor = await locks.lock("door", ttl=20).acquire()
         assert successor.token > lease.token
@@ -148,7 +151,7 @@ def test_a_majority_that_is_back_in_time_costs_nothing(ensemble: Ensemble, body:
     async def program(stage: Stage) -> None:
         events: list[str] = []
         locks = await stage.connect(on_event=lambda event: events.append(event.kind))
-        lease = await locks.lock("door", ttl=20).acquire()
+        lease = await locks.lock("door", ttl=LONGEST).acquire()
         gone = [member for member in ensemble.members if member is not in_use(ensemble, locks, stage)]
         for member in gone:
             kill(member)
@@ -163,6 +166,7 @@ def test_a_majority_that_is_back_in_time_costs_nothing(ensemble: Ensemble, body:
         await stage.eventually(jeopardy, "a renewal that fails")
         for member in gone:
             member.start()
+        await asyncio.to_thread(ensemble.await_quorum)
 
         async def renewed() -> bool:
             return not await jeopardy()

@@ -19,7 +19,7 @@ from ..trouble import ELSEWHERE, translated
 from .address import Address
 from .aio_listener import AsyncListener
 from .aio_servers import AsyncCluster, AsyncPrimary, AsyncServers, Line
-from .stream import Reply
+from .reply import Reply
 from .surveying import steps
 from .wire import TRIES
 
@@ -54,33 +54,36 @@ class AsyncRedisWire:
             # The uncontended take and release, with nothing in the way, not even a coroutine.
             kind = request.__class__
             if kind is Take and request.queue and len(request.claims) == 1:
-                wake = self._listener.channel if self._listener.ready else NOT_YET_HEARING
-                frame = self._codec.taking(request.claims[0], wake)
-                return stream.ask(frame, timeout, self._taken, (request, timeout, wake))
+                if self._listener.ready:
+                    frame = self._codec.taking(request.claims[0], self._listener.channel)
+                    return stream.ask(frame, timeout, self._taken, request)
+                frame = self._codec.taking(request.claims[0], NOT_YET_HEARING)
+                return stream.ask(frame, timeout, self._taken_unheard, request)
             if kind is Release and not request.linger:
-                frame = self._codec.releasing(request.claim)
-                return stream.ask(frame, timeout, self._released, (request, timeout))
+                return stream.ask(self._codec.releasing(request.claim), timeout, self._released, request)
         return self._carefully(request, timeout)
 
-    def _taken(self, reply: Reply, value: Any, context: Any) -> None:
+    def _taken(self, reply: Reply, value: Any) -> None:
         if value.__class__ is bytes:
-            reply.set_result([Taken(int(value))])
-            return
-        request, timeout, wake = context
-        if value.__class__ is Error:
-            _finish(reply, self._carefully(request, timeout))
-        elif wake is NOT_YET_HEARING:
-            _finish(reply, self._reachable(request, timeout, wake, one_taken(value)))
+            reply.answer([Taken(int(value))])
+        elif value.__class__ is Error:
+            _finish(reply, self._carefully(reply.request, reply.timeout))
         else:
-            reply.set_result(one_taken(value))
+            reply.answer(one_taken(value))
 
-    def _released(self, reply: Reply, value: Any, context: Any) -> None:
-        request, timeout = context
+    def _taken_unheard(self, reply: Reply, value: Any) -> None:
+        if value.__class__ is bytes or value.__class__ is Error:
+            self._taken(reply, value)
+        else:
+            _finish(reply, self._reachable(reply.request, reply.timeout, NOT_YET_HEARING, one_taken(value)))
+
+    def _released(self, reply: Reply, value: Any) -> None:
+        request = reply.request
         if value.__class__ is Error:
-            _finish(reply, self._carefully(request, timeout))
+            _finish(reply, self._carefully(request, reply.timeout))
             return
         self._listener.forget(request.claim.owner)
-        reply.set_result(value == 1)
+        reply.answer(value == 1)
 
     async def _carefully(self, request: Any, timeout: float) -> Any:
         kind = request.__class__

@@ -15,6 +15,7 @@ from ...line import Push
 from ..resp import Error, command
 from .dialling import Dialler
 from .listener import EARLY, POLL
+from .reply import Turn
 from .stream import Stream
 
 
@@ -27,7 +28,7 @@ class AsyncListener:
         self.ready = False
         self._opening = asyncio.Lock()
         self._stream: Stream | None = None
-        self._waiting: dict[str, asyncio.Future[Push | None]] = {}
+        self._waiting: dict[str, Turn] = {}
         self._early: OrderedDict[str, Push] = OrderedDict()
 
     async def open(self, timeout: float) -> bool:
@@ -66,11 +67,11 @@ class AsyncListener:
             await asyncio.sleep(min(timeout, POLL))
             return None
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[Push | None] = loop.create_future()
-        self._waiting[owner] = future
-        timer = loop.call_later(timeout, _settle, future, None)
+        turn = self._waiting[owner] = Turn(loop)
+        timer = loop.call_later(timeout, _look, turn)
         try:
-            return await future
+            push: Push | None = await turn
+            return push
         finally:
             timer.cancel()
             self._waiting.pop(owner, None)
@@ -79,8 +80,8 @@ class AsyncListener:
         if not (isinstance(message, list) and len(message) == 3 and message[0] == b"message"):
             return
         owner, _, token = message[2].decode().partition(" ")
-        if (future := self._waiting.get(owner)) is not None:
-            _settle(future, Push(int(token)))
+        if (turn := self._waiting.pop(owner, None)) is not None and not turn.done():
+            turn.answer(Push(int(token)))
         else:
             self._early[owner] = Push(int(token))
             if len(self._early) > EARLY:
@@ -91,8 +92,8 @@ class AsyncListener:
         if stream is not self._stream:
             return
         self._stream, self.ready = None, False
-        for future in self._waiting.values():
-            _settle(future, None)
+        for turn in self._waiting.values():
+            _look(turn)
 
     def close(self) -> None:
         self.ready = False
@@ -100,6 +101,7 @@ class AsyncListener:
             self._stream.close()
 
 
-def _settle(future: asyncio.Future[Push | None], push: Push | None) -> None:
-    if not future.done():
-        future.set_result(push)
+def _look(turn: Turn) -> None:
+    """Nothing was pushed, and nothing more is waited for."""
+    if not turn.done():
+        turn.set_result(None)

@@ -1,6 +1,7 @@
 """One asyncio connection that carries many requests: written in order, answered in order, with pushes between replies.
 
-1. Requests of one tick of the loop leave in one write. One that comes alone leaves at once.
+1. Requests of one tick of the loop leave in one write. One that comes alone leaves at once. Replies of one read wake
+   their tasks one after the other, at once, and what these send next leaves in one write, too.
 2. A request that timed out, or whose task was cancelled, stays in the queue of those that are owed a reply: its reply
    is dropped when it comes, so it can never be taken for another's.
 3. Timeouts are swept, some times a second, instead of a timer for each request; they may come so much late. When one
@@ -13,26 +14,17 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 from ....errors import OutcomeUnknown
 from ..resp import NOT_YET
 from .link import PUSHED, make_reader
 from .pipes import Pipe
+from .reply import Reply, Settle
 
 SWEEP = 0.05
 SUBSCRIBED = b"subscribe"
 """The push that is the reply to SUBSCRIBE."""
-
-
-class Reply(asyncio.Future[Any]):
-    """The reply to a request in flight. A cancellation of its awaiter waits until it is done (see `aio.driver`)."""
-
-    def cancel(self, msg: Any = None) -> bool:
-        return False
-
-
-Settle: TypeAlias = Callable[[Reply, Any, Any], None]
 
 
 class Stream:
@@ -50,9 +42,11 @@ class Stream:
         self._on_push = on_push
         self._on_lost = on_lost
         self._reader = make_reader()
-        self._owed: deque[tuple[Reply, float, int, Settle | None, Any]] = deque()
+        self._owed: deque[Reply] = deque()
         self._unsent: list[bytes] = []
         self._alone = True
+        self._reading = False
+        """Tasks are being woken with what has come: what they send leaves when all have been."""
         self._chunks = 0
         """How often something has come."""
         self._now = 0.0
@@ -64,56 +58,72 @@ class Stream:
     def ask(self, frame: bytes, timeout: float, settle: Settle | None = None, request: Any = None) -> Reply:
         """Send a request; its reply is a value, an `Error` among them, or raises `OutcomeUnknown`.
 
-        With `settle(reply, value, request)` the caller makes of the value what the reply is to be.
+        With `settle(reply, value)` the caller makes of the value what the reply is to be.
         """
-        loop = self._loop
-        reply = Reply(loop=loop)
+        reply = Reply(self._loop, timeout, settle, request)
         if self._sweeping is None:
-            self._now = loop.time()
-            self._sweeping = loop.call_later(SWEEP, self._sweep)
-        self._owed.append((reply, self._now + timeout + SWEEP, self._chunks, settle, request))
-        if self._alone and not self._unsent:
+            self._now = self._loop.time()
+            self._sweeping = self._loop.call_later(SWEEP, self._sweep)
+        reply.deadline = self._now + timeout + SWEEP
+        reply.chunks = self._chunks
+        self._owed.append(reply)
+        if self._reading:
+            self._unsent.append(frame)
+        elif self._alone and not self._unsent:
             self._alone = False
             self._write(frame)
         else:
             if not self._unsent:
-                loop.call_soon(self._flush)
+                self._loop.call_soon(self._flush)
             self._unsent.append(frame)
         return reply
 
     def _flush(self) -> None:
         unsent, self._unsent = self._unsent, []
-        if self.open:
-            self._write(b"".join(unsent))
+        if self.open and unsent:
+            self._write(unsent[0] if len(unsent) == 1 else b"".join(unsent))
 
     def data_received(self, data: bytes) -> None:
         self._chunks += 1
-        gets, owed = self._reader.gets, self._owed
         self._reader.feed(data)
+        self._read()
+
+    def _read(self) -> None:
+        """Give everybody what has come. Whoever is woken may do anything before it returns, closing this among it."""
+        gets, owed = self._reader.gets, self._owed
         answered = 0
-        while (value := gets()) is not NOT_YET:
-            if (value.__class__ is PUSHED and value[0] != SUBSCRIBED) or not owed:
-                if self._on_push is not None:
-                    self._on_push(value)
-                continue
-            reply, _, _, settle, request = owed.popleft()
-            answered += 1
-            if reply.done():
-                continue  # too late
-            if settle is None:
-                reply.set_result(value)
-            else:
-                settle(reply, value, request)
-        self._alone = answered <= 1 and not owed
+        self._reading = True
+        try:
+            while (value := gets()) is not NOT_YET:
+                if (value.__class__ is PUSHED and value[0] != SUBSCRIBED) or not owed:
+                    if self._on_push is not None:
+                        self._on_push(value)
+                    continue
+                reply = owed.popleft()
+                answered += 1
+                if reply.done():
+                    continue  # too late
+                if (settle := reply.settle) is None:
+                    reply.answer(value)
+                else:
+                    settle(reply, value)
+        except BaseException:  # interrupted in a task: the others are still to be told
+            self._loop.call_soon(self._read)
+            raise
+        finally:
+            self._reading = False
+            self._alone = answered <= 1 and not owed
+            if self._unsent:
+                self._flush()
 
     def _sweep(self) -> None:
         self._sweeping = None
         if not self._owed:
             return
         self._now = now = self._loop.time()
-        for reply, deadline, chunks, *_ in self._owed:
-            if deadline <= now and not reply.done():
-                if self._chunks == chunks:
+        for reply in self._owed:
+            if reply.deadline <= now and not reply.done():
+                if self._chunks == reply.chunks:
                     self._pipe.close()
                     self.connection_lost(TimeoutError("nothing came for as long as a request may take"))
                     return
@@ -127,11 +137,10 @@ class Stream:
         if self._sweeping is not None:
             self._sweeping.cancel()
         owed, self._owed = self._owed, deque()
-        for reply, *_ in owed:
+        for reply in owed:
             if not reply.done():
                 lost = OutcomeUnknown(f"the connection to Redis was lost before the reply: {error or 'it was closed'}")
                 reply.set_exception(lost)
-                reply.exception()  # seen: its awaiter may have been cancelled
         if self._on_lost is not None:
             self._on_lost(self)
 

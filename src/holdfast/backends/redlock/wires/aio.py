@@ -19,7 +19,8 @@ from ...redis.resp import NOT_YET, Error
 from ...redis.wires.dialling import Dialler
 from ...redis.wires.link import make_reader
 from ...redis.wires.pipes import Pipe
-from ...redis.wires.stream import Reply, Stream
+from ...redis.wires.reply import Reply
+from ...redis.wires.stream import Stream
 from ..fanout import SENT, Fanout, Tally
 from ..programs import frame, frame_with_source
 from .greeting import Manners, greet
@@ -190,7 +191,7 @@ class AsyncRedlockWire:
             raise BackendUnavailable("this coordinator is closed")
         nodes = self._nodes if request.only is None else [self._nodes[request.only]]
         tally = Tally(request.until, len(self._nodes), len(nodes), self._need)
-        poll = Poll(request, tally, Reply(loop=self._loop))
+        poll = Poll(request, tally, Reply(self._loop))
         data = frame(request)
         for node in nodes:
             if node.open:

@@ -139,9 +139,11 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class ClaimView:
-    """One claim as others see it. `token` is None while it waits; times are seconds on the engine's clock.
+    """One claim as others see it. `token` is None while it waits.
 
-    A holder that is not `live` is gone, and keeps its name closed all the same (`lock_delay`, `hold_at_least`).
+    `since` is when it began to hold, or to wait, in seconds of the engine's own clock, and `age` how long ago that
+    was; `remaining` is for how long the engine keeps it without another word of its owner. A holder that is not
+    `live` is gone, and keeps its name closed all the same (`lock_delay`, `hold_at_least`).
     """
 
     owner: str
@@ -154,6 +156,7 @@ class ClaimView:
     actor: str = ""
     mode: str = "lock"
     live: bool = True
+    age: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ def test_holders_and_waiters_are_listed_in_their_order(cli: Cli) -> None:
         done = cli.run("ls")
         assert done.code == 0
         heading, *rows = (line.split() for line in done.out.splitlines())
-        assert heading == ["name", "state", "mode", "token", "remaining", "host", "pid"]
+        assert heading == ["name", "state", "mode", "token", "age", "remaining", "host", "pid"]
         host = os.uname().nodename
         assert [row[:4] for row in rows[:1]] == [["orders/7", "holds", "lock", str(lease.token)]]
         assert rows[0][-2:] == [host, str(os.getpid())]
@@ -39,6 +39,7 @@ def test_json_is_the_survey(cli: Cli) -> None:
         (holder,) = orders["holders"]
         assert (holder["token"], holder["pid"], orders["waiters"]) == (lease.token, os.getpid(), [])
         assert 50 < holder["remaining"] <= 60
+        assert 0 <= holder["age"] < 60
         assert (pool["name"], pool["capacity"]) == ("pool", 3)
 
 

@@ -163,4 +163,5 @@ def _view(place: Place, now: int) -> ClaimView:
         actor=place.actor,
         mode=place.mode,
         live=not place.token or (place.holds(now) and not place.owner.startswith(GHOST)),
+        age=max(0, now - place.since) / SECOND,
     )

@@ -17,8 +17,9 @@ from .common import coordinator, engine_options, json_option, print_json
 def ls(prefix: str, url: str | None, namespace: str, as_json: bool) -> None:
     """List the locks whose name begins with PREFIX: holders first, then waiters in their order.
 
-    'remaining' is for how long the engine keeps the claim without another word from its owner; a live holder renews
-    long before that. 'closed' is a hold that has ended and keeps the name closed for a while.
+    'age' is for how long it has been held, or waited for; 'remaining' for how long the engine keeps the claim without
+    another word from its owner: a live holder renews long before that. 'closed' is a hold that has ended and keeps the
+    name closed for a while.
 
     \b
     Examples:

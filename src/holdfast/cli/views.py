@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-COLUMNS = ("name", "state", "mode", "token", "remaining", "host", "pid")
+COLUMNS = ("name", "state", "mode", "token", "age", "remaining", "host", "pid")
 STYLES = {"holds": "green", "closed": "red"}
-RIGHT = frozenset({"token", "remaining", "pid"})
+RIGHT = frozenset({"token", "age", "remaining", "pid"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,7 @@ class Row:
     state: str
     mode: str
     token: str
+    age: str
     remaining: str
     host: str
     pid: str
@@ -32,7 +33,7 @@ class Row:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        return (self.name, self.state, self.mode, self.token, self.remaining, self.host, self.pid)
+        return (self.name, self.state, self.mode, self.token, self.age, self.remaining, self.host, self.pid)
 
 
 def rows(views: Iterable[LockView]) -> Iterator[Row]:
@@ -49,6 +50,7 @@ def _row(view: LockView, claim: ClaimView, state: str) -> Row:
         state,
         _mode(view, claim),
         "–" if claim.token is None else str(claim.token),
+        seconds(claim.age),
         seconds(claim.remaining),
         claim.host,
         str(claim.pid),
@@ -86,7 +88,7 @@ def table(found: Iterable[Row], title: str | None = None) -> Table:
 
     grid = Table(box=SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False, header_style="bold")
     for column in COLUMNS:
-        keep = column in ("state", "token", "remaining", "pid")
+        keep = column in ("state", "token", "age", "remaining", "pid")
         grid.add_column(column, justify="right" if column in RIGHT else "left", no_wrap=keep, overflow="fold")
     for row in found:
         cells = [Text(cell) for cell in row.cells]

@@ -70,9 +70,9 @@ def _left(leases: Sequence[int], timeout: float) -> Flow[dict[int, float]]:
 
 
 def _view(name: str, line: Line, left: dict[int, float], now: int) -> LockView:
-    holders = [_claim(place, left, _since(place, line, now), live=True) for place in line.holding]
-    holders += [_claim(ghost, left, int(ghost.value["s"]), live=False) for ghost in line.ghosts]
-    waiters = [_claim(place, left, int(place.value["s"]), live=True, token=False) for place in line.waiting]
+    holders = [_claim(place, left, _since(place, line, now), now) for place in line.holding]
+    holders += [_claim(ghost, left, int(ghost.value["s"]), now, live=False) for ghost in line.ghosts]
+    waiters = [_claim(place, left, int(place.value["s"]), now, token=False) for place in line.waiting]
     return LockView(name, line.capacity, tuple(holders), tuple(waiters))
 
 
@@ -83,7 +83,9 @@ def _since(place: Place, line: Line, now: int) -> int:
     return max(since, now) if line.capacity == 1 and not place.granted else since
 
 
-def _claim(place: Place, left: dict[int, float], since: int, live: bool, token: bool = True) -> ClaimView:
+def _claim(
+    place: Place, left: dict[int, float], since: int, now: int, live: bool = True, token: bool = True
+) -> ClaimView:
     value = place.value
     return ClaimView(
         owner=place.owner,
@@ -96,6 +98,7 @@ def _claim(place: Place, left: dict[int, float], since: int, live: bool, token: 
         actor=value["a"],
         mode=value["m"],
         live=live,
+        age=max(0, now - since) / SECOND,
     )
 
 

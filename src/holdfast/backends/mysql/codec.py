@@ -207,6 +207,7 @@ class Codec:
                 actor=actor,
                 mode=mode,
                 live=token == "0" or (holds == "1" and not owner.startswith(GHOST)),
+                age=max(0, int(now) - int(since)) / SECOND,
             )
             (holders if view.token else waiters).append(view)
         return [LockView(name, capacity, tuple(held), tuple(wait)) for name, (capacity, held, wait) in found.items()]

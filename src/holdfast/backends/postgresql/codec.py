@@ -189,6 +189,7 @@ class Codec:
                 actor=actor,
                 mode=mode,
                 live=token == "0" or (holds == "t" and not owner.startswith(GHOST)),
+                age=max(0, int(now) - int(since)) / SECOND,
             )
             (holders if view.token else waiters).append(view)
         return [

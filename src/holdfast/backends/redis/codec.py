@@ -234,6 +234,7 @@ def _view(name: str, view: list[Any], now: int) -> LockView:
             actor=actor,
             mode=mode,
             live=not token or (bool(holds) and not said.startswith(GHOST)),
+            age=max(0, now - since) / SECOND,
         )
         (holders if token else waiters).append(claim)
     return LockView(name, view[1], tuple(holders), tuple(waiters))

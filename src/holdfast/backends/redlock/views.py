@@ -1,4 +1,7 @@
-"""Who holds what on a quorum: what a majority of nodes says with one voice."""
+"""Who holds what on a quorum: what a majority of nodes says with one voice.
+
+Since when is told by the holder's (or waiter's) own calendar, and how long ago that is by ours.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from ..._core.flow import Flow
+from ...clock import calendar_us
 from ...model import ClaimView, LockView
 from .keys import Keys
 from .reading import read_holds
@@ -35,14 +39,16 @@ def survey(quorum: Quorum, keys: Keys, prefix: str) -> Flow[list[LockView] | Non
                 waiting[waiter.key][waiter.owner].append(waiter)
     if answered < quorum.majority:
         return None
-    views = []
+    views, now = [], calendar_us()
     for key in sorted({*held, *waiting}):
-        holders = [_holder(votes, quorum.majority) for votes in held[key].values() if len(votes) >= quorum.majority]
+        holders = [
+            _holder(votes, quorum.majority, now) for votes in held[key].values() if len(votes) >= quorum.majority
+        ]
         owners = {holder.owner for holder in holders}
         waiters = [
             seen[0] for owner, seen in waiting[key].items() if len(seen) >= quorum.majority and owner not in owners
         ]
-        seen = tuple(_waiter(each) for each in sorted(waiters, key=lambda each: (each.since, each.owner)))
+        seen = tuple(_waiter(each, now) for each in sorted(waiters, key=lambda each: (each.since, each.owner)))
         if holders or seen:
             views.append(LockView(key.removeprefix(keys.hold), 1, tuple(holders), seen))
     return views
@@ -53,13 +59,19 @@ def _detail(detail: str) -> dict[str, Any]:
     return {"pid": int(pid or 0), "host": host, "mode": mode, "actor": actor}
 
 
-def _waiter(waiter: WaitingRecord) -> ClaimView:
+def _waiter(waiter: WaitingRecord, now: int) -> ClaimView:
     return ClaimView(
-        owner=waiter.owner, token=None, weight=1, since=waiter.since / 1e6, remaining=0.0, **_detail(waiter.detail)
+        owner=waiter.owner,
+        token=None,
+        weight=1,
+        since=waiter.since / 1e6,
+        remaining=0.0,
+        age=max(0, now - waiter.since) / 1e6,
+        **_detail(waiter.detail),
     )
 
 
-def _holder(votes: list[HeldRecord], majority: int) -> ClaimView:
+def _holder(votes: list[HeldRecord], majority: int, now: int) -> ClaimView:
     """One claim, for as long as a majority stands by it."""
     hold = sorted(votes, key=lambda vote: -vote.left)[majority - 1]
     return ClaimView(
@@ -69,5 +81,6 @@ def _holder(votes: list[HeldRecord], majority: int) -> ClaimView:
         since=int(hold.ballot) / 1e6,
         remaining=max(0, hold.left - hold.delay if hold.live else hold.left) / 1000,
         live=hold.live,
+        age=max(0, now - int(hold.ballot)) / 1e6,
         **_detail(hold.detail),
     )

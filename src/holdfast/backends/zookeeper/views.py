@@ -2,12 +2,14 @@
 
 1. Since when a hold is held says its node's data, once it is confirmed (see `places`). One that is neither confirmed
    nor brand-new has come to its turn in this very moment.
+   How long ago that is, is told by this machine's calendar: a server's can not be asked without a write.
 2. For how long a hold is good nobody else can know: what is shown is the longest it can be without a word of
    its owner.
 """
 
 from __future__ import annotations
 
+from ...clock import calendar_us
 from ...model import SHARED_CAPACITY, ClaimView, LockView
 from .jute import Stat
 from .line import Picture, granted_of
@@ -33,21 +35,23 @@ def view_of(name: str, picture: Picture, read: dict[str, Node], tick: Stat | Fai
     holding = granted_of(picture)
     newest = max(stat.mtime for _, stat in read.values())
     now = tick.mtime if isinstance(tick, Stat) else newest
+    today = calendar_us() / 1000
     holders: list[ClaimView] = []
     waiters: list[ClaimView] = []
     for entry in picture.claims:
         if entry.node in read and entry.capacity in (capacity, 0):
             held = entry.owner in holding
-            (holders if held else waiters).append(_claim(entry, read[entry.node], capacity, held, now))
-    ghosts = [_ghost(trace, read[trace.node], now) for trace in picture.ghosts if trace.node in read]
-    ghosts += [_ghost(will, read[will.node], read[will.node][1].ctime) for will in picture.orphans if will.node in read]
+            (holders if held else waiters).append(_claim(entry, read[entry.node], capacity, held, now, today))
+    ghosts = [_ghost(trace, read[trace.node], now, today) for trace in picture.ghosts if trace.node in read]
+    orphans = [will for will in picture.orphans if will.node in read]
+    ghosts += [_ghost(will, read[will.node], read[will.node][1].ctime, today) for will in orphans]
     holders += [ghost for ghost in ghosts if ghost.remaining]  # the next one to come clears those that are over
     if not holders and not waiters:
         return None
     return LockView(name, capacity, tuple(holders), tuple(waiters))
 
 
-def _claim(entry: Entry, node: Node, capacity: int, held: bool, now: int) -> ClaimView:
+def _claim(entry: Entry, node: Node, capacity: int, held: bool, now: int, today: float) -> ClaimView:
     data, stat = node
     about = read_about(data)
     since: float = stat.ctime
@@ -68,21 +72,24 @@ def _claim(entry: Entry, node: Node, capacity: int, held: bool, now: int) -> Cla
         remaining=float(about.get("ttl", 0.0)),
         actor=str(about.get("actor", "")),
         mode=str(about.get("mode", "read" if shared else "lock")),
+        age=max(0.0, today - since) / 1000,
     )
 
 
-def _ghost(trace: Trace, node: Node, now: int) -> ClaimView:
+def _ghost(trace: Trace, node: Node, now: int, today: float) -> ClaimView:
     data, stat = node
     about = read_about(data)
+    since: float = about.get("since", stat.ctime)
     return ClaimView(
         owner=trace.owner,
         token=int(about.get("token", 0)),
         weight=trace.weight,
         host=str(about.get("host", "")),
         pid=int(about.get("pid", 0)),
-        since=about.get("since", stat.ctime) / 1000,
+        since=since / 1000,
         remaining=max(0.0, stat.ctime / 1000 + trace.length - now / 1000),
         actor=str(about.get("actor", "")),
         mode=str(about.get("mode", "lock")),
         live=False,
+        age=max(0.0, today - since) / 1000,
     )

@@ -26,11 +26,20 @@ async def holders_and_waiters_in_order(stage: Stage) -> None:
     assert 0 < holder.remaining <= 60
     assert [waiter.token for waiter in view.waiters] == [None] * 3
     assert holder.since <= view.waiters[0].since <= view.waiters[1].since <= view.waiters[2].since
+    ages = [claim.age for claim in (holder, *view.waiters)]
+    assert ages == sorted(ages, reverse=True)
+    assert ages[-1] >= 0
+    await stage.eventually(lambda: _older(stage, holder.age), "the holder to grow older")
     owners = [waiter.owner for waiter in view.waiters]
     assert await lease.release()
     for owner, waiter in zip(owners, waiters, strict=True):
         assert (await waiter).owner == owner
         assert await (await waiter).release()
+
+
+async def _older(stage: Stage, age: float) -> bool:
+    [holder] = (await stage.view("door")).holders
+    return holder.age > age + 0.01
 
 
 @promise()

@@ -25,7 +25,7 @@ test: .venv/.ready-dev servers proofs  ## all tests, on every engine (ARGS="-k f
 	@$(bin)/python tools/tests $(WORKERS) $(ARGS)
 
 proofs: servers  ## the Promela model of Redlock with tokens: sound variants hold, broken ones fail
-	@$(PYTHON) proofs/check.py
+	@$(PYTHON) proofs/check.py --jobs 2
 
 check: .venv/.ready-dev  ## ruff, mypy --strict and the rooms of the import graph
 	@$(bin)/ruff check .

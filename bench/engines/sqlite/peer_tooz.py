@@ -1,41 +1,12 @@
 """tooz, file driver: fasteners' lock on a file, behind a condition shared by the threads of a process."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-
-from bench.model import TAKE_TIMEOUT, Contender, Hands, Target
-
-
-@contextmanager
-def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
-    from tooz import coordination
-
-    coordinator = coordination.get_coordinator(f"file://{target.folder / 'tooz'}", b"bench")
-    coordinator.start()
-
-    def hands() -> Hands:
-        lock = coordinator.get_lock(name.encode())
-
-        def take() -> None:
-            if not lock.acquire(blocking=TAKE_TIMEOUT):
-                raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT} s")
-
-        return Hands(take=take, release=lock.release)
-
-    try:
-        yield hands
-    finally:
-        coordinator.stop()
-
+from bench.tooz import tooz
 
 CONTENDERS = (
-    Contender(
-        "tooz file",
-        "peer",
-        crew=crew,
-        imports="from tooz import coordination",
+    tooz(
+        "file",
+        lambda target: f"file://{target.folder / 'tooz'}",
+        counted=False,
         cannot={"leases": "no expiry: nothing to keep alive"},
     ),
 )

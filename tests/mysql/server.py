@@ -57,7 +57,8 @@ class Server:
 
     def start(self) -> None:
         words = [program("mariadbd"), "--no-defaults", f"--datadir={self.folder}/data", f"--port={self.port}"]
-        words += [f"--socket={self.folder}/socket", f"--pid-file={self.folder}/pid"]
+        # In a common tmpdir, a server that starts removes the temporary tables of those that run.
+        words += [f"--socket={self.folder}/socket", f"--pid-file={self.folder}/pid", f"--tmpdir={self.folder}"]
         for name, value in {**SETTINGS, **self.settings}.items():
             words.append(f"--{name}" if value is None else f"--{name}={value}")
         with (self.folder / "log").open("ab") as log:
@@ -97,7 +98,7 @@ def serving(settings: dict[str, str | None] | None = None) -> Iterator[Server]:
     if os.getuid() == 0:
         shutil.chown(folder, "mysql", "mysql")
     install = ["mariadb-install-db", "--no-defaults", f"--datadir={folder}/data", "--skip-test-db"]
-    install += ["--auth-root-authentication-method=normal"]
+    install += ["--auth-root-authentication-method=normal", f"--tmpdir={folder}"]
     made = subprocess.run(install, capture_output=True, text=True, cwd=folder, **identity())
     if made.returncode:
         raise RuntimeError(f"mariadb-install-db failed: {made.stdout}{made.stderr}")

@@ -4,11 +4,14 @@
    reply was lost, the claim is found again, or undone. Its place in the line, and its token, is its create revision.
 2. A grant is good from when its session was last kept alive, not from when the take was sent: etcd keeps a key for as
    long as its lease.
-3. A waiter that hears that the claim before it has ended holds, if that claim held (`watch`), and if its own session is
-   young enough that its own claim must live. Else it looks, in one transaction that shows its own claim too.
-4. Who holds after waiting says so in its value (since when), in a message that nobody waits for. Whoever stands behind
-   it then knows that its end will be the grant.
-5. A release is guarded by the create revision: it can end this claim and no other.
+3. Nobody grants: who holds follows from the keys (`places`). To believe it, a waiter needs two things. That the claim
+   before it held and has ended (`watch`): then nobody is before it, and nobody comes in before. And that its own claim
+   lives: its session was kept alive a ttl ago at most. Else it looks, in one transaction that shows its own claim too.
+4. So nobody is granted who is dead or gone: what ends with its session, by an eviction or by a withdrawal is the end of
+   a claim like any other; if it had not held, whoever stands behind it looks, and sees who does.
+5. Who holds after waiting says so in its value, since when, so that whoever stands behind it knows that its end will be
+   the grant. That is told aside, once the holder has been let in; whether it arrives matters to nobody's safety.
+6. A release is guarded by the create revision: it can end this claim and no other.
 """
 
 from __future__ import annotations

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ..._core.flow import NOW, Call, Flow
 from ...model import Grant, Queued
 from . import overtaking
+from .aside import post
 from .entering import Sight, shade_value, value
 from .keys import Keys
 from .places import MARKED, OUT_OF_TURN
-from .rpc import Rejected, changed_at, put, revision_of, txn
+from .rpc import Rejected, Rpc, changed_at, put, revision_of, txn
 from .session import Standing
-from .sessions import Sessions, post
+from .sessions import Sessions
 from .watch import Watch, for_ghosts, for_one_before, for_room
 
 PATIENCE = 10.0
@@ -88,17 +90,21 @@ class Granting:
         return revision_of(reply)
 
     def mark(self, standing: Standing) -> Flow[None]:
-        held = value(standing, self._here.calendar_us(), MARKED)
-        standing.changed = standing.changed or standing.created
-        yield from post(
-            txn([changed_at(standing.key, standing.changed)], [put(standing.key, held, standing.session.lease)])
-        )
+        """Say that it holds: made and sent aside, once its holder has been let in, and not if that has left by then."""
+        return post(partial(self._mark_of, standing, self._here.calendar_us()))
+
+    def _mark_of(self, standing: Standing, since: int) -> Rpc | None:
+        if standing.leaving:
+            return None
+        held = put(standing.key, value(standing, since, MARKED), standing.session.lease)
+        return txn([changed_at(standing.key, standing.changed or standing.created)], [held])
 
     def granted(self, standing: Standing, created: int, token: int) -> Grant:
         standing.created, standing.token, standing.held = created, token, True
         if standing.watch is not None:
-            standing.watch.end()
-            standing.watch = None
+            self._sessions.hush(standing)
+        if (behind := self._sessions.behind.get(standing.key)) is not None:
+            behind.holds(token)  # who waits there, being our own, need not be told by etcd
         since = standing.given = standing.session.since
         return Grant(token, since, standing.claim.ask.ttl)
 
@@ -121,20 +127,29 @@ class Granting:
         if seen.line is not None and seen.line.capacity > 1:
             own = seen.own
             assert own is not None
-            before = [*seen.line.before(own.owner), *seen.line.ghosts]
-            excess = sum(place.weight for place in before) + own.weight - seen.line.capacity
+            others = [*seen.line.before(own.owner), *seen.line.ghosts]
+            excess = sum(place.weight for place in others) + own.weight - seen.line.capacity
             if old is not None:
-                old.room(before, excess)
+                old.room(others, excess)
                 return old
             eager = not standing.claim.ask.fair
-            return for_room(own.key, before, excess, [self._keys.line(name)], seen.revision, eager)
-        if seen.before is not None and old is not None and old.key == seen.before.key:
-            if seen.before.granted:
-                old.holds()
+            return for_room(own.key, others, excess, [self._keys.line(name)], seen.revision, eager)
+        before = seen.before
+        if before is not None and old is not None and old.key == before.key:
+            if before.granted:
+                old.holds(before.created)
             return old
-        if old is not None:
-            old.end()
-        if seen.before is None:
+        self._sessions.hush(standing)
+        if before is None:
             return for_ghosts(seen.ghosts, seen.revision)
         first = seen.line is None and seen.count == 2 and not seen.ghosts
-        return for_one_before(seen.before, first, seen.revision)
+        ours = self._sessions.standings.get(before.owner)
+        watch = for_one_before(before, first, seen.revision, None if ours is None else partial(_is_leaving, ours))
+        self._sessions.behind[before.key] = watch
+        if ours is not None:  # after the line above: whichever of the two comes later sees the other
+            watch.holds(ours.token)
+        return watch
+
+
+def _is_leaving(standing: Standing) -> bool:
+    return standing.leaving

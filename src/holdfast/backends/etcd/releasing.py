@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from ..._core.flow import Call, Flow
 from ...errors import BackendUnavailable
 from ...model import Claim
+from .aside import just, post
 from .entering import shade_value
 from .granting import Here
 from .keys import Keys
 from .rpc import Rejected, Rpc, created_at, delete, exists, grant_lease, put, txn
 from .session import Standing, new_session, whole
-from .sessions import Sessions, post
+from .sessions import Sessions
 
 
 def release(here: Here, keys: Keys, sessions: Sessions, claim: Claim, linger: float) -> Flow[bool]:
@@ -22,6 +24,7 @@ def release(here: Here, keys: Keys, sessions: Sessions, claim: Claim, linger: fl
     if not standing.entered:
         sessions.leave(standing)
         return False
+    standing.leaving = True
     ask, key = claim.ask, standing.key
     mine = created_at(key, standing.created) if standing.created else exists(key)
     rpcs: list[Rpc] = []
@@ -46,13 +49,16 @@ def release(here: Here, keys: Keys, sessions: Sessions, claim: Claim, linger: fl
     ended = bool(reply.get("succeeded"))
     sessions.leave(standing)
     if standing.shade is not None and ended:
-        for rpc in sessions.last_words(standing):
-            yield from post(rpc)
+        yield from say_last(sessions, standing)
     return ended and standing.held
 
 
 def forget(sessions: Sessions, standing: Standing) -> Flow[None]:
     """Nothing of it stands in the line."""
     sessions.leave(standing)
+    yield from say_last(sessions, standing)
+
+
+def say_last(sessions: Sessions, standing: Standing) -> Flow[None]:
     for rpc in sessions.last_words(standing):
-        yield from post(rpc)
+        yield from post(partial(just, rpc))

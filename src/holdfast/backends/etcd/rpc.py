@@ -1,13 +1,13 @@
 """What is said to etcd, in the words of its JSON gateway. Keys and values are base64 there, 64-bit numbers are text.
 
 A request is a tuple of `Rpc`s that leave in one write and are carried out one after the other; its reply is the list of
-their answers, each the decoded JSON or a `Rejected`. A `Post` is sent and not waited for.
+their answers, each the decoded JSON or a `Rejected`. A `Post` is told aside, and nobody waits for it.
 """
 
 from __future__ import annotations
 
 from binascii import a2b_base64, b2a_base64
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,9 +22,10 @@ class Rpc:
 
 @dataclass(slots=True)
 class Post:
-    """Something that may be told later, or never: nobody waits for the answer."""
+    """Something that may be told later, or never: nobody waits for it, not even for its making."""
 
-    rpc: Rpc
+    make: Callable[[], Rpc | None]
+    """None: by now it does not matter any more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,8 @@ class Standing:
     """The `since` of what its holder was last promised."""
     watch: Watch | None = None
     out_of_turn: bool = False
+    leaving: bool = False
+    """Its release has begun."""
     noted: bool = False
     """There is a word for its owner at etcd, which it has read."""
 

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..._core.flow import NOW, Call, Flow
-from ...errors import BackendUnavailable, Misconfigured
+from ...errors import BackendUnavailable
 from ...model import Ask
+from . import sweeping
 from .keys import Keys
-from .rpc import Post, Rejected, Rpc, delete, grant_lease, keep_alive, keys_of, revoke, seconds_left, txn, unb64
+from .rpc import Rejected, Rpc, grant_lease, keep_alive, keys_of, revoke, seconds_left
 from .session import NEVER, Session, Standing, new_session, whole
+from .watch import Watch
 
-SWEEP = 100
-"""Keys removed in one transaction: etcd takes 128 operations."""
 STALE = 4
 """A lease that was kept alive longer than a quarter of the ttl ago is kept alive along with a take."""
 
@@ -29,6 +29,8 @@ class Sessions:
         """By owner."""
         self.by_name: dict[str, dict[str, None]] = {}
         """The owners of all standings, by name."""
+        self.behind: dict[str, Watch] = {}
+        """By the key of a claim in a mutex's line: the watch of a claim of our own that stands right behind it."""
         self._seats = itertools.count()
         self._free: list[int] = []
         """Seats to be used again, the last one first: so that one that asks over and over has one key."""
@@ -100,27 +102,13 @@ class Sessions:
             session.keys = frozenset(listed.get("keys", ()))
             session.since = max(session.since, sent)
             session.seen = sent
-            stray += self._stray(session, sent)
-        for start in range(0, len(stray), SWEEP):
-            yield from post(txn((), [delete(key) for key in stray[start : start + SWEEP]]))
-
-    def _stray(self, session: Session, now: float) -> list[str]:
-        """Keys that nobody will ever let go of."""
-        overdue = [
-            key
-            for key, each in list(session.members.items())
-            if each.held and each.given + each.claim.ask.ttl < now and key in session.keys
-        ]
-        for key in session.keys - session.members.keys():
-            whose = self._keys.addressee(unb64(key))
-            if whose is None or whose not in self.standings:
-                overdue.append(key)
-        return overdue
+            stray += sweeping.stray(session, self.standings, self._keys, sent)
+        if stray:
+            yield from sweeping.sweep(stray, self.standings, self._keys, timeout)
 
     def leave(self, standing: Standing) -> None:
         """Forget a claim."""
-        if standing.watch is not None:
-            standing.watch.end()
+        self.hush(standing)
         owner, name = standing.claim.owner, standing.claim.ask.name
         if others := self.by_name.get(name):
             others.pop(owner, None)
@@ -130,6 +118,14 @@ class Sessions:
             standing.session.members.pop(standing.key, None)
             if not standing.unsure and not standing.session.dead:
                 self._free.append(standing.seat)
+
+    def hush(self, standing: Standing) -> None:
+        """A claim waits for nothing any more."""
+        watch, standing.watch = standing.watch, None
+        if watch is not None:
+            watch.end()
+            if self.behind.get(watch.key) is watch:
+                del self.behind[watch.key]
 
     def last_words(self, standing: Standing) -> list[Rpc]:
         """What ends the leases that were this claim's alone."""
@@ -146,12 +142,4 @@ class Sessions:
 
     def forget(self) -> None:
         """In a forked child: these are the parent's."""
-        self._shared, self.standings, self.by_name = {}, {}, {}
-
-
-def post(rpc: Rpc) -> Flow[None]:
-    """Tell, and do not wait; if it does not arrive, no harm is done."""
-    try:
-        yield Call(Post(rpc), 1.0)
-    except (BackendUnavailable, Misconfigured):
-        pass  # a look, a sweep or the end of the lease will see to it
+        self._shared, self.standings, self.by_name, self.behind = {}, {}, {}, {}

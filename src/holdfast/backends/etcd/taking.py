@@ -197,7 +197,7 @@ class Taking:
         outcomes: list[Grant | Queued] = []
         for each, seen in zip(standings, sights, strict=True):
             if seen.own is None:  # expired, or evicted before it heard of its grant: it stands at the end again
-                each.created = 0
+                each.created, each.held = 0, False
                 return None
             if seen.capacity != each.claim.ask.capacity:
                 for other in standings:

@@ -5,11 +5,16 @@
    accompanied by one that begins now, and tells at once of what happens from now on.
 2. If the claim before it was known to hold when the watch began, and something was written meanwhile, it may have ended
    in between: one look more, instead of up to a tenth of a second.
+   Of a claim of our own coordinator it is known whether it has begun to leave; only then can anything have been missed.
 3. In the line of a mutex a waiter listens to the claim before it and to nobody else: one release wakes one waiter.
-   If that claim held (it was known to, or had written it down by its end), its end is the grant, without another look:
-   nobody stands before it, and nobody comes in before. Else, or if it may leave a ghost, its end is a reason to look.
-4. In other lines a waiter counts what leaves before it, and looks when enough has left for it to fit.
-5. That its own claim lives is not heard here: it follows from its lease, which the flow knows the age of.
+   If that claim held, its end is the grant, without another look: nobody stands before it, and nobody comes in before.
+   Else, or if it may leave a ghost, its end is a reason to look. That it held is seen by a look, or heard when it
+   writes it down; a claim of our own coordinator tells it directly (`holds`). Once it holds it does until its end.
+   What it was at its end could come with the event (`prev_kv`), but etcd would have to read it in the gap.
+4. A seat is used again, so a key is not yet a claim: what is written there counts if its create revision is that of the
+   claim that was seen. The first end that is heard is the end of that claim, or comes after it.
+5. In other lines a waiter counts what leaves before it, and looks when enough has left for it to fit.
+6. That its own claim lives is not heard here: it follows from its lease, which the flow knows the age of.
 """
 
 from __future__ import annotations
@@ -25,23 +30,28 @@ HANDED = "handed"
 """What was waited for has happened: the claim holds."""
 LOOK = "look"
 """Something has happened; a look will tell."""
+ENDED = "DELETE"
+_EVENTS, _ENDED = b'"events"', b'"DELETE"'
+"""In whatever is said of an event this can be nothing else: it is too short, or too long, to be base64."""
 
 
 class Watch:
-    """One waiter's watch. `body` is the request; `hear` is told of every message."""
+    """One waiter's watch. `body` is the request; `hear` is told of every message, a line of JSON."""
 
-    def __init__(self, ranges: Iterable[tuple[str, str]], revision: int, past: bool = False) -> None:
-        """Of what ends in these ranges; with `past`, also what it was at its end."""
-        more = '"filters":[0],"prev_kv":true' if past else '"filters":[0]'
-        places = [f'"key":"{key}","range_end":"{end}",{more}' for key, end in ranges]
+    def __init__(self, ranges: Iterable[tuple[str, str]], revision: int, words: bool = False) -> None:
+        """Of what ends in these ranges; with `words`, also of what is written there."""
+        more = "" if words else ',"filters":[0]'
+        places = [f'"key":"{key}","range_end":"{end}"{more}' for key, end in ranges]
         self.body = "".join(
             f'{{"create_request":{{{place},"start_revision":{revision + 1}}}}}{{"create_request":{{{place}}}}}'
             for place in places
         )
         self.key = ""
         """The claim that it is about, of a mutex."""
+        self._created = 0
+        self._leaving: Callable[[], bool] | None = None
         self._revision = revision
-        self._hasty = False
+        self._hasty = self._behind = False
         self._holds = False
         self._stays = False
         self._before: dict[str, int] = {}
@@ -57,36 +67,56 @@ class Watch:
         if parked is not None:
             parked()
 
-    def holds(self) -> None:
-        """A look has shown that the claim it is about holds."""
-        self._holds = not self._stays
+    def holds(self, created: int) -> None:
+        """A claim is known to hold. Nothing, if it is not the one that this is about."""
+        if created == self._created:
+            self._holds = not self._stays
 
     def room(self, before: Iterable[Place], excess: int) -> None:
         """What stands before, as the last look has shown."""
         self._before = {place.key: place.weight for place in before}
         self._excess = excess
 
-    def hear(self, message: Any) -> str | None:
-        """The verdict, or None to go on listening."""
+    def glimpse(self, data: bytes) -> str | None:
+        """The verdict, if what comes in can mean one thing only, before anybody has read it."""
+        return HANDED if self._holds and _ENDED in data else None
+
+    def hear(self, line: bytes) -> str | None:
+        """The verdict on a message, or None to go on listening."""
+        if self._holds and not self._hasty and _EVENTS in line and _ENDED not in line:
+            return None  # that it holds
+        message = json.loads(line)
         result = message.get("result", {})
         if "error" in message or result.get("canceled"):
             return LOOK  # compacted away, or this member has lost its leader
-        if result.get("created") and self._hasty:
-            self._hasty = False
-            if int(result["header"]["revision"]) > self._revision:
-                return LOOK
+        if result.get("created") and self._hasty and self._missed(int(result["header"]["revision"])):
+            return LOOK
         for event in result.get("events", ()):
-            verdict = self._hear_of(event["kv"]["key"], event.get("prev_kv"))
-            if verdict is not None:
+            if event.get("type") != ENDED:
+                self._read(event["kv"])
+            elif (verdict := self._end_of(event["kv"]["key"])) is not None:
                 return verdict
         return None
 
-    def _hear_of(self, key: str, past: Any) -> str | None:
+    def _missed(self, revision: int) -> bool:
+        """A watch begins at a revision: whether the end may have come before."""
+        if revision == self._revision or self._leaving is None:
+            self._hasty = False
+            return revision > self._revision
+        if self._behind:  # this is its companion, which tells of everything from now on
+            self._hasty = False
+            return self._leaving()
+        self._behind = True
+        return False
+
+    def _read(self, kv: Any) -> None:
+        if kv["key"] == self.key and json.loads(unb64(kv["value"])).get("g"):
+            self.holds(int(kv["create_revision"]))
+
+    def _end_of(self, key: str) -> str | None:
         if self._all or key == self._own:
             return LOOK
         if key == self.key:
-            if past is not None and json.loads(unb64(past["value"])).get("g"):
-                self.holds()
             return HANDED if self._holds else LOOK
         if key in self._before:
             self._excess -= self._before.pop(key)
@@ -95,14 +125,16 @@ class Watch:
         return None
 
 
-def for_one_before(before: Place, alone: bool, revision: int) -> Watch:
-    """In a mutex's line. `alone`: nobody, and no ghost, stands before that one."""
-    watch = Watch([(before.key, "")], revision, past=True)
-    watch.key = before.key
-    watch._stays = before.stays
-    watch._hasty = alone or bool(before.granted)
-    if watch._hasty:
-        watch.holds()
+def for_one_before(before: Place, alone: bool, revision: int, leaving: Callable[[], bool] | None) -> Watch:
+    """In a mutex's line. `alone`: nobody, and no ghost, stands before that one. `leaving`: whether it, being our own,
+    has begun to."""
+    watch = Watch([(before.key, "")], revision, words=True)
+    watch.key, watch._created = before.key, before.created
+    watch._stays, watch._leaving = before.stays, leaving
+    holds = alone or bool(before.granted)
+    watch._hasty = holds or leaving is not None
+    if holds:
+        watch.holds(before.created)
     return watch
 
 

@@ -58,7 +58,7 @@ class AsyncEtcdWire:
         if self._closed:
             raise closed()
         if request.__class__ is Post:
-            self._later(self._ask((request.rpc,), timeout), None)
+            self._later(self._tell(request, timeout), None)
             return _nothing()
         link = self._free()
         if link is None:
@@ -104,6 +104,10 @@ class AsyncEtcdWire:
     async def _ask(self, rpcs: Any, timeout: float) -> Any:
         link = await self._get(timeout)
         return await link.ask(rpcs, self._members.head(link.index), timeout)
+
+    async def _tell(self, post: Post, timeout: float) -> None:
+        if (rpc := post.make()) is not None:
+            await self._carefully((rpc,), timeout)
 
     async def _get(self, timeout: float) -> AsyncLink:
         """A free connection, or a new one, or the next that comes free."""

@@ -147,13 +147,16 @@ class AsyncEar(asyncio.Protocol):
         return verdict
 
     def data_received(self, data: bytes) -> None:
+        if (seen := self._watch.glimpse(data)) is not None:
+            self._verdict = seen
+            self._wake()
+            return
         try:
-            messages: list[Any] = self._messages.feed(data)
+            verdicts = [self._watch.hear(line) for line in self._messages.feed(data)]
         except (Garbled, ValueError):
             self.close()
             return
-        for message in messages:
-            verdict = self._watch.hear(message)
+        for verdict in verdicts:
             if verdict is not None and self._verdict != HANDED:
                 self._verdict = verdict
                 self._wake()

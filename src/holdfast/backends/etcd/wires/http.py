@@ -122,8 +122,8 @@ class Messages:
         self._begun = False
         self._text = b""
 
-    def feed(self, data: bytes) -> list[Any]:
-        """The messages that are complete by now."""
+    def feed(self, data: bytes) -> list[bytes]:
+        """The messages that are complete by now, as they stand there."""
         buffer = self._buffer
         buffer += data
         if not self._begun:
@@ -141,4 +141,4 @@ class Messages:
                 raise Garbled(b"the watch ended")
             self._text += part
         *lines, self._text = self._text.split(b"\n")
-        return [json.loads(line) for line in lines if line.strip()]
+        return [line for line in lines if line.strip()]

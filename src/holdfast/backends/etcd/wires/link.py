@@ -16,7 +16,7 @@ READ_SIZE = 1 << 16
 class Link:
     """One connection to one member."""
 
-    __slots__ = ("_timeout", "buffer", "index", "owed", "socket")
+    __slots__ = ("_timeout", "buffer", "index", "socket")
 
     def __init__(self, link: socket.socket, index: int) -> None:
         link.settimeout(None)  # the kernel keeps the time: Python would ask it twice for every request
@@ -24,8 +24,6 @@ class Link:
         self.index = index
         self.buffer = bytearray()
         self._timeout = 0.0
-        self.owed = 0
-        """Replies that nobody waited for."""
 
     def ask(self, data: bytes, count: int, timeout: float) -> list[tuple[int, bytes]]:
         """Send, and read so many replies."""
@@ -37,9 +35,6 @@ class Link:
         end = 0.0
         while True:
             while (reply := parse(buffer)) is not None:
-                if self.owed:
-                    self.owed -= 1
-                    continue
                 replies.append(reply)
                 if len(replies) == count:
                     return replies
@@ -51,21 +46,6 @@ class Link:
             if not data:
                 raise ConnectionResetError("the member closed the connection")
             buffer += data
-
-    def settled(self) -> bool:
-        """Whether nothing is owed any more: else what is asked now would be answered after that."""
-        if self.owed and type(self.socket) is socket.socket:  # TLS can not look without reading
-            try:
-                data = self.socket.recv(READ_SIZE, socket.MSG_DONTWAIT)
-            except BlockingIOError:
-                return False
-            if not data:
-                raise ConnectionResetError("the member closed the connection")
-            self.buffer += data
-            while self.owed and parse(self.buffer) is not None:
-                self.owed -= 1
-            return not self.owed
-        return True
 
     def bound(self, timeout: float) -> None:
         """Let no send and no read take longer."""
@@ -102,6 +82,8 @@ class Ear:
                 return None
             if not data:
                 raise ConnectionResetError("the member closed the watch")
+            if (seen := watch.glimpse(data)) is not None:
+                return seen
             verdicts = [verdict for message in self._messages.feed(data) if (verdict := watch.hear(message))]
             if verdicts:
                 return HANDED if HANDED in verdicts else verdicts[0]

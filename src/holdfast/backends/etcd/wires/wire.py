@@ -4,7 +4,8 @@
    is `OutcomeUnknown`, unless etcd says that it did nothing.
 2. A gateway stream over HTTP/1.1 takes its watches with its first request, so each waiter has a stream: its thread
    opens it while it waits anyway, reads it itself, and is woken by the kernel, without a listener in between.
-3. What is posted is not waited for: its reply is read by whoever uses that connection next, once it is there.
+3. What is posted is told by another thread, which closes streams too (`errands`): a waiter that was woken has better to
+   do.
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ from ...line import closed
 from ..rpc import Post, Rpc
 from ..watch import HANDED, Watch
 from .address import Address
+from .errands import Errands
 from .http import Garbled, Unauthenticated, read, request
 from .link import Ear, Link
 from .members import IMPATIENT, Members
 
 AFTER_A_BROKEN_WATCH = 0.2
 FAREWELL = 1.0
-NOWHERE = -1
+ASIDE = 1.0
 AT_ONCE = 100
 
 
@@ -50,12 +52,13 @@ class EtcdWire:
         self._idle: list[Link] = []
         self._ears: set[Ear] = set()
         self._parked: dict[Watch, Ear] = {}
+        self._errands = Errands(lambda rpcs: self.call(rpcs, ASIDE))
 
     def call(self, request_: Any, timeout: float) -> Any:
         if self._closed:
             raise closed()
         if request_.__class__ is Post:
-            self._post(request_.rpc, timeout)
+            self._errands.put(request_)
             return None
         try:
             return self._ask(request_, timeout)
@@ -91,19 +94,8 @@ class EtcdWire:
         self._put(link)
         return answers
 
-    def _post(self, rpc: Rpc, timeout: float) -> None:
-        link = self._get(timeout)
-        try:
-            link.bound(timeout)
-            link.socket.sendall(request((rpc,), self.members.head(link.index)))
-            link.owed += 1
-        except OSError:
-            self._stumble(link)
-        else:
-            self._put(link, 0)  # used again when all others are in use: its reply has come by then
-
-    def _put(self, link: Link, place: int | None = None) -> None:
-        self._idle.insert(len(self._idle) if place is None else place, link)
+    def _put(self, link: Link) -> None:
+        self._idle.append(link)
         if self._closed:  # meanwhile
             self._close_idle()
 
@@ -118,14 +110,8 @@ class EtcdWire:
                 link = idle.pop()
             except IndexError:
                 break
-            try:
-                if link.index == at and link.settled():
-                    return link
-            except (OSError, Garbled, ValueError):
-                link.index = NOWHERE
             if link.index == at:
-                self._put(link, 0)
-                break  # those below it are owed something too
+                return link
             link.socket.close()
         error: OSError | None = None
         for index in self.members.candidates():
@@ -216,7 +202,7 @@ class EtcdWire:
     def _deafen(self, ear: Ear | None) -> None:
         if ear is not None:
             self._ears.discard(ear)
-            ear.socket.close()
+            self._errands.put(ear)
 
     def freeze(self) -> None:
         pass  # nothing is shared between threads but the list of idle connections, which is always whole
@@ -235,6 +221,7 @@ class EtcdWire:
     def close(self) -> None:
         if self._closed:
             return
+        self._errands.end(ASIDE)
         words = self._farewell()
         try:
             for start in range(0, len(words), AT_ONCE):

@@ -1,0 +1,59 @@
+"""Sweeping: what hangs on a session, and nobody will ever let go of, is removed.
+
+1. A list of keys tells of the past: a claim on it may have been released since, and its seat taken again. So a key is
+   only suspected by the list. It is read, and removed if the very claim that was read is over; if anything came after
+   that, the removal does nothing.
+2. A claim is over if its owner is not known (an owner is known before its claim is sent and until its end is answered,
+   and used once), or was promised nothing any more: a hold that was lost.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from ..._core.flow import NOW, Call, Flow
+from ...errors import BackendUnavailable
+from .aside import just, post
+from .keys import Keys
+from .rpc import Rejected, created_at, delete, get, txn, unb64
+from .session import Session, Standing
+
+AT_ONCE = 100
+"""Keys read in one transaction: etcd takes 128 operations."""
+
+
+def stray(session: Session, standings: Mapping[str, Standing], keys: Keys, now: float) -> list[str]:
+    """Keys that are suspected."""
+    suspects = [key for key, each in list(session.members.items()) if key in session.keys and _is_over(each, now)]
+    for key in session.keys - session.members.keys():
+        whose = keys.addressee(unb64(key))
+        if whose is None or whose not in standings:
+            suspects.append(key)
+    return suspects
+
+
+def sweep(suspects: Sequence[str], standings: Mapping[str, Standing], keys: Keys, timeout: float) -> Flow[None]:
+    for start in range(0, len(suspects), AT_ONCE):
+        read = txn((), [get(key) for key in suspects[start : start + AT_ONCE]])
+        reply: Any
+        try:
+            [reply] = yield Call((read,), timeout)
+        except BackendUnavailable:
+            return  # next time
+        now: float = yield NOW
+        for shown in () if isinstance(reply, Rejected) else reply["responses"]:
+            for kv in shown["response_range"].get("kvs", ()):
+                if _is_over(standings.get(_owner(kv, keys)), now):
+                    gone = txn([created_at(kv["key"], int(kv["create_revision"]))], [delete(kv["key"])])
+                    yield from post(partial(just, gone))
+
+
+def _owner(kv: Any, keys: Keys) -> str:
+    return keys.addressee(unb64(kv["key"])) or json.loads(unb64(kv["value"]))["i"]
+
+
+def _is_over(standing: Standing | None, now: float) -> bool:
+    return standing is None or (standing.held and standing.given + standing.claim.ask.ttl < now)

@@ -1,0 +1,241 @@
+"""From the end of a claim to the next holder: what a waiter may believe, and what is told aside."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import holdfast
+from holdfast.backends import open_engine
+from holdfast.backends.etcd.entering import Sight
+from holdfast.backends.etcd.granting import Granting, Here
+from holdfast.backends.etcd.keys import Keys
+from holdfast.backends.etcd.places import MARKED, WAITING, Place
+from holdfast.backends.etcd.rpc import Post, Rpc, b64
+from holdfast.backends.etcd.session import Session, Standing
+from holdfast.backends.etcd.sessions import Sessions
+from holdfast.backends.etcd.watch import HANDED, LOOK, Watch, for_one_before
+from holdfast.backends.etcd.wires.errands import Errands
+from holdfast.errors import OutcomeUnknown
+from holdfast.model import Claim
+from holdfast.recipes import asks
+from holdfast.sync.coordinator import Coordinator
+from holdfast.testing.trouble import Trouble, TroubledEngine
+from tests.etcd.cluster import Cluster, await_true
+
+KEYS = Keys("holdfast")
+KEY = KEYS.claim("door", "seat.0")
+SEEN = 20
+CREATED = 10
+
+
+def watch(granted: int = WAITING, leaving: Callable[[], bool] | None = None, **words: Any) -> Watch:
+    """Of a claim that was created at 10, as a look at 20 has shown it."""
+    before = Place(KEY, "door", "before-1", CREATED, CREATED, 1, {"i": "before-1", "g": granted, **words})
+    return for_one_before(before, False, SEEN, leaving)
+
+
+def message(**result: Any) -> bytes:
+    return json.dumps({"result": {"header": {"revision": str(SEEN)}, **result}}).encode()
+
+
+def begins(revision: int = SEEN) -> bytes:
+    return message(header={"revision": str(revision)}, created=True)
+
+
+def written(created: int = CREATED, granted: int = MARKED) -> bytes:
+    value = b64(json.dumps({"i": "before-1", "g": granted}))
+    return message(events=[{"kv": {"key": KEY, "create_revision": str(created), "value": value}}])
+
+
+ENDED = message(events=[{"type": "DELETE", "kv": {"key": KEY, "mod_revision": "30"}}])
+
+
+def heard(listening: Watch, *lines: bytes) -> list[str | None]:
+    return [listening.hear(line) for line in lines]
+
+
+def test_the_end_of_a_claim_that_wrote_that_it_holds_is_the_grant() -> None:
+    assert heard(watch(), begins(), written(), ENDED) == [None, None, HANDED]
+
+
+def test_the_end_of_a_claim_that_was_seen_to_hold_is_the_grant() -> None:
+    assert heard(watch(MARKED), begins(), ENDED) == [None, HANDED]
+
+
+def test_the_end_of_a_claim_that_only_waited_is_a_reason_to_look() -> None:
+    """Others stand before it."""
+    assert heard(watch(), begins(), ENDED) == [None, LOOK]
+    assert heard(watch(), begins(), written(granted=WAITING), ENDED) == [None, None, LOOK]
+
+
+def test_a_seat_that_was_taken_again_tells_nothing_of_the_claim_before() -> None:
+    assert heard(watch(), begins(), written(created=CREATED + 15), ENDED) == [None, None, LOOK]
+    listening = watch()
+    listening.holds(CREATED + 15)
+    assert listening.hear(ENDED) == LOOK
+
+
+def test_the_end_of_a_hold_that_may_leave_a_ghost_is_a_reason_to_look() -> None:
+    listening = watch(MARKED, l=1)
+    assert listening.glimpse(ENDED) is None
+    assert heard(listening, begins(), written(), ENDED) == [None, None, LOOK]
+
+
+def test_a_glimpse_is_enough_for_whoever_knows_that_the_claim_before_holds() -> None:
+    listening = watch()
+    assert listening.glimpse(ENDED) is None
+    listening.holds(CREATED)
+    assert listening.glimpse(written()) is None
+    assert listening.glimpse(ENDED[:-40]) == HANDED
+
+
+def test_if_something_was_written_before_the_watch_began_a_known_hold_may_be_over() -> None:
+    assert heard(watch(MARKED), begins(SEEN + 1)) == [LOOK]
+    assert heard(watch(), begins(SEEN + 1)) == [None]  # the watch from the past will tell
+
+
+@pytest.mark.parametrize(("leaving", "verdict"), [(False, None), (True, LOOK)])
+def test_of_our_own_it_is_known_whether_they_have_begun_to_leave(leaving: bool, verdict: str | None) -> None:
+    """Asked once the watch that begins now has begun: what happens after that is heard."""
+    assert heard(watch(leaving=lambda: leaving), begins(SEEN + 1), begins(SEEN + 2)) == [None, verdict]
+    assert heard(watch(leaving=lambda: leaving), begins(), begins(SEEN + 2)) == [None, None]
+
+
+def waiting(locks: Coordinator, count: int) -> None:
+    await_true(lambda: [len(view.waiters) for view in locks.survey("door")] == [count], f"{count} to wait")
+
+
+def test_threads_of_one_coordinator_tell_each_other(standing_cluster: Cluster) -> None:
+    """A holder tells the one behind it that it holds, without etcd; nobody believes it of a claim that waits."""
+    trouble = Trouble()
+    engine = TroubledEngine(open_engine(standing_cluster.url, "holdfast", 5.0), trouble)
+    with Coordinator(engine, 30.0, None, None) as locks:
+        first = locks.lock("door").acquire()
+        tokens: list[int] = []
+        go_on = threading.Event()
+
+        def take() -> None:
+            with locks.lock("door") as lease:
+                tokens.append(lease.token)
+                go_on.wait(20)
+
+        threads = [threading.Thread(target=take) for _ in range(2)]
+        for number, thread in enumerate(threads, 1):
+            thread.start()
+            waiting(locks, number)
+        backend: Any = locks.core.backend
+        backend._taking.granting._mark_of = lambda standing, since: None  # etcd is told nothing
+        [view] = locks.survey("door")
+        second, third = (backend.watch_of(claim.owner) for claim in view.waiters)
+        assert (second.glimpse(b'"DELETE"'), third.glimpse(b'"DELETE"')) == (HANDED, None)
+        assert first.release()
+        await_true(lambda: len(tokens) == 1, "the second")
+        assert third.glimpse(b'"DELETE"') == HANDED
+        go_on.set()
+        for thread in threads:
+            thread.join(20)
+        assert [first.token, *tokens] == sorted({first.token, *tokens})
+
+
+def test_one_that_came_to_hold_while_the_other_lined_up_is_found_too() -> None:
+    """It told nobody, because nobody was there yet."""
+    sessions = Sessions(KEYS)
+    here = Here("holdfast", "host", lambda: 1, lambda: 1, 1.0)
+    session = Session(1, 30, sole=False)
+    before, behind = (
+        Standing(Claim(asks.mutex("door", {"ttl": 30.0}), owner, "actor"), KEYS.claim("door", owner), "", session)
+        for owner in ("before-1", "behind-1")
+    )
+    sessions.standings["before-1"] = before
+    seen = Place(before.key, "door", "before-1", CREATED, CREATED, 1, {"i": "before-1"})
+    own = Place(behind.key, "door", "behind-1", SEEN, SEEN, 1, {"i": "behind-1"})
+    granting = Granting(here, KEYS, sessions)
+    granting.queued(behind, Sight(own, seen, [], None, SEEN, 3), 0.0)
+    assert behind.watch is not None
+    assert behind.watch.glimpse(ENDED) is None
+    sessions.hush(behind)
+    assert not sessions.behind
+    before.token = CREATED
+    granting.queued(behind, Sight(own, seen, [], None, SEEN, 3), 0.0)
+    assert behind.watch.glimpse(ENDED) == HANDED
+
+
+def test_who_has_left_says_no_more_that_it_holds(standing_cluster: Cluster) -> None:
+    trouble = Trouble()
+    engine = TroubledEngine(open_engine(standing_cluster.url, "holdfast", 5.0), trouble)
+    with Coordinator(engine, 30.0, None, None) as locks:
+        first = locks.lock("door").acquire()
+        waiter = threading.Thread(target=lambda: locks.lock("door").acquire().release())
+        waiter.start()
+        waiting(locks, 1)
+        assert first.release()
+        waiter.join(20)
+        [mark] = [request for request in trouble.requests if isinstance(request, Post)]
+        assert mark.make() is None
+
+
+def test_since_when_a_holder_holds_is_told_soon(standing_cluster: Cluster) -> None:
+    with holdfast.connect(standing_cluster.url) as locks:
+        first = locks.lock("door").acquire()
+        leases: list[Any] = []
+        waiter = threading.Thread(target=lambda: leases.append(locks.lock("door").acquire()))
+        waiter.start()
+        waiting(locks, 1)
+        assert first.release()
+        waiter.join(20)
+        look = standing_cluster.members[0]
+        key = locks.core.backend.sessions.standings[leases[0].owner].key  # type: ignore[attr-defined]
+
+        def marked() -> bool:
+            [kv] = look.rpc("/v3/kv/range", key=key)["kvs"]
+            return int(kv["mod_revision"]) > int(kv["create_revision"])
+
+        await_true(marked, "it to say that it holds")
+        assert leases[0].release()
+
+
+# Errands
+
+
+def test_an_errand_that_fails_keeps_no_other_from_being_told() -> None:
+    told: list[str] = []
+    both = threading.Event()
+
+    def tell(rpcs: Any) -> None:
+        told.extend(rpc.path for rpc in rpcs)
+        if "second" in told:
+            both.set()
+        raise OutcomeUnknown("no answer")
+
+    errands = Errands(tell)
+    errands.put(Post(lambda: None))
+    errands.put(Post(lambda: Rpc("first", "")))
+    await_true(lambda: told == ["first"], "the first")
+    errands.put(Post(lambda: Rpc("second", "")))
+    assert both.wait(20)
+    errands.end(20)
+
+
+def test_who_ends_waits_for_what_is_still_to_be_told() -> None:
+    told: list[str] = []
+    under_way, go_on = threading.Event(), threading.Event()
+
+    def tell(rpcs: Any) -> None:
+        under_way.set()
+        go_on.wait(20)
+        told.extend(rpc.path for rpc in rpcs)
+
+    errands = Errands(tell)
+    errands.put(Post(lambda: Rpc("first", "")))
+    assert under_way.wait(20)
+    errands.put(Post(lambda: Rpc("second", "")))
+    ending = threading.Thread(target=errands.end, args=(20,))
+    ending.start()
+    go_on.set()
+    ending.join(20)
+    assert told == ["first", "second"]

@@ -1,0 +1,100 @@
+"""What hangs on a session and belongs to nobody is removed; what has taken its seat since is not. Driven by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from holdfast._core.flow import NOW, Call, Flow
+from holdfast.backends.etcd.entering import describe, value
+from holdfast.backends.etcd.keys import Keys
+from holdfast.backends.etcd.places import MARKED
+from holdfast.backends.etcd.rpc import Post, b64
+from holdfast.backends.etcd.session import Session, Standing
+from holdfast.backends.etcd.sessions import Sessions
+from holdfast.errors import OutcomeUnknown
+from holdfast.model import Claim
+from holdfast.recipes import asks
+
+KEYS = Keys("holdfast")
+SEAT = KEYS.claim("door", "coordinator.0")
+NOW_IS = 100.0
+TTL = 30.0
+
+
+def standing(owner: str, session: Session, given: float) -> Standing:
+    claim = Claim(asks.mutex("door", {"ttl": TTL}), owner, "actor")
+    return Standing(claim, SEAT, describe(claim, '"host"', 1), session, given=given, held=True, created=50)
+
+
+def kv(of: Standing, created: int) -> dict[str, Any]:
+    return {"key": SEAT, "create_revision": str(created), "value": b64(value(of, 1, MARKED))}
+
+
+def tended(sessions: Sessions, session: Session, *replies: Any) -> list[str]:
+    """What is told aside in the course of it; replies are calls of what etcd answers, in their order."""
+    flow: Flow[None] = sessions.tend([session], 1.0)
+    posts: list[str] = []
+    answers = iter(replies)
+    try:
+        op = flow.send(None)
+        while True:
+            if op is NOW:
+                op = flow.send(NOW_IS)
+                continue
+            assert isinstance(op, Call)
+            if isinstance(op.request, Post):
+                rpc = op.request.make()
+                assert rpc is not None
+                posts.append(rpc.body)
+                op = flow.send(None)
+            else:
+                answer = next(answers)
+                op = flow.throw(answer) if isinstance(answer, Exception) else flow.send(answer)
+    except StopIteration:
+        assert list(answers) == []
+        return posts
+
+
+def listed(*keys: str) -> list[Any]:
+    return [{"result": {"TTL": "30"}}, {"TTL": "30", "keys": list(keys)}]
+
+
+def read(*kvs: Any) -> list[Any]:
+    return [{"header": {"revision": "99"}, "responses": [{"response_range": {"kvs": [each]}} for each in kvs]}]
+
+
+def test_a_claim_of_nobody_is_removed_and_nothing_that_comes_after_it() -> None:
+    session = Session(1, 30, sole=False)
+    [body] = tended(Sessions(KEYS), session, listed(SEAT), read(kv(standing("gone-1", session, 0.0), 50)))
+    assert '"create_revision":50' in body
+    assert f'"request_delete_range":{{"key":"{SEAT}"' in body
+
+
+def test_a_seat_that_was_taken_again_since_the_list_was_made_is_left_alone() -> None:
+    """When the list is read the seat is free; by the time that etcd shows the key, it is another claim's."""
+    session, sessions = Session(1, 30, sole=False), Sessions(KEYS)
+    anew = standing("anew-2", session, NOW_IS)
+
+    class Taking:
+        """The read of what is suspected, during which a thread takes the seat."""
+
+        def __iter__(self) -> Any:
+            sessions.standings["anew-2"] = session.members[SEAT] = anew
+            return iter(read(kv(anew, 60)))
+
+    assert tended(sessions, session, listed(SEAT), Taking()) == []
+
+
+def test_a_hold_that_was_lost_is_removed_and_one_that_is_kept_is_not() -> None:
+    session, sessions = Session(1, 30, sole=False), Sessions(KEYS)
+    lost = sessions.standings["mine-1"] = session.members[SEAT] = standing("mine-1", session, NOW_IS - TTL - 1)
+    [body] = tended(sessions, session, listed(SEAT), read(kv(lost, 50)))
+    assert '"create_revision":50' in body
+    lost.given = NOW_IS
+    assert tended(sessions, session, listed(SEAT)) == []
+
+
+def test_a_read_that_fails_is_no_failure_of_the_renewal() -> None:
+    session = Session(1, 30, sole=False)
+    assert tended(Sessions(KEYS), session, listed(SEAT), OutcomeUnknown("no answer")) == []
+    assert session.since == NOW_IS

@@ -82,6 +82,7 @@ class RedlockBackend:
         self._quorum = quorum
         self._need = quorum.majority
         self._keys = Keys(quorum.namespace)
+        self._calendar_us = calendar_us
         self._ballots = Ballots(calendar_us)
         self._mender = Mender(len(quorum.nodes), self._keys, quorum.longest_ttl, quorum.found_after)
         self._mend_at = 0.0
@@ -240,10 +241,10 @@ class RedlockBackend:
     def survey(self, prefix: str, exact: bool = False, contended: bool = False) -> Flow[list[LockView]]:
         if contended:  # nodes are read one after the other: no picture in which a circle could be seen for sure
             return []
-        views = yield from survey(self._quorum, self._keys, prefix)
+        views = yield from survey(self._quorum, self._keys, prefix, self._calendar_us)
         if views is None:  # never used before, perhaps
             yield from self._mender.mend()
-            views = yield from survey(self._quorum, self._keys, prefix)
+            views = yield from survey(self._quorum, self._keys, prefix, self._calendar_us)
         if views is None:
             raise BackendUnavailable(f"no majority to survey: fewer than {self._need} nodes answered, and remember")
         return views

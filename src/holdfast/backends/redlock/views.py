@@ -6,10 +6,10 @@ Since when is told by the holder's (or waiter's) own calendar, and how long ago 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..._core.flow import Flow
-from ...clock import calendar_us
 from ...model import ClaimView, LockView
 from .keys import Keys
 from .reading import read_holds
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .backend import Quorum
 
 
-def survey(quorum: Quorum, keys: Keys, prefix: str) -> Flow[list[LockView] | None]:
+def survey(quorum: Quorum, keys: Keys, prefix: str, calendar_us: Callable[[], int]) -> Flow[list[LockView] | None]:
     """Each name with this prefix that a majority holds for one owner and ballot, or keeps closed, and who waits.
 
     None if less than a majority answered.

@@ -2,14 +2,12 @@
 
 1. Since when a hold is held says its node's data, once it is confirmed (see `places`). One that is neither confirmed
    nor brand-new has come to its turn in this very moment.
-   How long ago that is, is told by this machine's calendar: a server's can not be asked without a write.
 2. For how long a hold is good nobody else can know: what is shown is the longest it can be without a word of
    its owner.
 """
 
 from __future__ import annotations
 
-from ...clock import calendar_us
 from ...model import SHARED_CAPACITY, ClaimView, LockView
 from .jute import Stat
 from .line import Picture, granted_of
@@ -35,23 +33,22 @@ def view_of(name: str, picture: Picture, read: dict[str, Node], tick: Stat | Fai
     holding = granted_of(picture)
     newest = max(stat.mtime for _, stat in read.values())
     now = tick.mtime if isinstance(tick, Stat) else newest
-    today = calendar_us() / 1000
     holders: list[ClaimView] = []
     waiters: list[ClaimView] = []
     for entry in picture.claims:
         if entry.node in read and entry.capacity in (capacity, 0):
             held = entry.owner in holding
-            (holders if held else waiters).append(_claim(entry, read[entry.node], capacity, held, now, today))
-    ghosts = [_ghost(trace, read[trace.node], now, today) for trace in picture.ghosts if trace.node in read]
+            (holders if held else waiters).append(_claim(entry, read[entry.node], capacity, held, now))
+    ghosts = [_ghost(trace, read[trace.node], now) for trace in picture.ghosts if trace.node in read]
     orphans = [will for will in picture.orphans if will.node in read]
-    ghosts += [_ghost(will, read[will.node], read[will.node][1].ctime, today) for will in orphans]
+    ghosts += [_ghost(will, read[will.node], read[will.node][1].ctime) for will in orphans]
     holders += [ghost for ghost in ghosts if ghost.remaining]  # the next one to come clears those that are over
     if not holders and not waiters:
         return None
     return LockView(name, capacity, tuple(holders), tuple(waiters))
 
 
-def _claim(entry: Entry, node: Node, capacity: int, held: bool, now: int, today: float) -> ClaimView:
+def _claim(entry: Entry, node: Node, capacity: int, held: bool, now: int) -> ClaimView:
     data, stat = node
     about = read_about(data)
     since: float = stat.ctime
@@ -72,11 +69,11 @@ def _claim(entry: Entry, node: Node, capacity: int, held: bool, now: int, today:
         remaining=float(about.get("ttl", 0.0)),
         actor=str(about.get("actor", "")),
         mode=str(about.get("mode", "read" if shared else "lock")),
-        age=max(0.0, today - since) / 1000,
+        age=max(0.0, now - since) / 1000,
     )
 
 
-def _ghost(trace: Trace, node: Node, now: int, today: float) -> ClaimView:
+def _ghost(trace: Trace, node: Node, now: int) -> ClaimView:
     data, stat = node
     about = read_about(data)
     since: float = about.get("since", stat.ctime)
@@ -91,5 +88,5 @@ def _ghost(trace: Trace, node: Node, now: int, today: float) -> ClaimView:
         actor=str(about.get("actor", "")),
         mode=str(about.get("mode", "lock")),
         live=False,
-        age=max(0.0, today - since) / 1000,
+        age=max(0.0, now - since) / 1000,
     )

@@ -34,7 +34,7 @@ def tended(sessions: Sessions, session: Session, *replies: Any) -> list[str]:
     """What is told aside in the course of it; replies are calls of what etcd answers, in their order."""
     flow: Flow[None] = sessions.tend([session], 1.0)
     posts: list[str] = []
-    answers = iter(replies)
+    answers = list(replies)
     try:
         op = flow.send(None)
         while True:
@@ -48,10 +48,10 @@ def tended(sessions: Sessions, session: Session, *replies: Any) -> list[str]:
                 posts.append(rpc.body)
                 op = flow.send(None)
             else:
-                answer = next(answers)
+                answer = answers.pop(0)
                 op = flow.throw(answer) if isinstance(answer, Exception) else flow.send(answer)
     except StopIteration:
-        assert list(answers) == []
+        assert answers == []
         return posts
 
 
@@ -92,6 +92,24 @@ def test_a_hold_that_was_lost_is_removed_and_one_that_is_kept_is_not() -> None:
     assert '"create_revision":50' in body
     lost.given = NOW_IS
     assert tended(sessions, session, listed(SEAT)) == []
+
+
+def test_one_owner_has_one_place() -> None:
+    """What it is said to have elsewhere is nobody's."""
+    session, sessions = Session(1, 30, sole=False), Sessions(KEYS)
+    mine = sessions.standings["mine-1"] = session.members[SEAT] = standing("mine-1", session, NOW_IS)
+    other = KEYS.claim("window", "coordinator.1")
+    [body] = tended(sessions, session, listed(SEAT, other), read(kv(mine, 50) | {"key": other}))
+    assert f'"request_delete_range":{{"key":"{other}"' in body
+
+
+def test_what_will_keep_a_name_closed_outlives_renewals() -> None:
+    """It hangs on a lease of its own, which is kept alive with its holder's, and on which nothing else hangs."""
+    session, shade, sessions = Session(1, 30, sole=True), Session(2, 1030, sole=True), Sessions(KEYS)
+    mine = sessions.standings["mine-1"] = session.members[SEAT] = standing("mine-1", session, NOW_IS)
+    mine.shade = shade
+    assert tended(sessions, shade, listed(KEYS.ghost("door", "mine-1"))) == []
+    assert shade.since == NOW_IS
 
 
 def test_a_read_that_fails_is_no_failure_of_the_renewal() -> None:

@@ -63,6 +63,10 @@ class Keys:
     def rate(self, name: str) -> str:
         return b64(self._rate + name)
 
+    def is_ghost(self, key: str) -> bool:
+        """From a plain key of a line."""
+        return key.rpartition("\0")[2].startswith(GHOST)
+
     def addressee(self, key: str) -> str | None:
         """Whom a note or an ask is for, from its plain key; None for a claim."""
         return None if key.startswith(self._line) else key.rpartition("/")[2]

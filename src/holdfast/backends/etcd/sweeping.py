@@ -4,7 +4,8 @@
    only suspected by the list. It is read, and removed if the very claim that was read is over; if anything came after
    that, the removal does nothing.
 2. A claim is over if its owner is not known (an owner is known before its claim is sent and until its end is answered,
-   and used once), or was promised nothing any more: a hold that was lost.
+   and used once), or stands elsewhere, or is promised nothing any more: a hold that was lost.
+3. What keeps a name closed after its holder has a lease of its own, which ends: it is never swept.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ AT_ONCE = 100
 
 def stray(session: Session, standings: Mapping[str, Standing], keys: Keys, now: float) -> list[str]:
     """Keys that are suspected."""
-    suspects = [key for key, each in list(session.members.items()) if key in session.keys and _is_over(each, now)]
+    suspects = [key for key, each in list(session.members.items()) if key in session.keys and _is_lost(each, now)]
     for key in session.keys - session.members.keys():
-        whose = keys.addressee(unb64(key))
-        if whose is None or whose not in standings:
+        plain = unb64(key)
+        whose = keys.addressee(plain)
+        if (whose is None and not keys.is_ghost(plain)) or (whose is not None and whose not in standings):
             suspects.append(key)
     return suspects
 
@@ -46,14 +48,17 @@ def sweep(suspects: Sequence[str], standings: Mapping[str, Standing], keys: Keys
         now: float = yield NOW
         for shown in () if isinstance(reply, Rejected) else reply["responses"]:
             for kv in shown["response_range"].get("kvs", ()):
-                if _is_over(standings.get(_owner(kv, keys)), now):
+                if _is_over(kv, standings, keys, now):
                     gone = txn([created_at(kv["key"], int(kv["create_revision"]))], [delete(kv["key"])])
                     yield from post(partial(just, gone))
 
 
-def _owner(kv: Any, keys: Keys) -> str:
-    return keys.addressee(unb64(kv["key"])) or json.loads(unb64(kv["value"]))["i"]
+def _is_over(kv: Any, standings: Mapping[str, Standing], keys: Keys, now: float) -> bool:
+    if (whose := keys.addressee(unb64(kv["key"]))) is not None:
+        return whose not in standings
+    standing = standings.get(json.loads(unb64(kv["value"]))["i"])
+    return standing is None or standing.key != kv["key"] or _is_lost(standing, now)
 
 
-def _is_over(standing: Standing | None, now: float) -> bool:
-    return standing is None or (standing.held and standing.given + standing.claim.ask.ttl < now)
+def _is_lost(standing: Standing, now: float) -> bool:
+    return standing.held and standing.given + standing.claim.ask.ttl < now

@@ -40,6 +40,7 @@ class Room:
 
 
 DATA = "errors model ports core"
+FLOWS = "line relational flows"
 ROOMS = (
     # pure: data and flows, which every driver can run, the simulator too
     Room("errors", "errors.py", "", WORLD),
@@ -50,10 +51,15 @@ ROOMS = (
     Room("recipes", "recipes/*", DATA, WORLD),
     # engines: their flows are pure too; wires, and what runs in this process, touch the world
     Room("clock", "clock.py", ""),
-    Room("wires", "backends/*/*wire*.py", f"{DATA} clock flows embedded engines", ANY, "lazily"),
-    Room("engines", "backends/*__init__.py backends/*/engine.py", f"{DATA} clock flows embedded wires"),
-    Room("embedded", "backends/memory/* backends/sqlite/*", f"{DATA} clock flows"),
-    Room("flows", "backends/*", DATA, WORLD),
+    Room("line", "backends/line.py backends/session.py backends/verbs.py", DATA, WORLD),
+    Room("relational-wires", "backends/relational/wires/*", f"{DATA} line relational", ANY),
+    Room("relational", "backends/relational/*", f"{DATA} line", WORLD),
+    Room("wires", "backends/*/*wire*.py", f"{DATA} clock {FLOWS} relational-wires embedded engines", ANY, "lazily"),
+    Room(
+        "engines", "backends/*__init__.py backends/*/engine.py", f"{DATA} clock {FLOWS} relational-wires embedded wires"
+    ),
+    Room("embedded", "backends/memory/* backends/sqlite/*", f"{DATA} clock {FLOWS}"),
+    Room("flows", "backends/*", f"{DATA} line relational", WORLD),
     # what users import
     Room("settings", "settings.py", f"{DATA} event engines"),
     Room("shared", "face.py registry.py", f"{DATA} clock"),
@@ -143,6 +149,22 @@ def test_importing_holdfast_loads_only_what_a_lock_needs() -> None:
         ("backends/etcd/backend.py", "from . import wires", "wires, which flows may not import"),
         ("backends/etcd/backend.py", "import socket", "flows does without socket"),
         ("backends/sqlite/store.py", "import asyncio", "embedded does without asyncio"),
+        (
+            "backends/relational/desk.py",
+            "from ..etcd import backend",
+            "flows, which relational may not import",
+        ),
+        ("backends/relational/desk.py", "import threading", "relational does without threading"),
+        (
+            "backends/relational/wires/table.py",
+            "from ...etcd import wires",
+            "wires, which relational-wires may not import",
+        ),
+        (
+            "backends/relational/wires/table.py",
+            "def f():\n    import psycopg",
+            "psycopg is third-party, which relational-wires imports never",
+        ),
         (
             "backends/redis/backend.py",
             "def f():\n    import redis",

@@ -1,11 +1,8 @@
-"""The server dies, restarts, ends sessions and statements; the process forks. No lock is left or forged."""
+"""What is MariaDB's own: ears that are roused, statements that are killed, a primary that becomes a replica."""
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
-from collections.abc import Iterator
 
 import pytest
 
@@ -15,78 +12,7 @@ from holdfast.backends.line import Release, Take
 from holdfast.backends.mysql.engine import open_engine
 from holdfast.errors import BackendUnavailable
 from holdfast.model import Ask, Claim
-from tests.mysql.conftest import new_database
-from tests.mysql.server import Server, connect, serving
-
-
-@pytest.fixture
-def mortal() -> Iterator[Server]:
-    """A server of the test's own, which flushes what it commits."""
-    with serving({"innodb-flush-log-at-trx-commit": "1"}) as server:
-        yield server
-
-
-def connections(server: Server, url: str) -> list[int]:
-    """Of everybody who uses the database of this URL."""
-    text = f"SELECT id FROM information_schema.processlist WHERE db = '{url.rpartition('/')[2]}'"
-    return [row[0] for row in server.execute(text)]
-
-
-def terminate(server: Server, url: str) -> None:
-    for connection in connections(server, url):
-        server.execute(f"KILL CONNECTION {connection}")
-
-
-def test_a_lease_survives_a_killed_and_restarted_server(mortal: Server) -> None:
-    url = mortal.url(new_database(mortal))
-    with holdfast.connect(url, ttl=60, require={"durable", "linearizable"}) as locks:
-        lease = locks.lock("door").acquire()
-        mortal.stop(signal.SIGKILL)
-        with pytest.raises(BackendUnavailable):
-            lease.renew()
-        mortal.start()
-        lease.renew()
-        with holdfast.connect(url) as others:
-            assert others.lock("door").try_acquire() is None
-            assert lease.release()
-            newer = others.lock("door").acquire()
-        assert newer.token > lease.token
-
-
-def test_terminated_sessions_are_dialled_again(url: str, server: Server) -> None:
-    with holdfast.connect(url) as locks, holdfast.connect(url) as others:
-        lease = locks.lock("door").acquire()
-        taken = threading.Event()
-
-        def wait() -> None:
-            with others.lock("door", timeout=20):
-                taken.set()
-
-        waiter = threading.Thread(target=wait)
-        waiter.start()
-        while not locks.survey("door")[0].waiters:
-            pass
-        terminate(server, url)  # the waiter's ears too
-        assert lease.release()
-        waiter.join(20)
-        assert taken.is_set()
-
-
-def test_a_child_holds_nothing_and_leaves_the_parents_session_alone(url: str) -> None:
-    with holdfast.connect(url) as locks:
-        lease = locks.lock("door").acquire()
-        child = os.fork()
-        if child == 0:
-            try:
-                ok = lease.reason == "forked" and locks.lock("door").try_acquire() is None
-                with locks.lock("window"):
-                    pass
-                os._exit(0 if ok else 1)
-            except BaseException:  # noqa: BLE001  a child must not go on into pytest
-                os._exit(2)
-        assert os.waitpid(child, 0)[1] == 0
-        lease.renew()
-        assert lease.release()
+from tests.mysql.server import Server, connect
 
 
 def test_a_push_from_another_user_comes_too(server: Server, database: str) -> None:

@@ -1,159 +1,60 @@
-"""The procedures at the server answer every sequence of requests as the reference does (`_core.line`).
+"""The procedures at the server answer every sequence of requests as the reference does.
 
-Both are driven with the same requests at the same moments: the session's clock (`SET timestamp`) is set here. Replies,
-tokens, pushes and the survey after each step must be equal, at both isolation levels. HOLDFAST_SEED starts elsewhere.
+It is played by `tests/relational/reference.py`, at both isolation levels; the session's clock is set (`SET timestamp`).
 """
 
 from __future__ import annotations
 
-import itertools
-import os
-import random
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from holdfast.backends.line import Allow, Evict, Release, Renew, Survey, Take
-from holdfast.backends.memory.store import MemoryStore
+from holdfast.backends.line import Release
 from holdfast.backends.mysql.codec import PREPARED, Codec, Order, ears_hear
 from holdfast.backends.mysql.wires.dialling import Dialling
-from holdfast.backends.verbs import Moment
-from holdfast.model import Ask, Claim
 from tests.mysql.conftest import new_database
 from tests.mysql.server import Server
-from tests.unit.requests import NAMES, TICK, Step
+from tests.relational.reference import same_answers, tidied_all_the_time
 
-SEEDS, STEPS = 25, 50
-STALE = -1
-"""Stands for the token of a grant that is over."""
-
-DAY = 24 * 3600 * 1_000_000
-START = 1_700_000_000 * 64 * TICK
+SEEDS = 25
 WAKE = 7
 
 
-class Both:
-    """The server and the reference, side by side."""
+class Played:
+    """One session at the server, with a clock of its own."""
 
     def __init__(self, url: str, isolation: str) -> None:
-        self._link = Dialling(url, 5.0, PREPARED).dial()
-        self._link.say(f"SET SESSION TRANSACTION ISOLATION LEVEL {isolation}".encode(), 5.0)
-        self._examples = itertools.count(1)
+        self.link = Dialling(url, 5.0, PREPARED).dial()
+        self.link.say(f"SET SESSION TRANSACTION ISOLATION LEVEL {isolation}".encode(), 5.0)
 
-    def begin(self) -> None:
-        """A new example, in a namespace of its own."""
-        self.now = START
-        self._codec = Codec(f"ns{next(self._examples)}", "host", 7)
-        self._reference = MemoryStore()
-        self._tokens: list[int] = []
-        self._granted: dict[str, int] = {}
+    def begin(self, namespace: str) -> None:
+        self._codec = Codec(namespace, "host", 7)
 
-    def _ask_server(self, request: Any) -> Any:
-        self._link.say(b"SET timestamp = %d.%06d" % divmod(self.now, 1_000_000), 5.0)
-        reply = self._link.ask(self._codec.write(request, WAKE), 5.0)
-        pushes = self._link.ask(Order(b"CALL holdfast_hear(%d,0)" % WAKE, ears_hear(WAKE).read), 5.0)
-        return reply, [(owner, push.token) for owner, push in pushes]
-
-    def _ask_reference(self, request: Any) -> Any:
-        reply, promoted = self._reference.carry_out(request, Moment(self.now, self.now, str(WAKE), "host", 7))
-        return reply, [(place.owner, place.token) for _, place in promoted if place.wake]
-
-    def _made_out(self, request: Any) -> Any:
-        """An eviction names one of the last tokens; a renewal the last grant of its claim, or a stale one."""
-        match request:
-            case Evict(token=back):
-                return replace(request, token=self._tokens[back] if len(self._tokens) >= -back else 7)
-            case Renew(claims=claims):
-                granted = (7 if claim.token == STALE else self._granted.get(claim.owner, 7) for claim in claims)
-                return Renew([replace(claim, token=token) for claim, token in zip(claims, granted, strict=True)])
-        return request
-
-    def compare(self, step: Step) -> None:
-        self.now += step.ticks * TICK + DAY * min(step.days, 0)
-        request = self._made_out(step.request)
-        said, pushed = self._ask_server(request)
-        expected, promoted = self._ask_reference(request)
-        assert said == expected, request
-        assert sorted(pushed) == sorted(promoted), request
-        if isinstance(request, Take):
-            granted = [(claim.owner, taken.token) for claim, taken in zip(request.claims, said, strict=True)]
-            pushed += [(owner, token) for owner, token in granted if token]
-        self._granted.update(pushed)
-        self._tokens += [token for _, token in pushed]
-        views, _ = self._ask_server(Survey(""))
-        assert views == self._ask_reference(Survey(""))[0], f"the survey after {request}"
+    def ask(self, request: Any, now: int) -> tuple[Any, list[tuple[str, int]]]:
+        self.link.say(b"SET timestamp = %d.%06d" % divmod(now, 1_000_000), 5.0)
+        reply = self.link.ask(self._codec.write(request, WAKE), 5.0)
+        pushes = self.link.ask(Order(b"CALL holdfast_hear(%d,0)" % WAKE, ears_hear(WAKE).read), 5.0)
+        return reply.held if isinstance(request, Release) else reply, pushes
 
     def tidy(self) -> None:
-        """Housekeeping changes nothing that anybody sees."""
         after = b""
-        while after := self._link.ask(self._codec.tidy(after, 2), 5.0):
+        while after := self.link.ask(self._codec.tidy(after, 2), 5.0):
             pass
-        self._link.say(b"DELETE FROM holdfast_push", 5.0)
-
-    def close(self) -> None:
-        self._link.close()
+        self.link.say(b"DELETE FROM holdfast_push", 5.0)
 
 
 @pytest.fixture(scope="module", params=["READ COMMITTED", "REPEATABLE READ"])
-def both(server: Server, request: pytest.FixtureRequest) -> Iterator[Both]:
-    engines = Both(server.url(new_database(server)), request.param)
-    yield engines
-    engines.close()
-
-
-def script(seed: int, mixed: bool) -> Iterator[Step]:
-    """What a handful of owners might send, in any order; long, so that lines form and move."""
-    dice = random.Random(seed)
-    usual = {name: dice.choice([1, 3, 3]) if mixed else 1 for name in NAMES}
-    claims = []
-    for number in range(dice.randint(3, 7)):
-        name = dice.choice(NAMES[: dice.choice([1, 1, 3])])
-        capacity = 4 if mixed and dice.random() < 0.1 else usual[name]  # somebody may have it wrong
-        weight = dice.randint(1, capacity)
-        ask = Ask(
-            name,
-            ttl=dice.choice([0.5, 2.0, 16.0]),
-            weight=weight,
-            capacity=capacity,
-            fair=dice.random() < 0.7,
-            lock_delay=dice.choice([0.0, 0.0, 1.0]),
-        )
-        claims.append(Claim(ask, f"o{number}", f"actor{number % 3}"))
-    for _ in range(STEPS):
-        several = list({claim.ask.name: claim for claim in dice.sample(claims, 3)}.values())
-        claim = dice.choice(claims)
-        request = dice.choice(
-            [Take((claim,), True)] * 6
-            + [Take((claim,), False)] * 2
-            + [Take(several, dice.random() < 0.5)] * 3
-            + [Release(claim, 0.0)] * 5
-            + [Release(claim, 0.75), Renew(dice.sample(claims, 2)), Renew([claim]), Survey(dice.choice(["", "a", "b"]))]
-            + [Renew([replace(claim, token=STALE)])]
-            + [Evict(claim.ask.name, dice.randint(-3, -1))] * 2
-            + [Allow(claim.ask.name, 0.5, 2, 1, dice.choice([0.0, 2.0]))]
-        )
-        yield Step(request, dice.choice([0, 0, 0, 1, 16, 32, 64, 200, 700]), 0, dice.random() < 0.02)
+def played(server: Server, request: pytest.FixtureRequest) -> Iterator[Played]:
+    played = Played(server.url(new_database(server)), request.param)
+    yield played
+    played.link.close()
 
 
 @pytest.mark.parametrize("mixed", [False, True], ids=["mutexes", "every kind"])
-def test_same_answers_as_the_reference(both: Both, mixed: bool) -> None:
-    first = int(os.environ.get("HOLDFAST_SEED", "0"))
-    for seed in range(first, first + SEEDS):
-        both.begin()
-        for step in script(seed, mixed):
-            try:
-                both.compare(step)
-            except AssertionError as error:
-                error.add_note(f"seed {seed}, {'every kind' if mixed else 'mutexes'}; HOLDFAST_SEED={seed} replays it")
-                raise
+def test_same_answers_as_the_reference(played: Played, mixed: bool) -> None:
+    same_answers(played, SEEDS, mixed)
 
 
-def test_housekeeping_takes_nothing_from_anybody(both: Both) -> None:
-    """Between the requests of a script without expiries, everything that can be tidied is: nobody sees a difference."""
-    for seed in range(10):
-        both.begin()
-        for step in script(seed, mixed=True):
-            both.compare(replace(step, ticks=0, days=0))
-            both.tidy()
+def test_housekeeping_takes_nothing_from_anybody(played: Played) -> None:
+    tidied_all_the_time(played)

@@ -6,21 +6,15 @@ Every NOTIFY wakes every session of the database that listens, so those of idle 
 from __future__ import annotations
 
 import asyncio
-import select
-import socket
 import threading
 import time
 from collections.abc import Callable
-from typing import cast
 
 import pytest
 
 import holdfast
 import holdfast.aio
-from holdfast.backends.line import Push
 from holdfast.backends.postgresql import greeting
-from holdfast.backends.postgresql.wires.ears import Ears
-from holdfast.backends.postgresql.wires.link import Link
 from tests.postgresql.server import Server
 
 
@@ -113,50 +107,3 @@ def test_who_waits_in_the_same_coordinator_is_told_by_the_release(url: str, serv
 def take(locks: holdfast.Coordinator, tokens: list[int]) -> None:
     with locks.lock("door") as lease:
         tokens.append(lease.token)
-
-
-class Deaf:
-    """A link on which nobody ever says anything."""
-
-    greeting: object = None
-
-    def heed(self, bell: socket.socket) -> None:
-        self._bell = bell
-
-    def say(self, text: bytes, timeout: float) -> None:
-        pass
-
-    def hear(self, timeout: float) -> list[tuple[bytes, bytes]]:
-        if select.select([self._bell], [], [], timeout)[0]:
-            self._bell.recv(64)
-        return []
-
-    def hang_up(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-
-def test_whoever_listens_is_roused_by_a_push_that_comes_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.backends.postgresql.wires.ears.listen", lambda channel, greeting: b"")
-    ears = Ears("channel", cast(Callable[[], Link], Deaf))
-    ears.open(1.0)
-    pushes: list[Push | None] = []
-    for owner in ("listener", "sleeper"):
-        ears.expect(owner)
-
-    def wait(owner: str) -> None:
-        pushes.append(ears.wait(owner, 60.0))
-
-    threads = [threading.Thread(target=wait, args=(owner,)) for owner in ("listener", "sleeper")]
-    for number, thread in enumerate(threads, 1):
-        thread.start()
-        while len(ears._sleepers) < number:
-            pass
-    for owner, token, thread in zip(("listener", "sleeper"), (1, 2), threads, strict=True):
-        ears.deliver(owner, token)
-        thread.join(20)
-        assert not thread.is_alive()
-    assert pushes == [Push(1), Push(2)]
-    ears.close()

@@ -1,91 +1,19 @@
-"""Verbs that run at the same moment in several sessions: holds that end just when they are renewed, names crossed.
-
-A property test with one session cannot see what READ COMMITTED lets through; here the sessions race, with holds of a
-few milliseconds, and every survey (one snapshot) must show what the rules allow.
-"""
+"""Several sessions at once (`tests/relational/races.py`), at the one isolation level that the functions stand on."""
 
 from __future__ import annotations
 
-import random
-import threading
-import time
-from collections.abc import Callable
-
 import pytest
 
-from holdfast.backends.line import Release, Renew, Survey, Take
-from holdfast.backends.postgresql.codec import Codec
-from holdfast.backends.postgresql.wires.dialling import Dialling
-from holdfast.backends.postgresql.wires.link import Link
-from holdfast.model import Ask, Claim
-
-SECONDS = 2.0
-
-
-def race(url: str, work: Callable[[Link, random.Random, int], None], sessions: int = 4) -> None:
-    """Several sessions at once; the first error of any is raised."""
-    errors: list[BaseException] = []
-    dialling = Dialling(url, 5.0)
-    dialling.dial().close()  # the tables are there
-
-    def run(number: int) -> None:
-        link = dialling.dial()
-        try:
-            end = time.monotonic() + SECONDS
-            dice = random.Random(number)
-            while time.monotonic() < end and not errors:
-                work(link, dice, number)
-        except BaseException as error:  # noqa: BLE001  raised again below
-            errors.append(error)
-        finally:
-            link.close()
-
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(sessions)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
+from tests.postgresql.house import PostgreSQL
+from tests.postgresql.server import Server
+from tests.relational.races import crossed_names, renewals_and_expiries
 
 
 @pytest.mark.parametrize(("capacity", "weight"), [(1, 1), (3, 2)])
-def test_a_renewal_never_brings_back_what_was_given_away(url: str, capacity: int, weight: int) -> None:
-    codec = Codec("t", "host", 1)
-    ask = Ask("door", ttl=0.002, capacity=capacity, weight=weight)
-    tokens: list[int] = []
-
-    def work(link: Link, dice: random.Random, number: int) -> None:
-        claim = Claim(ask, f"o{number}-{dice.random()}", "actor")
-        [taken] = link.ask(codec.write(Take((claim,), dice.random() < 0.7)), 5.0)
-        held = Claim(ask, claim.owner, "actor", taken.token)
-        for _ in range(dice.randint(1, 4)):
-            if taken.token:
-                link.ask(codec.write(Renew([held])), 5.0)
-            for view in link.ask(codec.write(Survey("")), 5.0):
-                live = [claim for claim in view.holders if claim.live]
-                assert sum(claim.weight for claim in live) <= capacity, live
-        if taken.token:
-            tokens.append(taken.token)
-        if dice.random() < 0.7:
-            link.ask(codec.write(Release(held, 0.0)), 5.0)
-
-    race(url, work)
-    assert len(set(tokens)) == len(tokens) > 50
+def test_a_renewal_never_brings_back_what_was_given_away(server: Server, url: str, capacity: int, weight: int) -> None:
+    renewals_and_expiries(PostgreSQL(server), url, capacity, weight)
 
 
-def test_crossed_names_never_wait_for_each_other(url: str) -> None:
-    """Takes of many and batches of renewals, in any order of names: PostgreSQL finds no deadlock to break."""
-    codec = Codec("t", "host", 1)
-
-    def work(link: Link, dice: random.Random, number: int) -> None:
-        names = dice.sample([f"n{one}-{dice.randint(0, 3)}" for one in range(6)], 4)
-        claims = [Claim(Ask(name, ttl=0.05), f"o{number}-{dice.random()}", "actor") for name in names]
-        taken = link.ask(codec.write(Take(claims, dice.random() < 0.5)), 5.0)
-        held = [Claim(c.ask, c.owner, c.actor, one.token) for c, one in zip(claims, taken, strict=True)]
-        link.ask(codec.write(Renew(dice.sample(held, 4))), 5.0)
-        for claim in held:
-            link.ask(codec.write(Release(claim, 0.0)), 5.0)
-        link.ask(codec.tidy("", 50), 5.0)
-
-    race(url, work)
+def test_crossed_names_never_wait_for_each_other(server: Server, url: str) -> None:
+    """PostgreSQL finds no deadlock to break: it would be an error."""
+    crossed_names(PostgreSQL(server), url)

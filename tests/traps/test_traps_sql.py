@@ -74,12 +74,12 @@ def test_39_connections_keep_themselves_alive(server: Server) -> None:
 def test_39_the_server_notices_a_dead_holder(server: Server) -> None:
     """By keep-alives of its own, which the session asks for."""
     from holdfast.backends.postgresql.session.engine import open_engine
-    from holdfast.backends.postgresql.wires.session import SessionWire
+    from holdfast.backends.relational.wires.session import SessionWire
 
     wire = open_engine(server.url().replace("postgresql:", "postgresql+session:"), "t39", 5.0).wire()
     assert isinstance(wire, SessionWire)
     shown = [
-        wire._session(5.0).link.say(f"SHOW tcp_keepalives_{what}".encode(), 5.0)[0][0]
+        wire._session().link.say(f"SHOW tcp_keepalives_{what}".encode(), 5.0)[0][0]
         for what in ("idle", "interval", "count")
     ]
     wire.close()
@@ -190,6 +190,8 @@ class standby_of:  # noqa: N801  used like a function
         subprocess.run(words, check=True, capture_output=True, cwd=folder, **identity())
         self._standby = Server(folder, free_port())
         self._standby.start()
+        while self._primary.execute("SELECT state FROM pg_stat_replication") != [("streaming",)]:
+            pass  # it answers before it follows
         return self._standby
 
     def __exit__(self, *_: object) -> None:

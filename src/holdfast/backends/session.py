@@ -20,11 +20,16 @@ from ..model import Claim, Extension, Grant, LockView, Promises, Queued, Refusal
 from .line import Allow, Push, Release, Renew, Survey, Take, Taken, patience
 
 
-def session_promises(table: str, ending: str) -> Promises:
-    """What session locks keep. `table` is the scheme of the engine's lock table, `ending` ends a session by hand."""
+def session_promises(table: str, ending: str, server: Promises) -> Promises:
+    """What session locks keep at a server whose lock table (`table` is its scheme) keeps what `server` says.
+
+    A standby that lags knows nothing of sessions; else the primary alone decides. `ending` ends a session by hand.
+    """
+    lags = {} if "linearizable" in server.kept else server.notes
     return Promises(
-        frozenset({"fencing", "linearizable"}),
+        frozenset({"fencing", "linearizable"} & server.kept),
         {
+            **lags,
             "durable": f"a session lock ends with its session; use {table} for locks that survive a restart",
             "shared": f"session locks are mutexes; use {table}",
             "counting": f"session locks are mutexes; use {table}",

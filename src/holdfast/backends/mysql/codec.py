@@ -10,11 +10,12 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..._core.line import GHOST
-from ...model import Ask, Claim, ClaimView, LockView
-from ..line import Allow, Evict, Push, Release, Renew, Survey, Take, Taken, patience
-from ..verbs import SECOND, us
-from .packets import Refused, Reply, bound, number_value, text_value
+from ...model import Ask, Claim, LockView
+from ..line import Allow, Evict, Release, Renew, Survey, Take, Taken, patience
+from ..relational.refusal import Refused
+from ..relational.replies import Released, allowed_of, taken_of, text_of, views_of
+from ..verbs import us
+from .packets import Reply, bound, number_value, text_value
 
 LAST = chr(0x10FFFF)
 """After every name."""
@@ -48,6 +49,7 @@ AND c.owner = ? AND c.token > 0 AND c.expires > %b AND NOT c.evicted AND NOT c.c
     % NOW
 )
 PREPARED = (QUICK_TAKE, QUICK_RELEASE)
+HELD = Released(True)
 _TAKES, _RELEASES = bound("siiiiiiisssis"), bound("ss")
 
 
@@ -88,8 +90,9 @@ class Codec:
         self._busy: set[str] = set()
         """Names where the quick statement was in vain; until one is granted at once, they are called for directly."""
 
-    def write(self, request: Any, wake: int = 0) -> Order:
+    def write(self, request: Any, wake: int | None = None, waited: bool = False) -> Order:
         """Any verb. `wake` says whose ears a push reaches the asker through."""
+        wake = wake or 0
         match request:
             case Take(claims=[claim], queue=queue):
                 return self._take(claim, queue, wake)
@@ -142,12 +145,12 @@ class Codec:
         kept = self._details(claim)
 
         def leave() -> Order:
-            return Order(b"CALL holdfast_release(%b,%b,%d)" % (kept.name, hexed(claim.owner), us(linger)), _yes)
+            return Order(b"CALL holdfast_release(%b,%b,%d)" % (kept.name, hexed(claim.owner), us(linger)), _released)
 
         if not self._quick or linger or claim.ask.name in self._busy:
             return leave()
         values = _RELEASES + kept.key + text_value(claim.owner.encode())
-        return Order(QUICK_RELEASE, lambda reply: True if reply.changed else leave(), values)
+        return Order(QUICK_RELEASE, lambda reply: HELD if reply.changed else leave(), values)
 
     def _note_busy(self, name: str) -> None:
         if len(self._busy) >= KEPT:
@@ -192,25 +195,7 @@ class Codec:
         return [*hexes[:2], *_numbers(claim), *hexes[2:]]
 
     def views(self, reply: Reply) -> list[LockView]:
-        found: dict[str, tuple[int, list[ClaimView], list[ClaimView]]] = {}
-        for row in reply.rows:
-            name, capacity, owner, token, weight, host, pid, since, expires, actor, mode, holds, now = map(_text, row)
-            _, holders, waiters = found.setdefault(name.removeprefix(self._prefix), (int(capacity), [], []))
-            view = ClaimView(
-                owner=owner.removeprefix(GHOST),
-                token=int(token) or None,
-                weight=int(weight),
-                host=host,
-                pid=int(pid),
-                since=int(since) / SECOND,
-                remaining=max(0, int(expires) - int(now)) / SECOND,
-                actor=actor,
-                mode=mode,
-                live=token == "0" or (holds == "1" and not owner.startswith(GHOST)),
-                age=max(0, int(now) - int(since)) / SECOND,
-            )
-            (holders if view.token else waiters).append(view)
-        return [LockView(name, capacity, tuple(held), tuple(wait)) for name, (capacity, held, wait) in found.items()]
+        return views_of(reply.rows, self._prefix)
 
 
 def ears_open(wake: int) -> Order:
@@ -219,11 +204,11 @@ def ears_open(wake: int) -> Order:
 
 
 def ears_hear(wake: int) -> Order:
-    """Sleep at the server until there is a push, and fetch it: (owner, push) of each."""
+    """Sleep at the server until there is a push, and fetch it: (owner, token) of each."""
     return Order(b"CALL holdfast_hear(%d,%d)" % (wake, QUARTERS), _pushes)
 
 
-def heard_in(error: Refused) -> list[tuple[str, Push]]:
+def heard_in(error: Refused) -> list[tuple[str, int]]:
     """What came before the rousing."""
     return _pushes(error)
 
@@ -246,25 +231,16 @@ def _quoted(ascii_text: str) -> bytes:
 # Replies
 
 
-def _text(value: bytes | None) -> str:
-    return (value or b"").decode()
-
-
 def _one(reply: Reply) -> bytes:
     return reply.rows[0][0] or b""
 
 
 def _taken(reply: Reply) -> list[Taken]:
-    numbers = list(map(int, _one(reply).split(b",")))
-    return [_read_taken(*numbers[at : at + 5]) for at in range(0, len(numbers), 5)]
-
-
-def _read_taken(token: int, look_again: int, ahead: int, capacity: int, mark: int) -> Taken:
-    return Taken(token, look_again / SECOND, ahead, capacity or None, mark)
+    return taken_of(_one(reply).split(b","))
 
 
 def _said(reply: Reply, claims: Sequence[Claim]) -> list[str]:
-    found = {_text(row[0]): row for row in reply.rows}
+    found = {text_of(row[0]): row for row in reply.rows}
     return [_verdict(found.get(claim.owner), claim.token) for claim in claims]
 
 
@@ -280,14 +256,17 @@ def _yes(reply: Reply) -> bool:
     return _one(reply) == b"1"
 
 
+def _released(reply: Reply) -> Released:
+    return Released(_yes(reply))
+
+
 def _allowed(reply: Reply) -> tuple[bool, float]:
-    allowed, wait = map(int, _one(reply).split(b","))
-    return bool(allowed), wait / SECOND
+    return allowed_of(_one(reply).split(b","))
 
 
 def _last(reply: Reply) -> bytes:
     return _one(reply)
 
 
-def _pushes(reply: Reply | Refused) -> list[tuple[str, Push]]:
-    return [(_text(owner), Push(int(token or 0))) for owner, token in reply.rows]
+def _pushes(reply: Reply | Refused) -> list[tuple[str, int]]:
+    return [(text_of(owner), int(token or 0)) for owner, token in reply.rows]

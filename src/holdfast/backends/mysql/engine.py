@@ -33,14 +33,16 @@ class MySQLEngine:
         return Codec(self._namespace, self._host, os.getpid(), self._quick)
 
     def wire(self) -> Wire:
-        from .wires.blocking import MySQLWire
+        from ..relational.wires.table import TableWire
+        from .wires.ears import Hearing
 
-        return MySQLWire(self._dialling, self.codec)
+        return TableWire(self._dialling, self.codec, lambda: Hearing(self._dialling))
 
     async def async_wire(self) -> AsyncWire:
-        from .wires.aio import AsyncMySQLWire
+        from ..relational.wires.aio_table import AsyncTableWire
+        from .wires.ears import Hearing
 
-        wire = AsyncMySQLWire(self._dialling, self.codec)
+        wire = AsyncTableWire(self._dialling, self.codec, lambda: Hearing(self._dialling))
         await wire.open()
         return wire
 

@@ -20,7 +20,8 @@ from typing import NamedTuple, TypeAlias
 
 from ...errors import Misconfigured
 from ...model import Promises
-from .packets import Refused, Reply
+from ..relational.refusal import Refused
+from .packets import Reply
 from .programs import VERSION, schema, statements
 
 OLDEST = (10, 6)

@@ -12,21 +12,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-Rows = list[list[bytes | None]]
+from ..relational.refusal import Refused, Rows
+
 LONGEST = 0xFFFFFF - 1
 MORE_RESULTS = 0x0008
 OK, END, ERROR, NULL = 0x00, 0xFE, 0xFF, 0xFB
 QUERY, PREPARE, EXECUTE = b"\x03", b"\x16", b"\x17"
 QUIT = b"\x01\x00\x00\x00\x01"
-
-
-class Refused(Exception):
-    """The server answered with an error. `code` is MariaDB's number of it; `rows` are those that came before it."""
-
-    def __init__(self, code: int, message: str) -> None:
-        self.code = code
-        self.rows: Rows = []
-        super().__init__(message)
 
 
 class Garbled(Exception):

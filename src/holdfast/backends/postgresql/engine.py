@@ -32,14 +32,16 @@ class PostgreSQLEngine:
         return Codec(self._namespace, self._host, os.getpid())
 
     def wire(self) -> Wire:
-        from .wires.blocking import PostgreSQLWire
+        from ..relational.wires.table import TableWire
+        from .wires.ears import Hearing
 
-        return PostgreSQLWire(self._dialling, self.codec)
+        return TableWire(self._dialling, self.codec, lambda: Hearing(self._dialling))
 
     async def async_wire(self) -> AsyncWire:
-        from .wires.aio import AsyncPostgreSQLWire
+        from ..relational.wires.aio_table import AsyncTableWire
+        from .wires.ears import Hearing
 
-        wire = AsyncPostgreSQLWire(self._dialling, self.codec)
+        wire = AsyncTableWire(self._dialling, self.codec, lambda: Hearing(self._dialling))
         await wire.open()
         return wire
 

@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 
 from ...errors import BackendUnavailable, Misconfigured
 from ...model import Promises
-from .codec import Rows
+from ..relational.refusal import Refused, Rows
 from .programs import SQL, VERSION, schema
 
 OLDEST = 120000
@@ -55,22 +55,14 @@ class Greeting(NamedTuple):
 QUERY_CANCELED = "57014"
 
 
-class Refused(Exception):
-    """The server answered with an error. `state` is its SQLSTATE."""
-
-    def __init__(self, state: str, message: str) -> None:
-        self.state = state
-        super().__init__(message)
-
-
 Talk: TypeAlias = Generator[bytes, Rows, Greeting]
 
 
-def greet(told_pid: int, request_timeout: float) -> Talk:
+def greet(told_id: int, request_timeout: float) -> Talk:
     """The talk; ends with a `Greeting`, or raises `Misconfigured`."""
     [row] = yield SQL["facts"].text
     facts = Facts(*((value or b"").decode() for value in row))
-    pooled = int(facts.pid) != told_pid
+    pooled = int(facts.pid) != told_id
     _check(facts, pooled)
     if not pooled:
         wanted = f"SET statement_timeout = {max(1, int(request_timeout * 1000))}"
@@ -81,7 +73,7 @@ def greet(told_pid: int, request_timeout: float) -> Talk:
         try:
             yield SQL["creating"].text + b";\n" + schema().encode()
         except Refused as error:
-            if error.state == QUERY_CANCELED:
+            if error.code == QUERY_CANCELED:
                 raise BackendUnavailable(
                     f"the server was too slow to make the lock table: {error}; try again"
                 ) from error

@@ -41,6 +41,10 @@ DELETE FROM holdfast_session_waiter WHERE owner = $1;
 -- Whether this session held it.
 SELECT pg_advisory_unlock($1);
 
+-- name: session_give_up
+-- Out of the server's line, said on another connection.
+SELECT pg_cancel_backend($1);
+
 -- name: session_alive
 SELECT 't';
 

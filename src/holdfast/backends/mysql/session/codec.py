@@ -92,9 +92,9 @@ class SessionCodec:
     def alive(self) -> Order:
         return Order(b"DO 0", _nothing)
 
-    def give_up(self, connection: int) -> Order:
+    def give_up(self, session: int) -> Order:
         """Out of the server's line, said on another connection."""
-        return Order(b"KILL QUERY %d" % connection, _nothing)
+        return Order(b"KILL QUERY %d" % session, _nothing)
 
     def write(self, request: Survey | Allow) -> Order:
         if isinstance(request, Allow):

@@ -6,14 +6,14 @@ import os
 import socket
 
 from ....errors import Misconfigured
-from ....model import Promises
 from ....ports import AsyncWire, Wire
 from ...session import SessionBackend, session_promises
 from ..greeting import Greeting, promises_of
-from .codec import PREPARED, SessionCodec
+from .codec import BOUNDS, IDLE, PREPARED, SHOW_LIFE, SessionCodec
 
 TABLE = "mysql://"
-PROMISES = session_promises(TABLE, "KILL CONNECTION")
+WORDS = (BOUNDS, SHOW_LIFE)
+REST = IDLE * 0.6
 
 
 class SessionEngine:
@@ -30,22 +30,21 @@ class SessionEngine:
         link.close()
         check(link.greeting, self.url)
         self._quick = link.greeting.quick
-        self.backend = SessionBackend(
-            "mysql+session", TABLE, link.greeting.cluster, _promises(link.greeting), request_timeout
-        )
+        promises = session_promises(TABLE, "KILL CONNECTION", promises_of(link.greeting))
+        self.backend = SessionBackend("mysql+session", TABLE, link.greeting.cluster, promises, request_timeout)
 
     def codec(self) -> SessionCodec:
         return SessionCodec(self._namespace, self._host, os.getpid(), self._quick)
 
     def wire(self) -> Wire:
-        from ..wires.session import SessionWire
+        from ...relational.wires.session import SessionWire
 
-        return SessionWire(self._dialling, self.codec)
+        return SessionWire(self._dialling, self.codec, WORDS, REST)
 
     async def async_wire(self) -> AsyncWire:
-        from ..wires.aio_session import AsyncSessionWire
+        from ...relational.wires.aio_session import AsyncSessionWire
 
-        wire = AsyncSessionWire(self._dialling, self.codec)
+        wire = AsyncSessionWire(self._dialling, self.codec, WORDS, REST)
         await wire.open()
         return wire
 
@@ -62,14 +61,6 @@ def check(greeting: Greeting, url: str) -> None:
             f"{url} is a node of a Galera cluster, and user locks are known to one node only; use mysql:// with all "
             "clients on the same node"
         )
-
-
-def _promises(greeting: Greeting) -> Promises:
-    """A lagging replica knows nothing of sessions; else the primary alone decides."""
-    notes = promises_of(greeting).notes
-    if "linearizable" not in notes:
-        return PROMISES
-    return Promises(PROMISES.kept - {"linearizable"}, {**notes, **PROMISES.notes})
 
 
 def open_engine(url: str, namespace: str, request_timeout: float) -> SessionEngine:

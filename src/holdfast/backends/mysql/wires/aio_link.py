@@ -12,16 +12,15 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections import deque
-from collections.abc import Callable
-from typing import Any
 
+from ...relational.refusal import Silence
+from ...relational.wires.ports import Answer
 from ..codec import Order
 from ..greeting import Greeting
 from ..packets import Garbled, Reader, Reply
 from .link import AT_ONCE, Link
-from .translation import AGAIN, TRIES, Silence
+from .translation import AGAIN, TRIES
 
-Answer = Callable[[Any, BaseException | None], None]
 NOT_NOW = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 

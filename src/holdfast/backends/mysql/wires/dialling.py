@@ -13,11 +13,12 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from ....errors import BackendUnavailable, Misconfigured
-from ..greeting import Greeting, Talk, greet
-from ..packets import Refused
+from ....errors import Misconfigured
+from ...relational.talk import converse
+from ..greeting import greet
+from .aio_link import AsyncLink
 from .link import Link
-from .translation import Silence, unreachable
+from .translation import TRANSLATION
 
 PORT = 3306
 TEXTS = frozenset({"unix_socket", "ssl_ca", "ssl_cert", "ssl_key", "read_default_file", "read_default_group"})
@@ -72,6 +73,8 @@ def read_url(url: str) -> dict[str, Any]:
 class Dialling:
     """Makes connections to one server."""
 
+    translation = TRANSLATION
+
     def __init__(self, url: str, request_timeout: float, statements: Sequence[bytes] = ()) -> None:
         self._pymysql = driver()
         self._statements = statements
@@ -81,26 +84,28 @@ class Dialling:
         self._own_tls = bool(self._words.keys() & (TEXTS | SWITCHES) - {"unix_socket"})
         self._words |= {"connect_timeout": max(2, round(request_timeout))}
 
-    def dial(self) -> Link:
-        """A greeted connection."""
+    def dial(self, words: Sequence[bytes] = ()) -> Link:
+        """A greeted connection, on which these words were said."""
         try:
             connection = self._connect()
         except self._pymysql.Error as error:
             if error.args and error.args[0] in DENIED and not self._greeted:
                 raise Misconfigured(f"MariaDB does not let us in: {error.args[-1]}") from error
-            raise unreachable(error) from error
+            raise self.translation.unreachable(error) from error
         except (OSError, ValueError) as error:  # a certificate that is not there, an answer that is none
-            raise unreachable(error) from error
+            raise self.translation.unreachable(error) from error
         link = Link(connection)
         keep_alive(link.socket)
         try:
-            link.greeting = self._greet(link)
+            link.greeting = converse(greet(link.told_id, self.timeout), lambda text: link.say(text, self.timeout))
             if link.greeting.quick:
                 for text in self._statements:
                     link.prepare(text, self.timeout)
+            for text in words:
+                link.say(text, self.timeout)
         except BaseException as error:
             link.close()
-            raise self._softened(error) from error
+            raise self.translation.greeting(error, self._greeted) from error
         self._greeted = True
         return link
 
@@ -117,33 +122,9 @@ class Dialling:
         connection.connect()
         return connection
 
-    def _greet(self, link: Link) -> Greeting:
-        talk: Talk = greet(link.told_id, self.timeout)
-        try:
-            statement = next(talk)
-            while True:
-                try:
-                    reply = link.say(statement, self.timeout)
-                except Refused as error:
-                    statement = talk.throw(error)
-                else:
-                    statement = talk.send(reply)
-        except StopIteration as stop:
-            greeting: Greeting = stop.value
-            return greeting
-
-    async def dial_async(self) -> Link:
-        return await asyncio.to_thread(self.dial)
-
-    def _softened(self, error: BaseException) -> BaseException:
-        """What is a mistake at the first connection is a fault that may pass at a later one (a failover, mostly)."""
-        if isinstance(error, Silence):
-            return BackendUnavailable(f"MariaDB did not answer the greeting: {error}")
-        if isinstance(error, Refused):
-            return BackendUnavailable(f"MariaDB refused the greeting: {error} ({error.code})")
-        if isinstance(error, Misconfigured) and self._greeted:
-            return BackendUnavailable(f"MariaDB is not what it was: {error}")
-        return error
+    async def dial_async(self, words: Sequence[bytes] = ()) -> AsyncLink:
+        """The same for asyncio, dialled in a thread."""
+        return AsyncLink(await asyncio.to_thread(self.dial, words), asyncio.get_running_loop())
 
 
 def keep_alive(sock: socket.socket) -> None:

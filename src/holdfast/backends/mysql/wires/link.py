@@ -15,10 +15,11 @@ import socket
 import time
 from typing import Any
 
+from ...relational.refusal import Refused, Silence
 from ..codec import Order
 from ..greeting import Greeting
-from ..packets import EXECUTE, QUIT, Garbled, Reader, Refused, Reply, prepare, prepared, query
-from .translation import AGAIN, TRIES, Silence
+from ..packets import EXECUTE, QUIT, Garbled, Reader, Reply, prepare, prepared, query
+from .translation import AGAIN, TRIES
 
 AT_ONCE = 65536
 

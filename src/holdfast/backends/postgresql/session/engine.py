@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 
 from ....errors import Misconfigured
-from ....model import Promises
 from ....ports import AsyncWire, Wire
 from ...session import SessionBackend, session_promises
-from ..codec import Codec
-from ..greeting import Greeting, promises_of
+from ..greeting import promises_of
+from ..programs import SQL
+from .codec import SessionCodec
 
 TABLE = "postgresql://"
-PROMISES = session_promises(TABLE, "pg_terminate_backend()")
+WORDS = (SQL["session_bounds"].text,)
+REST = math.inf
+"""The server knows by keep-alives that a silent session lives."""
 
 
 class SessionEngine:
@@ -33,32 +36,23 @@ class SessionEngine:
                 f"a pooler stands between us and {self.url}: it would give our session, and our locks, to others; "
                 "connect to the server itself, or use postgresql://, which needs no session"
             )
-        self.backend = SessionBackend(
-            "postgresql+session", TABLE, link.greeting.cluster, _promises(link.greeting), request_timeout
-        )
+        promises = session_promises(TABLE, "pg_terminate_backend()", promises_of(link.greeting))
+        self.backend = SessionBackend("postgresql+session", TABLE, link.greeting.cluster, promises, request_timeout)
 
-    def codec(self) -> Codec:
-        return Codec(self._namespace, self._host, os.getpid())
+    def codec(self) -> SessionCodec:
+        return SessionCodec(self._namespace, self._host, os.getpid())
 
     def wire(self) -> Wire:
-        from ..wires.session import SessionWire
+        from ...relational.wires.session import SessionWire
 
-        return SessionWire(self._dialling, self.codec)
+        return SessionWire(self._dialling, self.codec, WORDS, REST)
 
     async def async_wire(self) -> AsyncWire:
-        from ..wires.aio_session import AsyncSessionWire
+        from ...relational.wires.aio_session import AsyncSessionWire
 
-        wire = AsyncSessionWire(self._dialling, self.codec)
+        wire = AsyncSessionWire(self._dialling, self.codec, WORDS, REST)
         await wire.open()
         return wire
-
-
-def _promises(greeting: Greeting) -> Promises:
-    """A lagging standby knows nothing of sessions; else the primary alone decides."""
-    notes = promises_of(greeting).notes
-    if "linearizable" not in notes:
-        return PROMISES
-    return Promises(PROMISES.kept - {"linearizable"}, {**notes, **PROMISES.notes})
 
 
 def open_engine(url: str, namespace: str, request_timeout: float) -> SessionEngine:

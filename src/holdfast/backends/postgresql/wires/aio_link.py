@@ -14,9 +14,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..codec import Order, Rows
+from ...relational.refusal import Rows, Silence
+from ...relational.wires.ports import Answer
+from ..codec import Order
 from ..greeting import Greeting
-from .link import Silence
 from .results import PIPELINE_SYNC, rows_of
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from psycopg.pq.abc import PGresult
 
 MOST_UNDER_WAY = 64
-Answer = Callable[[Any, BaseException | None], None]
 
 
 class AsyncLink:
@@ -50,7 +50,7 @@ class AsyncLink:
         self.closed = False
 
     @property
-    def told_pid(self) -> int:
+    def told_id(self) -> int:
         return self._pg.backend_pid
 
     def begin(self, greeting: Greeting) -> None:
@@ -97,6 +97,9 @@ class AsyncLink:
 
     def ask(self, order: Order, answer: Answer) -> None:
         """Have an order carried out; `answer` is called with the reply, or with `Refused` or `Silence`."""
+        if self.closed:
+            answer(None, Silence("the connection has ended"))
+            return
         self._waiting.append((order, answer))
         self._pump()
 
@@ -157,13 +160,6 @@ class AsyncLink:
             answer(None, error)
         else:
             answer(reply, None)
-
-    async def cancel(self) -> None:
-        """Ask the server to give up what is under way. Its reply still comes: an error, or what was asked for."""
-        try:
-            await asyncio.to_thread(self._pg.get_cancel().cancel)
-        except self._error as error:
-            self.fail(str(error))
 
     # Pushes
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 from typing import Any
 
-from ....errors import BackendUnavailable, Misconfigured
-from ..greeting import Refused, Talk, greet
+from ....errors import Misconfigured
+from ...relational.talk import converse, converse_async
+from ..greeting import Greeting, greet
 from .aio_link import AsyncLink
-from .link import Link, Silence
-from .translation import unreachable
+from .link import Link
+from .translation import TRANSLATION
 
 DEFAULTS = {
     "application_name": "holdfast",
@@ -44,10 +46,12 @@ def shown(url: str) -> str:
 class Dialling:
     """Makes connections to one server."""
 
+    translation = TRANSLATION
+
     def __init__(self, url: str, request_timeout: float) -> None:
         self._psycopg = psycopg = driver()
         self.timeout = request_timeout
-        self._greeted = False
+        self.greeting: Greeting | None = None  # of the last connection
         try:
             given = psycopg.conninfo.conninfo_to_dict(url)
         except psycopg.Error as error:
@@ -55,64 +59,40 @@ class Dialling:
         given = {"connect_timeout": str(max(2, round(request_timeout))), **DEFAULTS, **given}
         self._words = psycopg.conninfo.make_conninfo("", **given)
 
-    def dial(self) -> Link:
-        """A greeted connection."""
+    def dial(self, words: Sequence[bytes] = ()) -> Link:
+        """A greeted connection, on which these words were said."""
         try:
             connection = self._psycopg.connect(self._words, autocommit=True, prepare_threshold=None)
         except self._psycopg.Error as error:
-            raise unreachable(error) from error
+            raise self.translation.unreachable(error) from error
         link = Link(connection)
-        talk = greet(link.told_pid, self.timeout)
         try:
-            statement = next(talk)
-            while True:
-                try:
-                    rows = link.say(statement, self.timeout)
-                except Refused as error:
-                    statement = talk.throw(error)
-                else:
-                    statement = talk.send(rows)
-        except StopIteration as stop:
-            link.begin(stop.value)
-            self._greeted = True
-            return link
+            link.begin(converse(greet(link.told_id, self.timeout), lambda text: link.say(text, self.timeout)))
+            for text in words:
+                link.say(text, self.timeout)
         except BaseException as error:
             link.close()
-            raise self._softened(error) from error
+            raise self.translation.greeting(error, self.greeting is not None) from error
+        self.greeting = link.greeting
+        return link
 
-    async def dial_async(self) -> AsyncLink:
+    async def dial_async(self, words: Sequence[bytes] = ()) -> AsyncLink:
         """The same for asyncio."""
         try:
             connection = await self._psycopg.AsyncConnection.connect(
                 self._words, autocommit=True, prepare_threshold=None
             )
         except self._psycopg.Error as error:
-            raise unreachable(error) from error
+            raise self.translation.unreachable(error) from error
         link = AsyncLink(connection, asyncio.get_running_loop())
-        talk: Talk = greet(link.told_pid, self.timeout)
         try:
-            statement = next(talk)
-            while True:
-                try:
-                    rows = await link.say(statement, self.timeout)
-                except Refused as error:
-                    statement = talk.throw(error)
-                else:
-                    statement = talk.send(rows)
-        except StopIteration as stop:
-            link.begin(stop.value)
-            self._greeted = True
-            return link
+            talk = greet(link.told_id, self.timeout)
+            link.begin(await converse_async(talk, lambda text: link.say(text, self.timeout)))
+            for text in words:
+                await link.say(text, self.timeout)
         except BaseException as error:
             link.close()
-            raise self._softened(error) from error
-
-    def _softened(self, error: BaseException) -> BaseException:
-        """What is a mistake at the first connection is a fault that may pass at a later one (a failover, mostly)."""
-        if isinstance(error, Silence):
-            return BackendUnavailable(f"PostgreSQL did not answer the greeting: {error}")
-        if isinstance(error, Refused):
-            return BackendUnavailable(f"PostgreSQL refused the greeting: {error} ({error.state})")
-        if isinstance(error, Misconfigured) and self._greeted:
-            return BackendUnavailable(f"PostgreSQL is not what it was: {error}")
-        return error
+            raise self.translation.greeting(error, self.greeting is not None) from error
+        self.greeting = link.greeting
+        link.open()
+        return link

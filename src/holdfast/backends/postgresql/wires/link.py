@@ -15,8 +15,9 @@ import socket
 import time
 from typing import TYPE_CHECKING, Any
 
-from ..codec import Order, Rows
-from ..greeting import Greeting, Refused
+from ...relational.refusal import Refused, Rows, Silence
+from ..codec import Order
+from ..greeting import Greeting
 from ..programs import Statement
 from .results import rows_of
 
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
 
 NOT_PREPARED = frozenset({"26000", "42P05"})
 """A pooler stands between us and the session that we prepared in."""
-
-
-class Silence(Exception):
-    """No answer: it took too long, or the connection ended."""
 
 
 class Link:
@@ -49,9 +46,11 @@ class Link:
         self._prepared: set[bytes] = set()
         self._prepares = False
         self._bell: socket.socket | None = None
+        self.under_way: Order | None = None
+        """What was started, and not yet answered."""
 
     @property
-    def told_pid(self) -> int:
+    def told_id(self) -> int:
         """The process id of the session, as the connection was told when it began."""
         return self._pg.backend_pid
 
@@ -72,7 +71,7 @@ class Link:
                     self._prepare(statement, timeout)
                 return read(self._finish(lambda: self._pg.send_query_prepared(statement.name, values), timeout))
             except Refused as error:
-                if error.state not in NOT_PREPARED:
+                if error.code not in NOT_PREPARED:
                     raise
                 self._prepares = False
         return read(self._finish(lambda: self._pg.send_query_params(statement.text, values), timeout))
@@ -128,9 +127,12 @@ class Link:
             self._pg.flush()
         except self._error as error:
             raise Silence(str(error)) from error
+        self.under_way = order
 
-    def poll(self, order: Order, timeout: float) -> Any:
+    def poll(self, timeout: float) -> Any:
         """The reply to what was started, or None if it does not come within `timeout`."""
+        order = self.under_way
+        assert order is not None
         end = time.monotonic() + timeout
         last: PGresult | None = None
         try:
@@ -145,23 +147,17 @@ class Link:
                 last = result
         except self._error as error:
             raise Silence(str(error)) from error
+        self.under_way = None
         assert last is not None
         return order.read(rows_of(last))
-
-    def cancel(self) -> None:
-        """Ask the server to give up what was started. Its reply still comes: an error, or what was asked for."""
-        try:
-            self._pg.get_cancel().cancel()
-        except self._error as error:
-            raise Silence(str(error)) from error
 
     def heed(self, bell: socket.socket) -> None:
         """Have `hear` end when something comes here."""
         self._bell = bell
         self._poll.register(bell, select.POLLIN)
 
-    def hear(self, timeout: float) -> list[tuple[bytes, bytes]]:
-        """The notifications (channel, payload) that are there, or come within `timeout`; none if the bell rings."""
+    def hear(self, timeout: float) -> list[bytes]:
+        """The notifications' payloads that are there, or come within `timeout`; none if the bell rings."""
         heard = self._heard()
         if heard:
             return heard
@@ -176,10 +172,10 @@ class Link:
             heard = self._heard()
         return heard
 
-    def _heard(self) -> list[tuple[bytes, bytes]]:
+    def _heard(self) -> list[bytes]:
         heard = []
         while (note := self._pg.notifies()) is not None:
-            heard.append((note.relname, note.extra))
+            heard.append(note.extra)
         return heard
 
     def hang_up(self) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..codec import Rows
-from ..greeting import Refused
+from ...relational.refusal import Refused, Rows
 
 if TYPE_CHECKING:
     from psycopg.pq.abc import PGresult

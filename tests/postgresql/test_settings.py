@@ -1,81 +1,16 @@
-"""The server dies, restarts, ends sessions; the role may not create; the process forks. No lock is left or forged."""
+"""What is found out at the beginning: roles, settings, URLs; and what is swept away. Deaths: `test_deaths.py`."""
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 import threading
-from collections.abc import Iterator
 
 import pytest
 
 import holdfast
 from holdfast.backends.postgresql.programs import schema
 from holdfast.errors import BackendUnavailable, Misconfigured
-from tests.postgresql.server import Server, running
-
-
-@pytest.fixture
-def mortal() -> Iterator[Server]:
-    """A server of the test's own."""
-    with running() as server:
-        yield server
-
-
-def terminate(server: Server) -> None:
-    server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'holdfast'")
-
-
-def test_a_lease_survives_a_killed_and_restarted_server(mortal: Server) -> None:
-    with holdfast.connect(mortal.url(), ttl=30) as locks:
-        lease = locks.lock("door").acquire()
-        mortal.stop(signal.SIGQUIT)
-        with pytest.raises(BackendUnavailable):
-            lease.renew()
-        mortal.start()
-        lease.renew()
-        with holdfast.connect(mortal.url()) as others:
-            assert others.lock("door").try_acquire() is None
-            assert lease.release()
-            newer = others.lock("door").acquire()
-        assert newer.token > lease.token
-
-
-def test_terminated_sessions_are_dialled_again(url: str, server: Server) -> None:
-    with holdfast.connect(url) as locks, holdfast.connect(url) as others:
-        lease = locks.lock("door").acquire()
-        taken = threading.Event()
-
-        def wait() -> None:
-            with others.lock("door", timeout=20):
-                taken.set()
-
-        waiter = threading.Thread(target=wait)
-        waiter.start()
-        while not locks.survey("door")[0].waiters:
-            pass
-        terminate(server)  # the waiter's ears too
-        assert lease.release()
-        waiter.join(20)
-        assert taken.is_set()
-
-
-def test_a_child_holds_nothing_and_leaves_the_parents_session_alone(url: str) -> None:
-    with holdfast.connect(url) as locks:
-        lease = locks.lock("door").acquire()
-        child = os.fork()
-        if child == 0:
-            try:
-                ok = lease.reason == "forked" and locks.lock("door").try_acquire() is None
-                with locks.lock("window"):
-                    pass
-                os._exit(0 if ok else 1)
-            except BaseException:  # noqa: BLE001  a child must not go on into pytest
-                os._exit(2)
-        assert os.waitpid(child, 0)[1] == 0
-        lease.renew()
-        assert lease.release()
+from tests.postgresql.server import Server
 
 
 def test_a_role_that_may_not_create_is_told_what_to_do(server: Server, database: str) -> None:

@@ -3,72 +3,56 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ....errors import BackendUnavailable
+from ....errors import BackendUnavailable, HoldfastError
 from ....model import Claim
-from ...line import Allow, Push, Release, Renew, Survey, Take, Taken, closed
-from ..codec import Codec, Order
-from ..greeting import Refused
-from ..programs import SQL
-from ..session.desk import LOOK_AGAIN, Desk, Held
-from .aio import Reply
-from .aio_link import AsyncLink
-from .blocking import TIDY_EVERY, TIDY_NAMES, pause_before_look
-from .dialling import Dialling
-from .link import Silence
-from .session import MOST_IDLE, TRIES
-from .translation import translated, unknown
+from ...line import Allow, Push, Release, Renew, Survey, Take, Taken
+from ..desk import LOOK_AGAIN, Desk, Held
+from .aio_pool import AsyncPool
+from .asking import Reply, asked, look_away
+from .pace import TIDY_EVERY, TIDY_NAMES, pause_before_look
+from .ports import AsyncLink, Dialling, Order, SessionCodec
+from .session import TRIES
 
 
 class AsyncSessionWire:
-    """Carries out requests on the loop that it was made in."""
+    """Carries out requests on the loop that it was made in. `words` and `rest`: see `Pool`."""
 
-    def __init__(self, dialling: Dialling, codec: Callable[[], Codec]) -> None:
-        self._dialling = dialling
+    def __init__(
+        self, dialling: Dialling, codec: Callable[[], SessionCodec], words: Sequence[bytes], rest: float
+    ) -> None:
+        self._translation = dialling.translation
         self._make_codec = codec
         self._loop = asyncio.get_running_loop()
-        self._closed = False
+        self._make_pool: Callable[[], AsyncPool] = lambda: AsyncPool(
+            dialling, words, rest, self._holds_something, self._loop
+        )
         self._begin()
 
     def _begin(self) -> None:
         self._codec = self._make_codec()
-        self._dialling_up = asyncio.Lock()
-        self._shared: AsyncLink | None = None
+        self._pool = self._make_pool()
+        self._session = self._pool.shared
+        self._ask = self._pool.ask
         self._desk: Desk[AsyncLink] = Desk(lambda link: link.closed)
         self._claims: dict[str, Claim] = {}
         self._seen: dict[str, AsyncLink] = {}  # who is seen waiting, through which session
-        self._waiters: dict[str, tuple[AsyncLink, asyncio.Future[Any]]] = {}
+        self._waiters: dict[str, tuple[AsyncLink, Reply]] = {}
         self._bells: dict[str, asyncio.Event] = {}
-        self._idle: list[AsyncLink] = []
         self._used = 0
-        self._tidied = ""
+        self._tidied = b""
 
     async def open(self) -> None:
         await self._session()
 
-    async def _dial(self) -> AsyncLink:
-        self._be_open()
-        link = await self._dialling.dial_async()
-        try:
-            await link.say(SQL["session_bounds"].text, self._dialling.timeout)
-            self._be_open()  # closed while it was dialled, nobody else would end it
-        except BaseException as error:
-            link.close()
-            raise unknown(error) if isinstance(error, Silence | Refused) else error from error
-        link.open()
-        return link
+    def _holds_something(self, link: AsyncLink) -> bool:
+        return any(held.link is link for held in self._desk.holds.values())
 
-    def _be_open(self) -> None:
-        if self._closed:
-            raise closed()
-
-    async def _session(self) -> AsyncLink:
-        async with self._dialling_up:
-            if self._shared is None or self._shared.closed:
-                self._shared = await self._dial()
-            return self._shared
+    def _asked(self, link: AsyncLink, order: Order) -> Reply:
+        """A reply that may be long in coming, or that nobody waits for."""
+        return asked(link, order, self._translation, self._loop)
 
     async def call(self, request: Any, timeout: float) -> Any:
         match request:
@@ -78,35 +62,9 @@ class AsyncSessionWire:
                 return await self._renew(claims, timeout)
             case Release(claim=claim):
                 return await self._release(claim, timeout)
-            case Survey():
-                return await self._ask(await self._session(), self._codec.session_survey(request), timeout)
-            case Allow():
+            case Survey() | Allow():
                 return await self._ask(await self._session(), self._codec.write(request), timeout)
         raise TypeError(f"not a verb of session locks: {request!r}")
-
-    async def _ask(self, link: AsyncLink, order: Order, timeout: float) -> Any:
-        if link.closed:
-            raise unknown("the session has ended")
-        reply = self._asked(link, order)
-        timer = self._loop.call_later(timeout, link.fail, "it took too long")
-        try:
-            return await reply
-        finally:
-            timer.cancel()
-
-    def _asked(self, link: AsyncLink, order: Order) -> Reply:
-        reply = Reply(loop=self._loop)
-
-        def answer(value: Any, error: BaseException | None) -> None:
-            if error is None:
-                reply.set_result(value)
-            else:
-                known = translated(error) if isinstance(error, Refused) else unknown(error)
-                known.__cause__ = error
-                reply.set_exception(known)
-
-        link.ask(order, answer)
-        return reply
 
     async def _take(self, claim: Claim, queue: bool, timeout: float) -> Taken:
         name, owner = claim.ask.name, claim.owner
@@ -123,10 +81,10 @@ class AsyncSessionWire:
         link = None
         try:
             link = await self._session()
-            token = await self._ask(link, self._codec.session_try(claim, queue, owner in self._seen), timeout)
+            token = await self._ask(link, self._codec.take(claim, queue, owner in self._seen), timeout)
         except BaseException:
             if link is not None and not link.closed:  # the lock may be there, without its token
-                self._asked(link, self._codec.session_unlock(name)).add_done_callback(_seen)
+                self._asked(link, self._codec.unlock(name)).add_done_callback(look_away)
             self._leave(name, owner)
             raise
         if token:
@@ -144,7 +102,7 @@ class AsyncSessionWire:
         """Have others see that it waits, for as long as the session lives that says so."""
         link = await self._session()
         if self._seen.get(claim.owner) is not link:
-            await self._ask(link, self._codec.session_queue(claim), timeout)
+            await self._ask(link, self._codec.queue(claim), timeout)
             self._seen[claim.owner] = link
 
     def _leave(self, name: str, owner: str) -> None:
@@ -169,11 +127,11 @@ class AsyncSessionWire:
             return None
         if owner not in self._waiters:
             try:
-                link = self._idle.pop() if self._idle else await self._dial()
+                link = await self._pool.one_to_wait_on()
             except BackendUnavailable:
                 await asyncio.sleep(min(timeout, pause_before_look(TRIES)))  # no other is to be had: look instead
                 return None
-            self._waiters[owner] = link, self._asked(link, self._codec.session_wait(claim))
+            self._waiters[owner] = link, self._asked(link, self._codec.wait(claim))
         link, reply = self._waiters[owner]
         await asyncio.wait([reply], timeout=timeout)
         if not reply.done():
@@ -181,9 +139,15 @@ class AsyncSessionWire:
         del self._waiters[owner]
         try:
             token = reply.result()
-        except BackendUnavailable:
+        except HoldfastError:
+            if link.closed:
+                return None  # the session ended; the next look stands in line with another
             link.close()
-            return None  # the session ended; the next look stands in line with another
+            raise
+        self._pool.touch(link)
+        if not token:  # a day has passed
+            self._pool.put_back(link)
+            return None
         self._seen.pop(owner, None)
         self._desk.holds[owner] = Held(name, token, link)
         return Push(token)
@@ -192,7 +156,7 @@ class AsyncSessionWire:
         """One question per connection: is the session alive?"""
         held = [self._desk.holds.get(claim.owner) for claim in claims]
         links = {one.link for one in held if one is not None and not one.link.closed}
-        asking = [self._ask(link, self._codec.session_alive(), timeout) for link in links]
+        asking = [self._ask(link, self._codec.alive(), timeout) for link in links]
         await asyncio.gather(*asking, return_exceptions=True)
         for claim, one in zip(claims, held, strict=True):
             if one is not None and one.link.closed:
@@ -208,35 +172,30 @@ class AsyncSessionWire:
             if waiter is not None:
                 await self._give_up(*waiter, name, timeout)
             if seen is not None and not seen.closed:
-                await self._ask(seen, self._codec.session_leave(owner), timeout)
+                await self._ask(seen, self._codec.leave(owner), timeout)
             if held is None or held.link.closed:
                 return False
-            unlocked: bool = await self._ask(held.link, self._codec.session_unlock(name), timeout)
-            self._put_back(held.link)
+            unlocked: bool = await self._ask(held.link, self._codec.unlock(name), timeout)
+            self._pool.put_back(held.link)
             return unlocked
         except BackendUnavailable:
             return False  # the session ended, and the lock with it
         finally:
             self._leave(name, owner)
 
-    async def _give_up(self, link: AsyncLink, reply: asyncio.Future[Any], name: str, timeout: float) -> None:
+    async def _give_up(self, link: AsyncLink, reply: Reply, name: str, timeout: float) -> None:
         """Out of the server's line. The lock may have been granted in this very moment: then it is let go of."""
-        if not reply.done():
-            await link.cancel()
-            await asyncio.wait([reply], timeout=timeout)
-        if not reply.done():
-            link.fail("it took too long")
-        reply.exception()  # cancelled before the lock was granted, or after
-        while not link.closed and await self._ask(link, self._codec.session_unlock(name), timeout):
-            pass
-        self._put_back(link)
-
-    def _put_back(self, link: AsyncLink) -> None:
-        if link is self._shared or link.closed:
-            return
-        if len(self._idle) < MOST_IDLE and not self._closed:
-            self._idle.append(link)
-        else:
+        reply.add_done_callback(look_away)
+        try:
+            if not reply.done():
+                await self._ask(await self._session(), self._codec.give_up(link.told_id), timeout)
+                await asyncio.wait([reply], timeout=timeout)
+            if not reply.done():
+                link.fail("it took too long")
+            while not link.closed and await self._ask(link, self._codec.unlock(name), timeout):
+                pass
+            self._pool.put_back(link)
+        except HoldfastError:
             link.close()
 
     def _tidy(self, link: AsyncLink) -> None:
@@ -245,14 +204,14 @@ class AsyncSessionWire:
             link.ask(self._codec.tidy(self._tidied, TIDY_NAMES), self._note_tidied)
 
     def _note_tidied(self, name: Any, error: BaseException | None) -> None:
-        self._tidied = name if error is None else ""
+        self._tidied = name if error is None else b""
 
     # Life
 
     def _links(self) -> set[AsyncLink]:
         waiting = [link for link, _ in self._waiters.values()]
         holding = [held.link for held in self._desk.holds.values()]
-        return {*waiting, *holding, *self._idle, *([self._shared] if self._shared is not None else [])}
+        return {*waiting, *holding, *self._pool.links()}
 
     def freeze(self) -> None:
         pass  # nothing is half done between two steps of the loop
@@ -266,15 +225,10 @@ class AsyncSessionWire:
         self._begin()
 
     async def close(self) -> None:
-        self._closed = True
+        self._pool.close()
         for _, reply in self._waiters.values():
-            reply.add_done_callback(_seen)
+            reply.add_done_callback(look_away)
         for link in self._links():
             link.fail("the coordinator was closed")
         for bell in self._bells.values():
             bell.set()
-
-
-def _seen(reply: asyncio.Future[Any]) -> None:
-    """Whatever became of it, nobody asks any more."""
-    reply.exception()

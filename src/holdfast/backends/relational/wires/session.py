@@ -1,73 +1,61 @@
 """The blocking wire of session locks.
 
-1. Locks that were free share one connection. A lock that had to be waited for lives on the connection that waited
-   for it: a waiter is in the server's own line (FIFO), and keeps no release and no renewal from their connection.
-2. When a connection ends, so do its locks: their leases are told `session` at the next renewal.
+1. Locks that nobody had to wait for are held on one shared connection; no statement on it ever waits. Who has to wait
+   does so on a connection of its own, in the server's line; a lock got that way lives there.
+2. A lock lives on one connection. When that connection ends, so do its locks: their leases are told `session` at the
+   next renewal.
 3. The answer to every unlock is looked at: False means that the session was not the one that held.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ....errors import BackendUnavailable
+from ....errors import BackendUnavailable, HoldfastError
 from ....model import Claim
 from ...line import Allow, Push, Release, Renew, Survey, Take, Taken, closed
-from ..codec import Codec, Order
-from ..greeting import Refused
-from ..session.desk import LOOK_AGAIN, Desk, Held
-from .blocking import TIDY_EVERY, TIDY_NAMES, pause_before_look
-from .dialling import Dialling
-from .link import Silence
+from ..desk import LOOK_AGAIN, Desk, Held
+from ..refusal import Refused, Silence
+from .pace import TIDY_EVERY, TIDY_NAMES, pause_before_look
+from .pool import Pool
+from .ports import Dialling, SessionCodec
 from .session_link import Session
-from .translation import GONE, translated, unknown
 
-MOST_IDLE = 4
 TRIES = 5
 """As if it were this look, for the pause of those who can not wait at the server."""
 
 
 class SessionWire:
-    """Carries out requests on the caller's thread."""
+    """Carries out requests on the caller's thread. `words` and `rest`: see `Pool`."""
 
-    def __init__(self, dialling: Dialling, codec: Callable[[], Codec]) -> None:
-        self._dialling = dialling
+    def __init__(
+        self, dialling: Dialling, codec: Callable[[], SessionCodec], words: Sequence[bytes], rest: float
+    ) -> None:
+        self._translation = dialling.translation
         self._make_codec = codec
+        self._make_pool: Callable[[], Pool] = lambda: Pool(dialling, words, rest, self._holds_something)
         self._closed = False
         self._begin()
-        self._session(dialling.timeout)
+        self._session()
 
     def _begin(self) -> None:
         self._codec = self._make_codec()
+        self._pool = self._make_pool()
+        self._session = self._pool.shared
         self._mutex = threading.Lock()  # of the state below; never held while the server is asked
-        self._dialling_up = threading.Lock()
-        self._shared: Session | None = None
         self._desk: Desk[Session] = Desk(lambda link: link.broken)
         self._claims: dict[str, Claim] = {}
         self._seen: dict[str, Session] = {}  # who is seen waiting, through which session
-        self._waiters: dict[str, tuple[Session, Order]] = {}
+        self._waiters: dict[str, Session] = {}
         self._bells: dict[str, threading.Event] = {}
-        self._idle: list[Session] = []
         self._used = 0
-        self._tidied = ""
+        self._tidied = b""
 
-    def _dial(self, timeout: float) -> Session:
-        if self._closed:
-            raise closed()
-        link = self._dialling.dial()
-        try:
-            return Session(link, timeout)
-        except (Silence, Refused) as error:
-            link.close()
-            raise unknown(error) from error
-
-    def _session(self, timeout: float) -> Session:
-        with self._dialling_up:
-            if self._shared is None or self._shared.broken:
-                self._shared = self._dial(timeout)
-            return self._shared
+    def _holds_something(self, session: Session) -> bool:
+        with self._mutex:
+            return any(held.link is session for held in self._desk.holds.values())
 
     def call(self, request: Any, timeout: float) -> Any:
         match request:
@@ -77,10 +65,8 @@ class SessionWire:
                 return self._renew(claims, timeout)
             case Release(claim=claim):
                 return self._release(claim, timeout)
-            case Survey():
-                return self._session(timeout).ask(self._codec.session_survey(request), timeout)
-            case Allow():
-                return self._session(timeout).ask(self._codec.write(request), timeout)
+            case Survey() | Allow():
+                return self._session().ask(self._codec.write(request), timeout)
         raise TypeError(f"not a verb of session locks: {request!r}")
 
     def _take(self, claim: Claim, queue: bool, timeout: float) -> Taken:
@@ -98,13 +84,11 @@ class SessionWire:
             return Taken(0, LOOK_AGAIN, before or 1)
         session = None
         try:
-            session = self._shared
-            if session is None or session.broken:
-                session = self._session(timeout)
-            token = session.ask(self._codec.session_try(claim, queue, owner in self._seen), timeout)
+            session = self._session()
+            token = session.ask(self._codec.take(claim, queue, owner in self._seen), timeout)
         except BaseException:
             if session is not None and not session.broken:  # the lock may be there, without its token
-                session.ask(self._codec.session_unlock(name), timeout)
+                session.ask(self._codec.unlock(name), timeout)
             self._leave(name, owner)
             raise
         if token:
@@ -120,9 +104,9 @@ class SessionWire:
 
     def _show(self, claim: Claim, timeout: float) -> None:
         """Have others see that it waits, for as long as the session lives that says so."""
-        session = self._session(timeout)
+        session = self._session()
         if self._seen.get(claim.owner) is not session:
-            session.ask(self._codec.session_queue(claim), timeout)
+            session.ask(self._codec.queue(claim), timeout)
             self._seen[claim.owner] = session
 
     def _leave(self, name: str, owner: str) -> None:
@@ -147,42 +131,43 @@ class SessionWire:
             bell.wait(timeout)
             return None
         try:
-            session, order = self._waiters.get(owner) or self._start(claim)
+            session = self._waiters.get(owner) or self._start(claim)
         except BackendUnavailable:
             bell.wait(min(timeout, pause_before_look(TRIES)))  # no other connection is to be had: look instead
             return None
         try:
-            token = session.link.poll(order, timeout)
+            token = session.link.poll(timeout)
         except (Silence, Refused) as error:
             self._waiters.pop(owner, None)
             session.end()
-            if isinstance(error, Refused) and error.state not in GONE:
-                raise translated(error) from error
+            if isinstance(error, Refused) and error.code not in self._translation.gone:
+                raise self._translation.refused(error) from error
             return None  # the session ended; the next look stands in line with another
         if token is None:
             return None
+        session.touch()
         with self._mutex:
             del self._waiters[owner]
-            self._seen.pop(owner, None)
-            self._desk.holds[owner] = Held(name, token, session)
-        return Push(token)
+            if token:
+                self._seen.pop(owner, None)
+                self._desk.holds[owner] = Held(name, token, session)
+                return Push(token)
+        self._pool.put_back(session)  # a day has passed
+        return None
 
-    def _start(self, claim: Claim) -> tuple[Session, Order]:
-        with self._mutex:
-            session = self._idle.pop() if self._idle else None
-        session = session or self._dial(self._dialling.timeout)
-        order = self._codec.session_wait(claim)
+    def _start(self, claim: Claim) -> Session:
+        session = self._pool.one_to_wait_on()
         try:
-            session.link.start(order)
+            session.link.start(self._codec.wait(claim))
         except Silence as error:
             session.end()
-            raise unknown(error) from error
-        self._waiters[claim.owner] = session, order
+            raise self._translation.unknown(error) from error
+        self._waiters[claim.owner] = session
         if self._closed:  # while this was dialled: nobody else ends it
             del self._waiters[claim.owner]
             session.end()
             raise closed()
-        return session, order
+        return session
 
     def _renew(self, claims: Any, timeout: float) -> list[str]:
         """One question per connection: is the session alive?"""
@@ -190,7 +175,7 @@ class SessionWire:
             held = [self._desk.holds.get(claim.owner) for claim in claims]
         for session in {one.link for one in held if one is not None and not one.link.broken}:
             try:
-                session.ask(self._codec.session_alive(), timeout)
+                session.ask(self._codec.alive(), timeout)
             except BackendUnavailable:
                 if not session.broken:
                     raise  # busy, not ended
@@ -205,14 +190,14 @@ class SessionWire:
         unlocked = False
         if held is not None and not held.link.broken:
             try:
-                unlocked = held.link.ask(self._codec.session_unlock(name), timeout)
+                unlocked = held.link.ask(self._codec.unlock(name), timeout)
             except BackendUnavailable:
                 if not held.link.broken:
                     raise  # busy: it is still held
-            self._put_back(held.link)
+            self._pool.put_back(held.link)
         self._desk.holds.pop(owner, None)
         if (waiter := self._waiters.pop(owner, None)) is not None:
-            self._give_up(*waiter, name, timeout)
+            self._give_up(waiter, name, timeout)
         if (session := self._seen.pop(owner, None)) is not None:
             self._hide(session, owner, timeout)
         self._leave(name, owner)
@@ -221,32 +206,24 @@ class SessionWire:
     def _hide(self, session: Session, owner: str, timeout: float) -> None:
         """No longer seen waiting."""
         try:
-            session.ask(self._codec.session_leave(owner), timeout)
+            session.ask(self._codec.leave(owner), timeout)
         except BackendUnavailable:
             pass  # the session has ended, and is not looked at; or the row goes with it
 
-    def _give_up(self, session: Session, order: Order, name: str, timeout: float) -> None:
+    def _give_up(self, session: Session, name: str, timeout: float) -> None:
         """Out of the server's line. The lock may have been granted in this very moment: then it is let go of."""
         try:
-            session.link.cancel()
+            self._session().ask(self._codec.give_up(session.link.told_id), timeout)
             try:
-                session.link.poll(order, timeout)
+                if session.link.under_way is not None and session.link.poll(timeout) is None:
+                    raise Silence("it took too long")
             except Refused:
-                pass  # cancelled: before the lock was granted, or after
-            while session.ask(self._codec.session_unlock(name), timeout):
+                pass  # told to end: before the lock was granted, or after
+            while session.ask(self._codec.unlock(name), timeout):
                 pass
-            self._put_back(session)
-        except (Silence, BackendUnavailable):
+            self._pool.put_back(session)
+        except (Silence, HoldfastError):
             session.end()
-
-    def _put_back(self, session: Session) -> None:
-        with self._mutex:
-            if session is self._shared or session.broken:
-                return
-            if len(self._idle) < MOST_IDLE and not self._closed:
-                self._idle.append(session)
-                return
-        session.end()
 
     def _tidy(self, session: Session, timeout: float) -> None:
         self._used += 1
@@ -257,30 +234,28 @@ class SessionWire:
 
     def _sessions(self) -> set[Session]:
         with self._mutex:
-            waiting = [session for session, _ in self._waiters.values()]
             holding = [held.link for held in self._desk.holds.values()]
-            shared = [self._shared] if self._shared is not None else []
-            return {*waiting, *holding, *shared, *self._idle}
+            return {*self._waiters.values(), *holding, *self._pool.sessions()}
 
     def freeze(self) -> None:
         self._mutex.acquire()
-        if self._shared is not None:
-            self._shared.mutex.acquire()
+        self._pool.freeze()
 
     def thaw(self) -> None:
-        if self._shared is not None:
-            self._shared.mutex.release()
+        self._pool.thaw()
         self._mutex.release()
 
     def forked(self) -> None:
         self._mutex = threading.Lock()
+        self._pool.forked()
         for session in self._sessions():
             session.link.disown()
         self._begin()
 
     def close(self) -> None:
         self._closed = True
-        waiting = {session for session, _ in self._waiters.values()}
+        self._pool.close()
+        waiting = set(self._waiters.values())
         for session in self._sessions():
             if session in waiting:
                 session.link.hang_up()  # its waiter ends it

@@ -1,12 +1,11 @@
-"""The blocking wire: one connection and one mutex for all requests of a coordinator, another one to listen on.
+"""The blocking wire of a lock table: one connection and one mutex for all requests of a coordinator, another to listen.
 
 Requests are short, so threads queue at the mutex; waiting for a turn happens at the ears and never keeps the request
-connection. Behind a proxy that shares sessions nothing can be listened for: waiters look, with growing random pauses.
+connection. Behind a pooler that shares sessions nothing can be listened for: waiters look, with growing random pauses.
 """
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 from collections.abc import Callable
@@ -14,29 +13,21 @@ from typing import Any
 
 from ....errors import BackendUnavailable
 from ...line import Push, Release, Take, closed
-from ..codec import Codec, Order
-from ..packets import Refused
-from .dialling import Dialling
+from ..refusal import Refused
+from ..replies import Released
 from .ears import Ears
-from .link import Link
-from .translation import GONE, Silence, translated, unknown
-
-TIDY_EVERY = 512
-TIDY_NAMES = 200
-FIRST_LOOK, LAST_LOOK = 0.005, 0.25
+from .pace import TIDY_EVERY, TIDY_NAMES, pause_before_look
+from .ports import Codec, Dialling, Hearing, Link, Order, Wake
 
 
-def pause_before_look(tries: int) -> float:
-    """How long to wait before a look where there are no pushes: exponential, with full jitter."""
-    return random.random() * float(min(LAST_LOOK, FIRST_LOOK * 2.0 ** min(tries, 10)))
-
-
-class MySQLWire:
+class TableWire:
     """Carries out requests on the caller's thread."""
 
-    def __init__(self, dialling: Dialling, codec: Callable[[], Codec]) -> None:
+    def __init__(self, dialling: Dialling, codec: Callable[[], Codec], hearing: Callable[[], Hearing]) -> None:
         self._dialling = dialling
+        self._translation = dialling.translation
         self._make_codec = codec
+        self._make_hearing = hearing
         self._closed = False
         self._begin(dialling.dial())
 
@@ -44,7 +35,7 @@ class MySQLWire:
         self._codec = self._make_codec()
         self._mutex = threading.Lock()
         self._link = link
-        self._ears = Ears(self._dialling.dial)
+        self._ears = Ears(self._make_hearing())
         self._looks: dict[str, int] = {}
         self._used = 0
         self._tidied = b""
@@ -53,8 +44,12 @@ class MySQLWire:
         if request.__class__ is Take and request.queue:
             return self._take(request, timeout)
         if request.__class__ is Release:
-            self._ears.forget(request.claim.owner)
+            waited = self._ears.forget(request.claim.owner)
             self._looks.pop(request.claim.owner, None)
+            released: Released = self._ask(self._codec.write(request, self._ears.wake, waited), timeout)
+            for owner, token in released.pushes:
+                self._ears.deliver(owner, token)
+            return released.held
         return self._ask(self._codec.write(request), timeout)
 
     def _take(self, request: Take, timeout: float) -> Any:
@@ -69,7 +64,7 @@ class MySQLWire:
             replies = self._ask_heard(request, self._ears.wake, timeout)
         return replies
 
-    def _ask_heard(self, request: Take, wake: int, timeout: float) -> Any:
+    def _ask_heard(self, request: Take, wake: Wake, timeout: float) -> Any:
         if wake:
             for claim in request.claims:
                 self._ears.expect(claim.owner)
@@ -86,7 +81,7 @@ class MySQLWire:
 
     def _ask(self, order: Order, timeout: float) -> Any:
         if not self._mutex.acquire(blocking=False) and not self._mutex.acquire(timeout=timeout):
-            raise BackendUnavailable(f"other requests kept the connection to MariaDB busy for {timeout:g} s")
+            raise self._translation.busy(timeout)
         try:
             link = self._link or self._redial()
             try:
@@ -95,16 +90,13 @@ class MySQLWire:
                 if not self._used % TIDY_EVERY:
                     self._tidied = link.ask(self._codec.tidy(self._tidied, TIDY_NAMES), timeout)
                 return reply
-            except Refused as error:
-                if error.code in GONE:
+            except BaseException as error:
+                if not isinstance(error, Refused) or error.code in self._translation.gone:
                     self._drop()
-                raise translated(error) from error
-            except Silence as error:
-                self._drop()
-                raise unknown(error) from error
-            except BaseException:
-                self._drop()
-                raise
+                known = self._translation.known(error)
+                if known is error:
+                    raise
+                raise known from error
         finally:
             self._mutex.release()
 

@@ -1,6 +1,6 @@
 """Who of one coordinator holds or waits for which session lock: the part of a session wire that touches no connection.
 
-A session may take an advisory lock that it already holds once more, so the server does not keep two claims of one
+A session may take a lock that it already holds once more, so the server does not keep two claims of one
 coordinator apart: this desk does. Claims for one name stand in a line here, and only the first one is at the server.
 A hold whose link is gone is over, whether or not its holder has come to say so: it keeps nobody waiting.
 """

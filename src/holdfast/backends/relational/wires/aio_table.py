@@ -1,55 +1,45 @@
-"""The asyncio wire: one connection for all requests of a coordinator, another one to listen on.
+"""The asyncio wire of a lock table: one connection for all requests of a coordinator, another one to listen on.
 
-A reply is a future that can not be cancelled (`holdfast.aio.driver.Reply`), so a cancellation waits until the statement
-has been carried out, or its time is over.
+A reply is a future that can not be cancelled, so a cancellation waits until the statement has been carried out, or its
+time is over.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable
 from typing import Any
 
-from ....errors import BackendUnavailable, Misconfigured
-from ...line import Push, Release, Take
-from ..codec import Codec, Order, Released
-from ..greeting import Refused, listen
-from .aio_link import AsyncLink
-from .blocking import TIDY_EVERY, TIDY_NAMES, pause_before_look
-from .dialling import Dialling
-from .link import Silence
-from .translation import GONE, translated, unknown
+from ....errors import BackendUnavailable
+from ...line import Push, Release, Take, closed
+from ..replies import Released
+from .asking import asked
+from .pace import TIDY_EVERY, TIDY_NAMES, pause_before_look
+from .ports import AsyncEar, AsyncLink, Codec, Dialling, Hearing, Order, Wake
 
 
-class Reply(asyncio.Future[Any]):
-    """The reply to a request in flight. A cancellation of its awaiter waits until it is done."""
-
-    def cancel(self, msg: Any = None) -> bool:
-        return False
-
-
-class AsyncPostgreSQLWire:
+class AsyncTableWire:
     """Carries out requests on the loop that it was made in."""
 
-    def __init__(self, dialling: Dialling, codec: Callable[[], Codec]) -> None:
+    def __init__(self, dialling: Dialling, codec: Callable[[], Codec], hearing: Callable[[], Hearing]) -> None:
         self._dialling = dialling
         self._make_codec = codec
+        self._make_hearing = hearing
         self._loop = asyncio.get_running_loop()
         self._closed = False
         self._begin()
 
     def _begin(self) -> None:
         self._codec = self._make_codec()
-        self._channel = "holdfast_" + os.urandom(8).hex()
+        self._hearing = self._make_hearing()
         self._link: AsyncLink | None = None
-        self._ears: AsyncLink | None = None
-        self._dialled: asyncio.Task[AsyncLink] | None = None
-        self._listener: asyncio.Task[AsyncLink] | None = None
-        self._inboxes: dict[str, asyncio.Future[Push | None]] = {}
+        self._ear: AsyncEar | None = None
+        self._dialled: asyncio.Future[AsyncLink] | None = None
+        self._listener: asyncio.Future[AsyncEar] | None = None
+        self._inboxes: dict[str, asyncio.Future[Push]] = {}
         self._looks: dict[str, int] = {}
         self._used = 0
-        self._tidied = ""
+        self._tidied = b""
 
     async def open(self) -> None:
         await self._linked()
@@ -77,7 +67,7 @@ class AsyncPostgreSQLWire:
             replies = await self._ask_heard(request, self._wake(), timeout)
         return replies
 
-    async def _ask_heard(self, request: Take, wake: bytes, timeout: float) -> Any:
+    async def _ask_heard(self, request: Take, wake: Wake, timeout: float) -> Any:
         if wake:
             for claim in request.claims:
                 inbox = self._inboxes.get(claim.owner)
@@ -98,43 +88,19 @@ class AsyncPostgreSQLWire:
         link = self._link
         if link is None or link.closed:
             link = await self._linked()
-        reply = Reply(loop=self._loop)
-
-        def answer(value: Any, error: BaseException | None) -> None:
-            if reply.done():
-                return
-            timer.cancel()
-            if error is None:
-                reply.set_result(value)
-            else:
-                reply.set_exception(self._translated(link, error))
-
-        timer = self._loop.call_later(timeout, link.fail, "it took too long")
-        link.ask(order, answer)
+        reply = asked(link, order, self._dialling.translation, self._loop, timeout)
         self._used += 1
         if not self._used % TIDY_EVERY:
             link.ask(self._codec.tidy(self._tidied, TIDY_NAMES), self._note_tidied)
         return await reply
 
     def _note_tidied(self, name: Any, error: BaseException | None) -> None:
-        self._tidied = name if error is None else ""
-
-    def _translated(self, link: AsyncLink, error: BaseException) -> BaseException:
-        if isinstance(error, Refused):
-            if error.state in GONE:
-                link.fail("the session ended")
-            translation: Exception = translated(error)
-        elif isinstance(error, Silence):
-            translation = unknown(error)
-        else:
-            return error
-        translation.__cause__ = error
-        return translation
+        self._tidied = name if error is None else b""
 
     async def _linked(self) -> AsyncLink:
         """The link; dialled anew by whoever comes first, and waited for by the rest."""
         if self._closed:
-            raise Misconfigured("this coordinator was closed meanwhile; connect() again")
+            raise closed()
         if self._link is not None and not self._link.closed:
             return self._link  # another task was quicker
         if self._dialled is None:
@@ -143,18 +109,17 @@ class AsyncPostgreSQLWire:
         link = await asyncio.shield(self._dialled)
         return self._link or link
 
-    def _dialled_up(self, task: asyncio.Task[AsyncLink]) -> None:
+    def _dialled_up(self, dialled: asyncio.Future[AsyncLink]) -> None:
         self._dialled = None
-        if not task.cancelled() and task.exception() is None:
-            self._link = task.result()
-            self._link.open()
+        if not dialled.cancelled() and dialled.exception() is None:
+            self._link = dialled.result()
             if self._closed:
                 self._link.close()
 
     # Waiting
 
-    def _wake(self) -> bytes:
-        return b"" if self._ears is None or self._ears.closed else self._channel.encode()
+    def _wake(self) -> Wake:
+        return None if self._ear is None or self._ear.link.closed else self._ear.wake
 
     def _pushable(self) -> bool:
         return self._link is not None and not self._link.greeting.pooled
@@ -163,31 +128,16 @@ class AsyncPostgreSQLWire:
         if self._wake():
             return  # another task was quicker
         if self._listener is None:
-            self._listener = asyncio.ensure_future(self._open_ears(timeout))
+            self._listener = asyncio.ensure_future(self._hearing.listen_async(self._arrive, timeout))
             self._listener.add_done_callback(self._listening_now)
         await asyncio.shield(self._listener)
 
-    async def _open_ears(self, timeout: float) -> AsyncLink:
-        ears = await self._dialling.dial_async()
-        try:
-            await ears.say(listen(self._channel, ears.greeting), timeout)
-        except (Silence, Refused) as error:
-            ears.close()
-            raise unknown(error) from error
-        ears.listen(self._hear)
-        ears.open()
-        return ears
-
-    def _listening_now(self, task: asyncio.Task[AsyncLink]) -> None:
+    def _listening_now(self, listener: asyncio.Future[AsyncEar]) -> None:
         self._listener = None
-        if not task.cancelled() and task.exception() is None:
-            self._ears = task.result()
+        if not listener.cancelled() and listener.exception() is None:
+            self._ear = listener.result()
             if self._closed:
-                self._ears.close()
-
-    def _hear(self, payload: bytes) -> None:
-        owner, _, token = payload.decode().partition(" ")
-        self._arrive(owner, int(token))
+                self._ear.link.close()
 
     def _arrive(self, owner: str, token: int) -> None:
         inbox = self._inboxes.get(owner)
@@ -211,15 +161,19 @@ class AsyncPostgreSQLWire:
     def thaw(self) -> None:
         pass  # see freeze
 
+    def _links(self) -> list[AsyncLink]:
+        ear = None if self._ear is None else self._ear.link
+        return [link for link in (self._link, ear) if link is not None]
+
     def forked(self) -> None:
-        for link in (self._link, self._ears):
-            if link is not None:
-                link.disown()
+        for link in self._links():
+            link.disown()
         self._begin()
 
     async def close(self) -> None:
         self._closed = True
-        await asyncio.gather(*filter(None, (self._dialled, self._listener)), return_exceptions=True)
-        for link in (self._link, self._ears):
-            if link is not None:
-                link.fail("the coordinator was closed")
+        for under_way in (self._dialled, self._listener):
+            if under_way is not None:
+                await asyncio.wait([under_way])
+        for link in self._links():
+            link.fail("the coordinator was closed")

@@ -1,0 +1,71 @@
+"""The statements of session locks, and their replies."""
+
+from __future__ import annotations
+
+import hashlib
+
+from ....model import Claim
+from ...line import Allow, Survey
+from ...relational.refusal import Rows
+from ..codec import KEPT, Codec, Order, yes
+from ..programs import SQL
+
+
+class SessionCodec:
+    """Writes orders for one namespace on behalf of one process."""
+
+    def __init__(self, namespace: str, host: str, pid: int) -> None:
+        self._lines = Codec(namespace, host, pid)
+        self._locks: dict[str, bytes] = {}
+
+    def lock(self, name: str) -> bytes:
+        """64 bits of a strong hash: no two names in use will ever meet."""
+        if (key := self._locks.get(name)) is None:
+            digest = hashlib.sha256(self._lines.key(name)).digest()
+            key = b"%d" % int.from_bytes(digest[:8], "big", signed=True)
+            if len(self._locks) >= KEPT:
+                self._locks.clear()
+            self._locks[name] = key
+        return key
+
+    def take(self, claim: Claim, queue: bool, seen: bool) -> Order:
+        values = (self.lock(claim.ask.name), *self._of(claim), b"t" if queue else b"f")
+        return Order(SQL["session_again" if seen else "session_try"], values, _number)
+
+    def wait(self, claim: Claim) -> Order:
+        return Order(SQL["session_wait"], (self.lock(claim.ask.name), *self._of(claim)), _number)
+
+    def queue(self, claim: Claim) -> Order:
+        return Order(SQL["session_queue"], self._of(claim), _nothing)
+
+    def leave(self, owner: str) -> Order:
+        return Order(SQL["session_leave"], (owner.encode(),), _nothing)
+
+    def unlock(self, name: str) -> Order:
+        return Order(SQL["session_unlock"], (self.lock(name),), yes)
+
+    def alive(self) -> Order:
+        return Order(SQL["session_alive"], (), yes)
+
+    def give_up(self, session: int) -> Order:
+        return Order(SQL["session_give_up"], (b"%d" % session,), yes)
+
+    def write(self, request: Survey | Allow) -> Order:
+        order = self._lines.write(request)
+        return order._replace(statement=SQL["session_survey"]) if isinstance(request, Survey) else order
+
+    def tidy(self, after: bytes, most: int) -> Order:
+        return self._lines.tidy(after, most)
+
+    def _of(self, claim: Claim) -> tuple[bytes, bytes, bytes]:
+        """The whole name, whose it is, and what others see of that."""
+        kept = self._lines.details(claim)
+        return kept.key, claim.owner.encode(), kept.who
+
+
+def _nothing(rows: Rows) -> None:
+    pass
+
+
+def _number(rows: Rows) -> int:
+    return int(rows[0][0] or 0)

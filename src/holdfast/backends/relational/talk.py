@@ -1,0 +1,43 @@
+"""How a talk is held: a generator that yields words to say and is sent the replies, or thrown what was refused."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Generator
+from typing import TypeVar
+
+from .refusal import Refused
+
+R = TypeVar("R")
+G = TypeVar("G")
+
+
+def converse(talk: Generator[bytes, R, G], say: Callable[[bytes], R]) -> G:
+    """Have the talk; what it comes to."""
+    try:
+        words = next(talk)
+        while True:
+            try:
+                reply = say(words)
+            except Refused as error:
+                words = talk.throw(error)
+            else:
+                words = talk.send(reply)
+    except StopIteration as stop:
+        outcome: G = stop.value
+        return outcome
+
+
+async def converse_async(talk: Generator[bytes, R, G], say: Callable[[bytes], Awaitable[R]]) -> G:
+    """The same where each reply is awaited."""
+    try:
+        words = next(talk)
+        while True:
+            try:
+                reply = await say(words)
+            except Refused as error:
+                words = talk.throw(error)
+            else:
+                words = talk.send(reply)
+    except StopIteration as stop:
+        outcome: G = stop.value
+        return outcome

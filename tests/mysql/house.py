@@ -1,0 +1,62 @@
+"""MariaDB as a house of `tests/relational`."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.backends.mysql.codec import PREPARED, Codec
+from holdfast.backends.mysql.wires.dialling import Dialling
+from tests.mysql.server import Server, serving
+
+_numbers = itertools.count(1)
+
+
+@dataclass(slots=True)
+class MariaDB:
+    server: Server
+    scheme: str = "mysql"
+
+    def new_url(self) -> str:
+        name = f"house{next(_numbers)}"
+        self.server.execute(f"CREATE DATABASE {name}")
+        return self.server.url(name)
+
+    def holder(self, url: str, name: str) -> int | None:
+        lock = hashlib.sha256(f"holdfast/{name}".encode()).hexdigest()
+        found: int | None = self.server.execute(f"SELECT IS_USED_LOCK('{lock}')")[0][0]
+        return found
+
+    def sessions(self, url: str) -> list[int]:
+        words = f"db = '{url.rpartition('/')[2]}'"
+        return [row[0] for row in self.server.execute(f"SELECT id FROM information_schema.processlist WHERE {words}")]
+
+    def end_session(self, session: int) -> None:
+        self.server.execute(f"KILL CONNECTION {session}")
+
+    def execute(self, url: str, statement: str) -> list[tuple[Any, ...]]:
+        return self.server.execute(statement, url.rpartition("/")[2])
+
+    def dialling(self, url: str) -> Dialling:
+        return Dialling(url, 30.0, PREPARED)
+
+    def codec(self, namespace: str) -> Codec:
+        return Codec(namespace, "host", 1)
+
+    def stop(self, how: signal.Signals) -> None:
+        self.server.stop(how)
+
+    def start(self) -> None:
+        self.server.start()
+
+
+@contextmanager
+def mariadb(durable: bool = False) -> Iterator[MariaDB]:
+    """`durable`: it flushes what it commits."""
+    with serving({"innodb-flush-log-at-trx-commit": "1" if durable else "0"}) as server:
+        yield MariaDB(server)

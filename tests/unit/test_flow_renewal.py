@@ -8,7 +8,7 @@ import pytest
 
 from holdfast._core.flow import Doze
 from holdfast._core.lease import Hold, drift
-from holdfast._core.renewal import AT_ONCE, BATCH
+from holdfast._core.renewal import A_MOMENT, AT_ONCE, BATCH
 from holdfast.backends.line import Renew
 from holdfast.errors import BackendUnavailable, LeaseLost
 from holdfast.model import Ask, Claim, Grant, State
@@ -150,6 +150,69 @@ def test_the_deadline_does_not_wait_for_a_renewal_that_hangs() -> None:
     hanging.answer(["held"])  # too late: what is lost stays lost
     assert kept.hold.state is State.LOST
     assert kept.told == [("lost", "expired")]
+
+
+def with_a_deadline(after: float, ttl: float = TTL) -> tuple[Kept, Hold]:
+    """At its first renewal; and another hold, which nobody renews, ends so long after that began."""
+    begins = Kept().until_renewal().now
+    kept = Kept()
+    ask = Ask("watched", ttl=ttl, renew=False, margin=0.0)
+    since = begins + after - (ttl - drift(ttl))
+    watched = Hold(Claim(ask, "w", "actor"), Grant(9, since, ttl), since)
+    kept.core.keep(watched, 0.0)
+    while kept.hand.now < begins:
+        kept.doze()
+    return kept, watched
+
+
+def test_the_keeper_waits_for_a_reply_no_longer_than_until_something_else_is_due() -> None:
+    kept, watched = with_a_deadline(after=0.05)
+    assert isinstance(kept.hand.request, Renew)
+    assert A_MOMENT < kept.hand.op.timeout <= 0.05
+    kept.hand.throw(BackendUnavailable("no reply"), after=kept.hand.op.timeout)
+    while watched.alive:
+        kept.doze()
+    assert kept.hand.now == pytest.approx(watched.deadline, abs=0.002)
+
+
+def test_what_is_due_in_a_moment_comes_first_and_then_the_renewal_without_an_errand() -> None:
+    kept, watched = with_a_deadline(after=0.01)
+    assert isinstance(kept.hand.op, Doze)
+    assert kept.hand.op.timeout is not None
+    assert kept.hand.op.timeout <= 0.01
+    while watched.alive:
+        assert not kept.hand.spawned
+        kept.doze()
+    assert kept.hand.now == pytest.approx(watched.deadline, abs=0.002)
+    hand = kept.until_renewal()
+    assert hand is kept.hand
+    assert [claim.owner for claim in hand.request.claims] == ["o0"]
+
+
+def test_a_renewal_is_put_off_for_a_moment_only() -> None:
+    kept, watched = with_a_deadline(after=0.01)
+    began = kept.hand.now
+    ask = Ask("another", ttl=TTL, renew=False, margin=0.0)
+    for number in range(1, 10):
+        since = watched.deadline + 0.01 * number - (TTL - drift(TTL))
+        kept.core.keep(Hold(Claim(ask, f"a{number}", "actor"), Grant(11, since, TTL), since), 0.0)
+    kept.hand.answer(None)
+    assert kept.until_renewal() in kept.errands
+    assert kept.hand.now <= began + 2 * A_MOMENT
+
+
+def test_what_has_no_time_to_lose_is_not_put_off() -> None:
+    begins = 100.0
+    kept = Kept()
+    short = Hold(Claim(Ask("short", ttl=0.2), "s", "actor"), Grant(8, begins, 0.2), begins)
+    kept.core.keep(short, 0.0)
+    ask = Ask("watched", ttl=TTL, renew=False, margin=0.0)
+    since = short.renew_at + 0.005 - (TTL - drift(TTL))
+    kept.core.keep(Hold(Claim(ask, "w", "actor"), Grant(9, since, TTL), since), 0.0)
+    kept.hand.answer(None)  # rung for
+    hand = kept.until_renewal()
+    assert [claim.owner for claim in hand.request.claims] == ["s"]
+    assert hand.now < short.since + (short.deadline - short.since) / 3 + 0.004
 
 
 def test_without_renewal_it_only_watches_the_deadline() -> None:

@@ -2,8 +2,8 @@
 
 1. Renewals leave in batches, one at a time: while one is under way, what falls due meanwhile joins the next.
 2. The deadline is apart from renewal: a renewal that hangs does not keep a lease from being declared lost in time.
-   The keeper sends one itself only while the engine answers at once and nothing else is due at once; else an errand
-   waits for the reply, and the keeper goes on.
+   The keeper sends one itself only while the engine answers at once, and waits no longer than until something else is
+   due; else an errand waits for the reply, and the keeper goes on.
 3. One failed renewal never ends renewal: the hold is in jeopardy and is tried again until its deadline.
 4. A hold that was released or lost is never renewed again.
 """
@@ -23,6 +23,9 @@ from .lease import NEVER, Hold
 AT_ONCE = 0.1
 """How long the keeper itself waits for a reply, in seconds; an engine that needs longer is waited for by an errand."""
 
+A_MOMENT = 0.02
+"""If something else is due sooner than this, the keeper sees to that first, for so long at most, and then renews."""
+
 SHORT_OF_THREADS = 0.02
 """When to try again if a renewal could not be started."""
 
@@ -39,21 +42,29 @@ class Keeper:
     def __init__(self, backend: Backend, calendar: Calendar, bell: Bell, launch: Callable[[Keeper], None]) -> None:
         self._backend = backend
         self._calendar = calendar
+        self.enter = calendar.put
+        """For who has no time for `put`: who is answered True has to `wake` the keeper."""
         self.discard = calendar.discard
         self._bell = bell
         self._backlog: deque[Hold] = deque()
         self._under_way = False
         self._swift = True
         """The engine answered at once, last time."""
+        self._put_off = 0.0
+        """Until when the backlog waits for what is due a moment later; 0 if it has not been put off."""
         self._launch = launch
         self.launched = False
         self.closed = False
 
     def put(self, hold: Hold) -> None:
         if self._calendar.put(hold):
-            if not self.launched:
-                self._launch(self)
-            self._bell.ring()
+            self.wake()
+
+    def wake(self) -> None:
+        """Something is due earlier than what it sleeps for."""
+        if not self.launched:
+            self._launch(self)
+        self._bell.ring()
 
     def close(self) -> None:
         self.closed = True
@@ -66,16 +77,27 @@ class Keeper:
                 for hold in due:
                     self._attend(hold, now)
             if self._backlog and not self._under_way:
-                if self._swift and self._calendar.waking_at > now + AT_ONCE:
-                    yield from self._renew_at_once()
+                left = self._calendar.waking_at - now
+                if self._swift and left > A_MOMENT:
+                    yield from self._renew_at_once(min(left, AT_ONCE))
                     continue
-                self._under_way = True
-                if (yield Spawn(self._renew_backlog())) is False:
-                    self._under_way = False
-                    yield Doze(self._bell, SHORT_OF_THREADS)
-                    continue
+                if self._can_wait(now):
+                    self._put_off = self._put_off or now + A_MOMENT
+                else:
+                    self._put_off = 0.0
+                    self._under_way = True
+                    if (yield Spawn(self._renew_backlog())) is False:
+                        self._under_way = False
+                        yield Doze(self._bell, SHORT_OF_THREADS)
+                        continue
             waking_at = self._calendar.waking_at
             yield Doze(self._bell, None if waking_at == NEVER else max(0.0, waking_at - (yield NOW)))
+
+    def _can_wait(self, now: float) -> bool:
+        """Whether all that is to be renewed has time for a moment, and has not waited for one."""
+        if not self._swift or (self._put_off and now >= self._put_off):
+            return False
+        return all(hold.deadline > now + 10 * A_MOMENT for hold in self._backlog)
 
     def _attend(self, hold: Hold, now: float) -> None:
         if not hold.alive:
@@ -93,11 +115,12 @@ class Keeper:
         batch = [self._backlog.popleft() for _ in range(min(BATCH, len(self._backlog)))]
         return [hold for hold in batch if hold.alive]
 
-    def _renew_at_once(self) -> Flow[None]:
+    def _renew_at_once(self, within: float) -> Flow[None]:
         """One batch, by the keeper itself; if no reply comes at once, it is left to an errand."""
+        self._put_off = 0.0
         holds = self._next_batch()
         try:
-            yield from self._renew(holds, AT_ONCE)
+            yield from self._renew(holds, within)
         except Exception:  # noqa: BLE001  the errand will meet it again, and see to it
             self._swift = False
             self._backlog.extend(holds)

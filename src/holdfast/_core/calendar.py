@@ -34,7 +34,9 @@ class Calendar:
     def put(self, hold: Hold) -> bool:
         """Enter a hold, or see to it that it is looked at again. True if the keeper must be woken for it."""
         self._door[hold] = None
-        at = min(hold.renew_at, hold.deadline)
+        at = hold.renew_at
+        if hold.deadline < at:
+            at = hold.deadline
         if at >= self.waking_at:
             return False
         self.waking_at = at

@@ -32,6 +32,8 @@ class Coordination:
         self.emit = emit
         self._prefix = prefix
         self._numbers = itertools.count(1)
+        self._least_ttl = backend.least_ttl
+        self._enter = keeper.enter
         self.holding: dict[str, int] = {}
         """How many names each actor holds."""
         self.holds: set[Hold] = set()
@@ -58,8 +60,11 @@ class Coordination:
 
     def obtain(self, ask: Ask, timeout: float | None, actor: str) -> Flow[Hold]:
         """Acquire and have it kept. The first try stands here: mostly it is all there is to do."""
-        claim = self.claim(ask, actor)
-        began: float = yield NOW
+        if ask.ttl >= self._least_ttl:
+            claim = Claim(ask, f"{self._prefix}-{next(self._numbers):x}", actor)  # `claim`, in place
+        else:
+            claim = self.claim(ask, actor)  # says what is wrong
+        began = 0.0 if timeout is None else (yield NOW)  # without a timeout the first request's own look will do
         first: Grant | Queued | BaseException | None
         try:
             first = yield from self.backend.take(claim, timeout != 0, within(timeout) if timeout else None)
@@ -72,7 +77,9 @@ class Coordination:
                 now: float = yield NOW
                 hold = Hold(claim, first, now)
                 if now < hold.deadline:
-                    return self.keep(hold, now - began)
+                    return self.keep(hold, now - (began or first.since))
+        if timeout is None:
+            began = first.since if isinstance(first, (Grant, Queued)) else (yield NOW)
         try:
             hold = yield from acquire(self.backend, claim, first, began, timeout, self.entangled(claim))
         except NotAcquired as failure:
@@ -88,7 +95,8 @@ class Coordination:
         if actor[0] == LOOSE:
             actor = actor[1:]
         self.holding[actor] = self.holding.get(actor, 0) + 1
-        self.keeper.put(hold)
+        if self._enter(hold):  # `Keeper.put`, in place
+            self.keeper.wake()
         if self.emit is not None:
             ask = hold.claim.ask
             self.emit(Event("acquired", ask.name, hold.claim.owner, hold.token, seconds=waited, ttl=ask.ttl))

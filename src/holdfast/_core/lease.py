@@ -66,9 +66,14 @@ class Hold:
         self.reason: str | None = None
         self.failures = 0
         self.final = NEVER if ask.max_hold is None else now + ask.max_hold
-        self.margin = margin = min(1.0, 0.05 * ask.ttl) if ask.margin is None else ask.margin  # `margin_of`, in place
+        if (margin := ask.margin) is None:  # `margin_of`, in place
+            margin = 0.05 * ask.ttl if ask.ttl < 20.0 else 1.0
+        self.margin = margin
         self.valid_until = valid_until = grant.since + ttl - (0.01 * ttl + 0.002)
-        self.deadline = deadline = min(valid_until - margin, self.final)
+        deadline = valid_until - margin
+        if deadline > self.final:
+            deadline = self.final
+        self.deadline = deadline
         self.renew_at = now + (deadline - now) / 3 if ask.renew and deadline < self.final else NEVER
         self.asked = False
         """Somebody has asked the holder to give way."""
@@ -131,7 +136,12 @@ class Hold:
         """The holder lets go. False if it has been lost by now, or was let go before."""
         if now >= self.deadline and (reason := self.over(now)) is not None:
             self.lose(reason)
-        return self._end(State.RELEASED, None)
+        try:
+            self._ending.pop()  # `_end`, in place
+        except IndexError:
+            return False
+        self._ended = State.RELEASED
+        return True
 
     def over(self, now: float) -> str | None:
         """Why the lease is over at this moment, if it is: its deadline counts even before the keeper comes."""

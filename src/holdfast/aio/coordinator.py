@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from types import TracebackType
-from typing import TypeVar, Unpack, cast
+from typing import Any, TypeVar, Unpack
 
 from .._core.coordination import Coordination
 from .._core.flow import Flow
@@ -139,20 +139,17 @@ class Coordinator:
 
     # Life
 
-    async def run(self, flow: Flow[T]) -> T:
+    def run(self, flow: Flow[T]) -> Coroutine[Any, Any, T]:
         if self._closed:
             flow.close()
             raise _closed()
-        return await run(flow, self._wire)
+        return run(flow, self._wire)
 
-    async def obtain(
-        self, ask: Ask, on_lost: OnLost | None, scoped: bool, obtain: Obtain = Coordination.obtain
-    ) -> Lease:
+    def obtain(self, ask: Ask, scoped: bool, obtain: Obtain) -> Coroutine[Any, Any, Hold]:
+        """Called from the task that asks."""
         if self._closed:
             raise _closed()
-        hold = await run(obtain(self.core, ask, ask.timeout, self._actors.current(scoped)), self._wire)
-        lease = hold.lease
-        return Lease(self, hold, on_lost) if lease is None else cast(Lease, lease)
+        return run(obtain(self.core, ask, ask.timeout, self._actors.current(scoped)), self._wire)
 
     def actor(self, scoped: bool) -> str:
         """This task, as others see it; loose unless what it takes is let go of by itself."""

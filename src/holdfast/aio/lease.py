@@ -40,7 +40,9 @@ class Lease(LeaseFace):
         self._asked: asyncio.Event | None = None
         self._on_asked: Callable[[Lease], object] | None = None
         self.bodies: list[Body] = []
-        hold.listen(self)
+        hold.lease = self
+        if hold.reason is not None:  # lost before anybody listened
+            hold.listen(self)
 
     @property
     def lost(self) -> asyncio.Event:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import wraps
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast
 
 from .._core.coordination import Coordination
 from ..errors import NotAcquired
@@ -58,7 +58,8 @@ class Lock:
     async def acquire(self, **options: Unpack[Options]) -> Lease:
         """Wait for the lock and hold it. Raises `NotAcquired` once `timeout` has passed (None: never)."""
         ask = changed(self._ask, options) if options else self._ask
-        return await self._coordinator.obtain(ask, self._on_lost, False, self._obtain)
+        hold = await self._coordinator.obtain(ask, False, self._obtain)
+        return Lease(self._coordinator, hold, self._on_lost) if hold.lease is None else cast(Lease, hold.lease)
 
     async def try_acquire(self, **options: Unpack[Options]) -> Lease | None:
         """Hold the lock if it is free now; None if it is not."""
@@ -69,7 +70,8 @@ class Lock:
             return None
 
     async def __aenter__(self) -> Lease:
-        lease = await self._coordinator.obtain(self._ask, self._on_lost, True, self._obtain)
+        hold = await self._coordinator.obtain(self._ask, True, self._obtain)
+        lease = Lease(self._coordinator, hold, self._on_lost) if hold.lease is None else cast(Lease, hold.lease)
         body = Body()
         lease.bodies.append(body)
         self._entered.setdefault(body.task, []).append(lease)

@@ -37,7 +37,9 @@ class Lease(LeaseFace):
         self._on_lost = on_lost
         self._asked: threading.Event | None = None
         self._on_asked: Callable[[Lease], object] | None = None
-        hold.listen(self)
+        hold.lease = self
+        if hold.reason is not None:  # lost before anybody listened
+            hold.listen(self)
 
     @property
     def lost(self) -> threading.Event:

@@ -82,7 +82,8 @@ class AsyncRedisWire:
         if value.__class__ is Error:
             _finish(reply, self._carefully(request, reply.timeout))
             return
-        self._listener.forget(request.claim.owner)
+        if self._listener.early:
+            self._listener.forget(request.claim.owner)
         reply.answer(value == 1)
 
     async def _carefully(self, request: Any, timeout: float) -> Any:

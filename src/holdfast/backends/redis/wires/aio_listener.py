@@ -29,7 +29,8 @@ class AsyncListener:
         self._opening = asyncio.Lock()
         self._stream: Stream | None = None
         self._waiting: dict[str, Turn] = {}
-        self._early: OrderedDict[str, Push] = OrderedDict()
+        self.early: OrderedDict[str, Push] = OrderedDict()
+        """Pushes that came before their owner waited for them."""
 
     async def open(self, timeout: float) -> bool:
         """Subscribe, if that is not done. False if the server does not let us: then waiters look by themselves."""
@@ -57,11 +58,10 @@ class AsyncListener:
             self._stream, self.ready = stream, True
 
     def forget(self, owner: str) -> None:
-        if self._early:
-            self._early.pop(owner, None)
+        self.early.pop(owner, None)
 
     async def wait(self, owner: str, timeout: float) -> Push | None:
-        if (early := self._early.pop(owner, None)) is not None:
+        if (early := self.early.pop(owner, None)) is not None:
             return early
         if not self.ready:
             await asyncio.sleep(min(timeout, POLL))
@@ -80,12 +80,12 @@ class AsyncListener:
         if not (isinstance(message, list) and len(message) == 3 and message[0] == b"message"):
             return
         owner, _, token = message[2].decode().partition(" ")
-        if (turn := self._waiting.pop(owner, None)) is not None and not turn.done():
+        if (turn := self._waiting.pop(owner, None)) is not None and not turn.over:
             turn.answer(Push(int(token)))
         else:
-            self._early[owner] = Push(int(token))
-            if len(self._early) > EARLY:
-                self._early.popitem(last=False)
+            self.early[owner] = Push(int(token))
+            if len(self.early) > EARLY:
+                self.early.popitem(last=False)
 
     def lost(self, stream: Stream) -> None:
         """Everybody looks, and the next to queue subscribes anew."""
@@ -103,5 +103,5 @@ class AsyncListener:
 
 def _look(turn: Turn) -> None:
     """Nothing was pushed, and nothing more is waited for."""
-    if not turn.done():
+    if not turn.over:
         turn.set_result(None)

@@ -1,7 +1,7 @@
 """What a task awaits of a stream: done in the very callback of the loop that has read it.
 
 asyncio's own futures wake their task in the loop's next turn, behind another look at all sockets. These speak the same
-protocol (`_asyncio_future_blocking`), and step their task at once. Rules:
+protocol (`_asyncio_future_blocking`, `_loop`), and step their task at once. Rules:
 
 1. `answer` is called from a callback of the loop and from nowhere else: a task can not be stepped within another.
    Whoever may be inside a task uses `set_result` or `set_exception`, which wake it in the loop's next turn.
@@ -30,8 +30,8 @@ class Reply:
     """
 
     __slots__ = (
-        "_asyncio_future_blocking", "_context", "_done", "_error", "_loop", "_value", "_wake",
-        "chunks", "deadline", "request", "settle", "timeout",
+        "_asyncio_future_blocking", "_context", "_error", "_loop", "_value", "_wake",
+        "chunks", "deadline", "over", "request", "settle", "timeout",
     )  # fmt: skip
     _context: Context
     _value: Any
@@ -49,7 +49,8 @@ class Reply:
         self._loop = loop
         self._wake: Wake | None = None
         self._error: BaseException | None = None
-        self._done = False
+        self.over = False
+        """It has its value, or its error."""
         self.timeout = timeout
         self.settle = settle
         self.request = request
@@ -59,7 +60,7 @@ class Reply:
     def answer(self, value: Any) -> None:
         """Here it is: wake the task now (rule 1)."""
         self._value = value
-        self._done = True
+        self.over = True
         if (wake := self._wake) is not None:
             self._wake = None
             self._context.run(wake, self)
@@ -73,24 +74,26 @@ class Reply:
         self._finish()
 
     def _finish(self) -> None:
-        self._done = True
+        self.over = True
         if (wake := self._wake) is not None:
             self._wake = None
             self._loop.call_soon(wake, self, context=self._context)
 
     def done(self) -> bool:
-        return self._done
+        return self.over
 
     # For the task
 
     def __await__(self) -> Generator[Reply, None, Any]:
-        if not self._done:
+        if not self.over:
             self._asyncio_future_blocking = True
             yield self
-        return self.result()
+        if self._error is not None:
+            raise self._error
+        return self._value
 
     def add_done_callback(self, wake: Wake, *, context: Context) -> None:
-        if self._done:
+        if self.over:
             self._loop.call_soon(wake, self, context=context)
             return
         assert self._wake is None, "one task awaits a reply"
@@ -102,9 +105,6 @@ class Reply:
             raise self._error
         return self._value
 
-    def get_loop(self) -> asyncio.AbstractEventLoop:
-        return self._loop
-
     def cancel(self, msg: Any = None) -> bool:
         return False
 
@@ -115,7 +115,7 @@ class Turn(Reply):
     __slots__ = ()
 
     def cancel(self, msg: Any = None) -> bool:
-        if self._done:
+        if self.over:
             return False
         self.set_exception(asyncio.CancelledError() if msg is None else asyncio.CancelledError(msg))
         return True

@@ -84,13 +84,11 @@ class Stream:
             self._write(unsent[0] if len(unsent) == 1 else b"".join(unsent))
 
     def data_received(self, data: bytes) -> None:
-        self._chunks += 1
-        self._reader.feed(data)
-        self._read()
-
-    def _read(self) -> None:
         """Give everybody what has come. Whoever is woken may do anything before it returns, closing this among it."""
-        gets, owed = self._reader.gets, self._owed
+        self._chunks += 1
+        reader, owed = self._reader, self._owed
+        reader.feed(data)
+        gets = reader.gets
         answered = 0
         self._reading = True
         try:
@@ -101,20 +99,23 @@ class Stream:
                     continue
                 reply = owed.popleft()
                 answered += 1
-                if reply.done():
+                if reply.over:
                     continue  # too late
                 if (settle := reply.settle) is None:
                     reply.answer(value)
                 else:
                     settle(reply, value)
         except BaseException:  # interrupted in a task: the others are still to be told
-            self._loop.call_soon(self._read)
+            self._loop.call_soon(self.data_received, b"")
             raise
         finally:
             self._reading = False
             self._alone = answered <= 1 and not owed
-            if self._unsent:
-                self._flush()
+            if unsent := self._unsent:
+                if len(unsent) == 1 and self.open:
+                    self._write(unsent.pop())
+                else:
+                    self._flush()
 
     def _sweep(self) -> None:
         self._sweeping = None
@@ -122,7 +123,7 @@ class Stream:
             return
         self._now = now = self._loop.time()
         for reply in self._owed:
-            if reply.deadline <= now and not reply.done():
+            if reply.deadline <= now and not reply.over:
                 if self._chunks == reply.chunks:
                     self._pipe.close()
                     self.connection_lost(TimeoutError("nothing came for as long as a request may take"))
@@ -138,7 +139,7 @@ class Stream:
             self._sweeping.cancel()
         owed, self._owed = self._owed, deque()
         for reply in owed:
-            if not reply.done():
+            if not reply.over:
                 lost = OutcomeUnknown(f"the connection to Redis was lost before the reply: {error or 'it was closed'}")
                 reply.set_exception(lost)
         if self._on_lost is not None:

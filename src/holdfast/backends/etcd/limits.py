@@ -1,9 +1,11 @@
 """The limiter on an engine without a clock: GCRA (`_core.gcra`) by the callers' calendars, compared and swapped.
 
 etcd tells no time, so the moment is that of the caller's calendar, and never earlier than the latest that was used for
-this name before: time does not go back, whoever asks. A caller whose calendar is ahead by d gets what would have come
-free within d at once, and nobody else gets it again: over any span the count exceeds the rate by what d is worth, once.
-Keep the machines' clocks together (NTP), or limit at an engine with a clock.
+this name before: time does not go back, whoever asks. Nor does it stand still: what was written at the latest moment
+was seen here some time ago, by a clock that no calendar moves, so at least that long has passed since. A caller whose
+calendar is ahead by d gets what would have come free within d at once: over any span the count exceeds the rate by what
+d is worth, once; everybody else goes on at the rate. Keep the machines' clocks together (NTP), or limit at an engine
+with a clock.
 
 The key hangs on a lease that outlives what it says, so no name stays behind.
 """
@@ -33,16 +35,17 @@ class Rates:
         self._keys = keys
         self._calendar_us = calendar_us
         self._timeout = timeout
-        self._known: dict[str, tuple[int, int, int]] = {}
-        """By name: mod revision, tat, the latest moment."""
+        self._known: dict[str, tuple[int, int, int, float]] = {}
+        """By name: mod revision, tat, the latest moment, and when it was here that this was first known."""
         self._leases: dict[int, tuple[int, float]] = {}
         """By the power of two of their seconds: id, and until when they are good for that long."""
 
     def allow(self, name: str, interval: float, burst: int, cost: int, reserve: float) -> Flow[tuple[bool, float]]:
         key = self._keys.rate(name)
         for attempt in range(TRIES):
-            changed, tat, latest = self._known.get(name, (0, 0, 0))
-            now = max(self._calendar_us(), latest)
+            began: float = yield NOW
+            changed, tat, latest, seen = self._known.get(name, (0, 0, 0, began))
+            now = max(self._calendar_us(), latest + int((began - seen) * SECOND))
             ok, wait, after = gcra.allow(
                 tat, now, int(interval * SECOND), burst, cost, int(min(reserve, 10**9) * SECOND)
             )
@@ -60,14 +63,14 @@ class Rates:
                 continue
             if reply.get("succeeded"):
                 if ok:
-                    self._remember(name, (revision_of(reply), after, now))
+                    self._remember(name, (revision_of(reply), after, now, (yield NOW)))
                 return ok, wait / SECOND
-            self._remember(name, _read(reply["responses"][0]))
+            self._remember(name, (*_read(reply["responses"][0]), (yield NOW)))
             if attempt > 1:
                 yield from backoff.pause(attempt, base=0.001, cap=0.05)
         raise BackendUnavailable(f"{name!r} is counted by too many at once; try again")
 
-    def _remember(self, name: str, seen: tuple[int, int, int]) -> None:
+    def _remember(self, name: str, seen: tuple[int, int, int, float]) -> None:
         if len(self._known) >= MOST_KNOWN:
             self._known.clear()
         self._known[name] = seen

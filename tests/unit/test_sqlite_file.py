@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -174,6 +175,30 @@ def test_a_waiter_whose_socket_is_gone_is_passed_over_at_once(connect: Callable[
     thread.join(20)
     assert got
     assert got[0].release()
+
+
+def test_a_busy_file_while_the_gone_are_taken_out_does_not_repeat_the_release(
+    connect: Callable[..., Coordinator], path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The release was done by then; repeated, it would find nothing to release and call the lease lost."""
+    locks = connect()
+    holder = locks.lock("a").acquire()
+    in_thread(connect(), "a", ttl=300)
+    eventually(lambda: waiters(locks, "a") == 1, "the waiter")
+    [box] = mailbox.folder_for(path).iterdir()
+    box.unlink()
+    whole, busy = store.SQLiteStore.carry_out, [True, True]
+
+    def carry_out(self: store.SQLiteStore, *request: Any) -> Any:
+        if busy and busy.pop():
+            raise file.Busy
+        return whole(self, *request)
+
+    monkeypatch.setattr(store.SQLiteStore, "carry_out", carry_out)
+    assert holder.release()
+    assert not busy
+    assert waiters(locks, "a") == 0
+    assert locks.lock("a", timeout=0).acquire().release()
 
 
 def test_a_lost_wake_up_costs_a_moment(connect: Callable[..., Coordinator], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,8 @@ CHECKPOINT_EVERY = 1000
 LAST = chr(0x10FFFF)
 """After every name."""
 
+BEGIN, COMMIT = "BEGIN IMMEDIATE", "COMMIT"
+
 Execute = Callable[..., sqlite3.Cursor]
 
 
@@ -110,9 +112,12 @@ class LockFile:
             execute(SQL["tidy_rates"], (self._tidied, last, us(now())))
         self._tidied = "" if last == LAST else last
 
-    def roll_back(self) -> None:
+    def give_up(self, error: BaseException) -> None:
+        """Roll back what this error has struck; one of the database is raised in our words."""
         if self._db.in_transaction:
             self.execute("ROLLBACK")
+        if isinstance(error, sqlite3.Error):
+            raise self.translated(error) from error
 
     def close(self) -> None:
         self._db.close()
@@ -140,22 +145,19 @@ class Transaction:
 
     def __enter__(self) -> Execute:
         try:
-            self._file.execute("BEGIN IMMEDIATE")
+            self._file.execute(BEGIN)
         except sqlite3.Error as error:
             raise self._file.translated(error) from error
         return self._file.execute
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        file = self._file
         if error is None:
             try:
-                file.execute("COMMIT")
+                self._file.execute(COMMIT)
                 return
             except sqlite3.Error as failure:
                 error = failure
-        file.roll_back()
-        if isinstance(error, sqlite3.Error):
-            raise file.translated(error) from error
+        self._file.give_up(error)
 
 
 def checkpoint(path: Path) -> None:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from typing import Any
 
 from ...model import Ask, Claim
 from ..line import Release, Take, Taken
+from .file import Busy
 from .mailbox import AVAILABLE, Postman
 from .store import Promotion, SQLiteStore
 
 MOST_CROWDED = 1024
+TRIES = 16
+"""At a busy file, to take out a waiter that is gone: each is longer than most writers need."""
+give_way: Callable[[], None] = getattr(os, "sched_yield", lambda: None)
 
 
 class Office:
@@ -22,38 +28,50 @@ class Office:
         self._postman = Postman() if AVAILABLE else None
 
     def quick(self, request: Any) -> Any:
-        """The verb in one statement, or None if it is not that simple."""
+        """The verb in a statement, or in the few of a hand-over; None if it is not that simple."""
         kind = request.__class__
-        if kind is Take and len(request.claims) == 1:
-            claim = request.claims[0]
-            if claim.ask.name not in self._crowded and (token := self.store.take_free(claim)):
-                return [Taken(token)]
-        elif kind is Release and not request.linger and request.claim.ask.name not in self._crowded:
-            return self.store.release_alone(request.claim) or None
+        if kind is Take:
+            if len(request.claims) == 1 and not self.is_crowded(request):
+                token = self.store.take_free(request.claims[0])
+                return [Taken(token)] if token else None
+        elif kind is Release and not request.linger:
+            claim = request.claim
+            if claim.ask.name in self._crowded:
+                return self._hand_over(claim)
+            return self.store.release_alone(claim) or None
         return None
+
+    def is_crowded(self, request: Take) -> bool:
+        """Nothing is quick about it: the line was not empty lately."""
+        return request.claims[0].ask.name in self._crowded
 
     def whole(self, request: Any, wake: str = "") -> Any:
         """The verb in a transaction; whoever it promoted is woken, and whoever is gone is taken out of the line."""
-        match request:
-            case Take(claims=[claim], queue=True) if claim.ask.capacity == 1 and (
-                taken := self.store.join(claim, wake)
-            ):
-                reply: Any = [taken]
-                promoted: list[Promotion] = []
-            case Release(claim=claim, linger=0.0) if (
-                claim.ask.capacity == 1 and (heirs := self.store.hand_over(claim)) is not None
-            ):
-                reply, promoted = True, heirs
-            case _:
-                reply, promoted = self.store.carry_out(request, wake)
-        match request:
-            case Take(claims=[claim]):
-                self._note(claim.ask.name, not reply[0].token)
-            case Release(claim=claim):
-                self._note(claim.ask.name, bool(promoted))
-        if promoted and self._postman is not None:
-            self._wake(promoted)
+        kind = request.__class__
+        if kind is Take and request.queue and len(request.claims) == 1:
+            claim = request.claims[0]
+            if claim.ask.capacity == 1 and (taken := self.store.join(claim, wake)) is not None:
+                self._note(claim.ask.name, True)
+                return [taken]
+        elif kind is Release and not request.linger and self._hand_over(request.claim):
+            return True
+        reply, promoted = self.store.carry_out(request, wake)
+        crowded = bool(promoted)
+        self._wake(promoted)
+        if kind is Release:
+            self._note(request.claim.ask.name, crowded)
+        elif kind is Take and len(request.claims) == 1:
+            self._note(request.claims[0].ask.name, not reply[0].token)
         return reply
+
+    def _hand_over(self, claim: Claim) -> bool | None:
+        """The contended release of a mutex; None if it is not that simple. Before all else the next one is told."""
+        if claim.ask.capacity != 1 or (heirs := self.store.hand_over(claim)) is None:
+            return None
+        crowded = bool(heirs)
+        self._wake(heirs)
+        self._note(claim.ask.name, crowded)
+        return True
 
     def _note(self, name: str, crowded: bool) -> None:
         if not crowded:
@@ -62,12 +80,20 @@ class Office:
             self._crowded.add(name)
 
     def _wake(self, promoted: list[Promotion]) -> None:
-        assert self._postman is not None
-        while promoted:
+        while promoted and self._postman is not None:
             name, owner, wake, token = promoted.pop()
             if not self._postman.send(wake, owner, token):
-                gone = Claim(Ask(name), owner, "")
-                promoted += self.store.carry_out(Release(gone, 0.0), "")[1]
+                promoted += self._take_out(name, owner)
+
+    def _take_out(self, name: str, owner: str) -> list[Promotion]:
+        """Answers who is promoted instead. The request that led here is done: a busy file must not have it repeated."""
+        release = Release(Claim(Ask(name), owner, ""), 0.0)
+        for _ in range(TRIES):
+            try:
+                return self.store.carry_out(release, "")[1]
+            except Busy:
+                give_way()
+        return []  # then its place ends with its patience
 
     def close(self) -> None:
         if self._postman is not None:

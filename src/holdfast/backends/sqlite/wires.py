@@ -7,7 +7,6 @@ crosses a fork: it is closed before and opened again when it is needed.
 
 from __future__ import annotations
 
-import os
 import random
 import threading
 import time
@@ -18,12 +17,11 @@ from ...errors import BackendUnavailable
 from ..line import Push, Release, Take, closed
 from .file import CHECKPOINT_EVERY, Busy, checkpoint
 from .mailbox import AVAILABLE, Mailbox
-from .office import Office
+from .office import Office, give_way
 from .store import SQLiteStore
 
 SPINS = 8
 """Tries before the first pause: a writer needs some 30 µs, and the shortest pause of the system takes longer."""
-give_way: Callable[[], None] = getattr(os, "sched_yield", lambda: None)
 
 POLL = 0.05
 """How often a waiter looks where there are no datagrams."""
@@ -51,11 +49,14 @@ class SQLiteWire:
         if self._written >= CHECKPOINT_EVERY:
             self._written = 0
             self._checkpoint()
-        if self._waiting and isinstance(request, Release):
+        kind = request.__class__
+        if kind is Release and self._waiting:
             self._put_back(request.claim.owner)
-        if (reply := self._attempt(Office.quick, request, timeout)) is not None:
+        office = self._office
+        hopeless = kind is Take and office is not None and office.is_crowded(request)
+        if not hopeless and (reply := self._attempt(Office.quick, request, timeout)) is not None:
             return reply
-        if isinstance(request, Take) and request.queue and self._pushable:
+        if kind is Take and request.queue and self._pushable:
             return self._queue(request, timeout)
         return self._attempt(Office.whole, request, timeout)
 
@@ -69,7 +70,15 @@ class SQLiteWire:
             pass  # too many threads, or the interpreter is ending: another time
 
     def _attempt(self, verb: Callable[..., Any], request: Any, timeout: float, *wake: str) -> Any:
-        """Try until the file is free: short random pauses, for the writers are short too."""
+        """Try until the file is free."""
+        try:
+            with self._mutex:
+                return verb(self._office or self._reopen(), request, *wake)
+        except Busy:
+            return self._persist(verb, request, timeout, *wake)
+
+    def _persist(self, verb: Callable[..., Any], request: Any, timeout: float, *wake: str) -> Any:
+        """Try again: short random pauses, for the writers are short too."""
         end = 0.0
         spins = SPINS
         pause = 100e-6
@@ -100,22 +109,26 @@ class SQLiteWire:
 
     def _queue(self, request: Take, timeout: float) -> Any:
         """Enter the line with a mailbox of this waiter's own; one box serves all claims of one request."""
-        owners = [claim.owner for claim in request.claims]
-        box = next((self._waiting[owner] for owner in owners if owner in self._waiting), None)
+        waiting = self._waiting
+        box = None
+        for claim in request.claims:
+            box = box or waiting.get(claim.owner)
         if box is None:
             try:
                 box = self._box()
             except OSError:  # another user's folder, or no descriptors left: look instead of being told
                 self._pushable = False
                 return self._attempt(Office.whole, request, timeout)
-        for owner in owners:
-            if owner not in self._waiting:
-                self._waiting[owner] = box
+        for claim in request.claims:
+            if claim.owner not in waiting:
+                waiting[claim.owner] = box
                 box.users += 1
         replies = self._attempt(Office.whole, request, timeout, box.path)
-        if all(taken.token or taken.capacity for taken in replies):
-            for owner in owners:
-                self._put_back(owner)
+        for taken in replies:
+            if not taken.token and not taken.capacity:
+                return replies  # one waits
+        for claim in request.claims:
+            self._put_back(claim.owner)
         return replies
 
     def _box(self) -> Mailbox:
@@ -137,13 +150,19 @@ class SQLiteWire:
         if box is None:
             time.sleep(min(timeout, POLL))
             return None
-        end = time.monotonic() + timeout
+        began, left = time.monotonic(), timeout
         while (push := self._early.get(owner)) is None:
-            left = end - time.monotonic()
+            message = box.receive(left)
+            if message is None:
+                return None
+            if message[0] == owner:
+                push = message[1]
+                break
+            if self._waiting.get(message[0]) is box:
+                self._early[message[0]] = message[1]  # anything else is late mail for an earlier user of the box
+            left = began + timeout - time.monotonic()
             if left <= 0 or self._closed:
                 return None
-            if (message := box.receive(left)) is not None and self._waiting.get(message[0]) is box:
-                self._early[message[0]] = message[1]  # anything else is late mail for an earlier user of the box
         self._put_back(owner)
         return push
 

@@ -28,8 +28,8 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("brief")
-def test_an_uncontended_pair_is_three_requests_in_two_trips(ensemble: Ensemble) -> None:
-    """Create and list together, then one deletion."""
+def test_an_uncontended_pair_is_two_requests(ensemble: Ensemble) -> None:
+    """Create and list together, then one deletion; and no listing once nobody else has come for a while."""
     with holdfast.connect(ensemble.url, ttl=TTL) as locks:
         with locks.lock("pair"):  # the first time its container is made, in the same trip
             assert sent(locks) == 3
@@ -37,6 +37,13 @@ def test_an_uncontended_pair_is_three_requests_in_two_trips(ensemble: Ensemble) 
         with locks.lock("pair"):
             assert sent(locks) - before == 2
         assert sent(locks) - before == 3
+        spent = []
+        for _ in range(10):  # the server may remove the empty container in between
+            before = sent(locks)
+            with locks.lock("pair"):
+                pass
+            spent.append(sent(locks) - before)
+        assert min(spent) == 2
 
 
 @pytest.mark.usefixtures("brief")
@@ -51,8 +58,8 @@ def test_several_names_are_entered_in_one_request(ensemble: Ensemble) -> None:
 
 
 @pytest.mark.usefixtures("brief")
-def test_a_contended_acquisition_is_at_most_five(ensemble: Ensemble) -> None:
-    """Create, list, watch, list again, delete; and each release wakes one waiter."""
+def test_a_contended_acquisition_is_four(ensemble: Ensemble) -> None:
+    """Create, list, watch, delete; and each release wakes one waiter, which seldom has to look."""
     threads, rounds = 8, 6
     coordinators = [holdfast.connect(ensemble.url, ttl=TTL) for _ in range(threads)]
     for locks in coordinators:
@@ -73,7 +80,7 @@ def test_a_contended_acquisition_is_at_most_five(ensemble: Ensemble) -> None:
     spent = sum(sent(locks) for locks in coordinators) - sum(before)
     for locks in coordinators:
         locks.close()
-    assert spent / (threads * rounds) <= 5
+    assert spent / (threads * rounds) <= 4.5
 
 
 def test_ten_thousand_holds_are_renewed_with_few_requests(ensemble: Ensemble) -> None:

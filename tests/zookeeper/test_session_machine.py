@@ -22,7 +22,7 @@ from holdfast.backends.zookeeper.ops import (
     Op,
     Read,
     Sync,
-    Watch,
+    Watches,
     Write,
     acl,
 )  # fmt: skip
@@ -141,10 +141,10 @@ OPS: list[tuple[Op, bytes, bytes, object]] = [
     (Read("/a", watch=True), jute.text("/a") + b"\x01", jute.data(b"xyz") + STAT_BYTES, (b"xyz", STAT)),
     (Write("/a", b"n", 3), jute.text("/a") + jute.data(b"n") + jute.integer(3), STAT_BYTES, STAT),
     (List("/a"), jute.text("/a") + b"\x00", jute.texts(["x", "é"]) + STAT_BYTES, (["x", "é"], STAT)),
-    (Watch("/a"), jute.text("/a") + b"\x01", jute.texts([]), True),
+    (Watches(["/a"]), jute.long((1 << 63) - 1) + jute.texts([]) * 2 + jute.texts(["/a"]), b"", True),
     (Sync("/"), jute.text("/"), jute.text("/"), True),
 ]  # fmt: skip
-KINDS = [15, 19, 2, 3, 4, 5, 12, 8, 9]
+KINDS = [15, 19, 2, 3, 4, 5, 12, 101, 9]
 
 
 def test_each_operation_out_and_in() -> None:
@@ -229,8 +229,10 @@ def test_an_expired_session_is_told_by_an_answer_too() -> None:
 
 def test_events_come_in_between_and_only_for_what_is_watched() -> None:
     session = up()
-    ticket, _ = ask(session, Watch("/a"), Read("/b", watch=True), Watch("/none"))
-    session.receive(reply(1, jute.texts([])) + reply(2, jute.data(b"") + STAT_BYTES) + reply(3, code=-101))
+    ticket, _ = ask(session, Watches(["/a", "/none"]), Read("/b", watch=True), Read("/c", watch=True))
+    _, events, _ = session.receive(event(DELETED, "/none") + reply(1))
+    assert events == [(DELETED, "/none")], "of what is gone already it is told before the reply"
+    session.receive(reply(2, jute.data(b"") + STAT_BYTES) + reply(3, code=-101))
     assert ticket.done
     assert session.watched == {"/a": False, "/b": True}
     _, events, _ = session.receive(event(DELETED, "/a") + event(DATA_CHANGED, "/b") + event(DELETED, "/elsewhere"))
@@ -240,8 +242,8 @@ def test_events_come_in_between_and_only_for_what_is_watched() -> None:
 
 def test_watches_are_told_to_the_next_server() -> None:
     session = up()
-    ask(session, Watch("/a"), Read("/b", watch=True))
-    session.receive(reply(1, jute.texts([]), zxid=50) + reply(2, jute.data(b"") + STAT_BYTES, zxid=51))
+    ask(session, Watches(["/a"]), Read("/b", watch=True))
+    session.receive(reply(1, zxid=50) + reply(2, jute.data(b"") + STAT_BYTES, zxid=51))
     session.drop()
     session.greet()
     [told] = frames_of(session.receive(welcome())[2])

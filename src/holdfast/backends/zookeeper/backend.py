@@ -49,15 +49,16 @@ class ZooKeeperBackend:
         taking = Taking(tree, self._places, leaving, traces, Describing(host, pid), request_timeout)
         looking = Looking(tree, request_timeout)
         self.take, self.take_all = taking.take, taking.take_all
+        self._inherit = taking.inherit
         self.release = leaving.release
         self.allow = Rates(tree, request_timeout).allow
         self.evict, self.ask = looking.evict, looking.ask
         self._survey = looking.survey
 
     def turn(self, claim: Claim, queued: Queued, timeout: float) -> Flow[Grant | None]:
-        """What comes is that somebody has left, or that we are connected again: time to look."""
-        yield Wait(claim.owner, timeout)
-        return None
+        """What comes is who has left, or that we are connected again: a grant at once, or time to look."""
+        news = yield Wait(claim.owner, timeout)
+        return (yield from self._inherit(claim, news)) if news else None
 
     def renew(self, claims: Sequence[Claim], within: float | None = None) -> Flow[list[Extension | Refusal | None]]:
         sent: float = yield NOW

@@ -2,7 +2,7 @@
 
 1. A lost reply is made good by looking: the owner and the session stand in the node's name. A node of ours that belongs
    to another session is about to vanish: it is deleted, never adopted; one that has lapsed is being deleted already.
-2. A release is one deletion; with a will, a seat or a ghost, one `Multi`.
+2. A release is one deletion; with a farewell (see `inheriting`), a will, a seat or a ghost, one `Multi`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from collections.abc import Sequence
 
 from ..._core.flow import NOW, Call, Flow
 from ...model import Claim
+from .inheriting import farewell
 from .line import picture_of
-from .ops import Delete, Exists, List
+from .ops import NO_NODE, Delete, Exists, Failure, List
 from .places import Place
 from .requests import Batch
 from .traces import Traces
@@ -39,8 +40,12 @@ class Leaving:
         now: float = yield NOW
         held = bool(place.granted) and now < place.until
         if not (place.will or place.seat or linger):
-            answers = yield Call(Batch((Delete(place.path),), place), self._timeout)
-            done = answers is not None and answers[0] is True
+            answers = yield Call(Batch(farewell(place, self._traces.tree.acl), place), self._timeout)
+            if answers and isinstance(answers[-1], Failure) and answers[-1].code != NO_NODE:  # no room for a farewell
+                answers = yield Call(Batch((Delete(place.path),), place), self._timeout)
+            done = bool(answers and answers[-1])
+            if done and place.alone:
+                self._traces.tree.ground(claim.ask.name).left(place)
         else:
             done = yield from self._traces.bury(place, linger if held else 0.0)
         place.gone = place.gone or "released"

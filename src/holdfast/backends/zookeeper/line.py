@@ -12,6 +12,10 @@
 4. The capacity of a line is that of its first claim; a claim with another one does not count, for it is about to leave.
 5. A will without its claim is the trace of a hold that ended uncleanly; it occupies its weight, as a ghost does. They
    end by time, and nobody is woken.
+6. An *heir* is granted by the end of one claim, and need not look: all that stands between them fits, that claim takes
+   all of the capacity, leaves no trace, and was not seated out of turn. For once it is granted, nothing stands before
+   it, nobody behind it can be seated, and no ghost is made. What remains to be known is that it was granted: see
+   `inheriting`.
 """
 
 from __future__ import annotations
@@ -58,6 +62,16 @@ class Verdict:
     capacity: int = 0
     """Set if the line has another capacity than the claim asks for."""
     fits: bool = False
+    heir: Heir | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Heir:
+    """What a waiter needs to know in order to be granted without another look (rule 6)."""
+
+    of: Entry
+    first: bool
+    """Nothing stands before that claim: it is granted."""
 
 
 def picture_of(children: Iterable[str]) -> Picture:
@@ -91,12 +105,31 @@ def judge(picture: Picture, mine: Entry) -> Verdict:
         return Verdict(True)
     watch = _fewest([*seated, *before], deficit)
     verdict = Verdict(False, len(before) + len(seated) + len(traces), watch)
-    if not mine.fair:
+    if mine.fair:
+        if len(watch) == 1 and not (traces or picture.wills or picture.seats):
+            verdict.heir = _heir(picture, mine, watch[0])
+    else:
         granted = _granted(before, capacity - used)
         lacking = used + sum(weight for _, weight in granted) + mine.weight - capacity
         verdict.fits = lacking <= 0
         verdict.watch = list(dict.fromkeys([*watch, *_fewest([*seated, *granted], lacking)]))
     return verdict
+
+
+def _heir(picture: Picture, mine: Entry, node: str) -> Heir | None:
+    """Whether the end of this one node is enough (rule 6)."""
+    claims, capacity = picture.claims, mine.capacity
+    at, of = next((at, entry) for at, entry in enumerate(claims) if entry.node == node)
+    room = capacity
+    for entry in claims[at + 1 :]:
+        if entry.capacity not in (capacity, 0):
+            return None
+        room -= entry.weight or capacity
+        if entry.node == mine.node:
+            break
+    if room < 0 or not (of.fair and of.plain) or (of.weight or capacity) != capacity:
+        return None
+    return Heir(of, at == 0)
 
 
 def keeps_seat(picture: Picture, mine: Entry) -> bool:

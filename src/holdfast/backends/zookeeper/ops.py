@@ -2,8 +2,8 @@
 
 1. An operation is a value: it can be sent again, and is shared by the blocking and the asyncio wire.
 2. An answer with an error code is a `Failure`, returned like any other answer: a missing node is news, not an accident.
-3. `Watch` is a getChildren on a claim's node with a watch. Such a node has no children, so the watch fires once, when
-   the node is deleted, and not when its data is written: a holder may write to its node without waking anybody.
+3. `Watches` are set on claims' nodes as if for their children. Such a node has none, so a watch fires once, when the
+   node is deleted, and not when its data is written: a holder may write to its node without waking anybody.
 """
 
 from __future__ import annotations
@@ -167,17 +167,40 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
-    """Be told when this claim's node is deleted (rule 3)."""
+class Watches:
+    """Be told when one of these claims' nodes is deleted (rule 3); of one that is gone already, at once.
 
-    path: str
-    kind = 8
+    And when a node is made that is not there yet (`made`). It is what a client sends after it has connected again
+    (setWatches), where the server compares with what the client has seen. Here nothing is compared: `_HAS_SEEN_ALL`.
+    """
+
+    paths: Sequence[str]
+    made: Sequence[str] = ()
+    kind = 101
 
     def body(self) -> bytes:
-        return jute.text(self.path) + jute.flag(True)
+        return _HAS_SEEN_ALL + _NONE + jute.texts(self.made) + jute.texts(self.paths)
 
     def read(self, reader: Reader) -> bool:
         return True
+
+
+@dataclass(frozen=True, slots=True)
+class Unwatch:
+    """Do not wait any longer for this node to be made."""
+
+    path: str
+    kind = 18
+
+    def body(self) -> bytes:
+        return jute.text(self.path) + jute.integer(2)
+
+    def read(self, reader: Reader) -> bool:
+        return True
+
+
+_HAS_SEEN_ALL = jute.long((1 << 63) - 1)
+_NONE = jute.texts(())
 
 
 @dataclass(frozen=True, slots=True)

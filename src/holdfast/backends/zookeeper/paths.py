@@ -4,9 +4,11 @@
     /chroot/<namespace>/<name>                     a container: the server removes it once it is empty
         <owner>.<session>.<weight>.<capacity>.f__lock__0000000007     a claim: ephemeral, in the order of its number
         <owner>.<session>.<weight>.<capacity>.u__permit__0000000008   one that may be granted out of turn
+        <owner>.<session>.<weight>.<capacity>.F__lock__0000000009     F, U: one whose hold may leave a ghost behind
         ~will.<owner>.<weight>.<capacity>.<ms>     its holder asked for a lock_delay: what happens if it ends uncleanly
         ~ghost.<owner>.<weight>.<capacity>.<ms>    keeps the name closed for so long from when it was made
         ~seat.<owner>.<weight>.<capacity>.0000000009       granted out of turn
+        ~<node>                                    made and deleted in the same step, when a claim with heirs lets go
     /chroot/<namespace>/%rates/<name>              a limiter's number
     /chroot/<namespace>/%clock                     written to learn the server's time
 
@@ -56,6 +58,8 @@ class Entry:
     weight: int
     capacity: int
     fair: bool = True
+    plain: bool = True
+    """When its hold has ended, nothing stays behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,8 @@ def prefix_of(owner: str, session: int, ask: Ask) -> str:
     """The name of a claim's node, up to the number that the server adds."""
     kind = "rlock" if ask.mode == "read" else "lock" if ask.weight == ask.capacity else "permit"
     fair = "f" if ask.fair else "u"
+    if ask.lock_delay or ask.hold_at_least:
+        fair = fair.upper()
     return f"{owner}.{session & 0xFFFFFFFFFFFFFFFF:x}.{ask.weight}.{ask.capacity}.{fair}__{kind}__"
 
 
@@ -86,7 +92,9 @@ def entry_of(node: str) -> Entry | None:
     if len(parts) == 5:
         try:
             owner, session, weight, capacity, fair = parts
-            return Entry(node, number, owner, _signed(int(session, 16)), int(weight), int(capacity), fair == "f")
+            return Entry(
+                node, number, owner, _signed(int(session, 16)), int(weight), int(capacity), fair in "fF", fair in "fu"
+            )
         except ValueError:
             pass  # somebody else's, after all
     if kind == "rlock":
@@ -112,6 +120,11 @@ def ghost_of(owner: str, weight: int, capacity: int, seconds: float) -> str:
 
 def seat_prefix(owner: str, ask: Ask) -> str:
     return f"{SEAT}{owner}.{ask.weight}.{ask.capacity}."
+
+
+def farewell_of(node: str) -> str:
+    """The node that is made for a moment when the hold of this one is let go of."""
+    return f"~{node}"
 
 
 def trace_of(node: str) -> Trace | None:

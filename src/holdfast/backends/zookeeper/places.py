@@ -9,6 +9,7 @@
    renewal and an expiry that cross can not both succeed.
 4. A hold that lasts is confirmed once, a moment after its grant and off its path: the node's data then says since when
    it is held, and a watch tells of its deletion, or that somebody asks its holder to give way.
+5. `heir` and `ahead` are what the last look said, on the connection that is up since; see `inheriting`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ...model import Ask, Claim
-from .paths import seat_prefix, will_of
+from .line import Heir
+from .paths import farewell_of, seat_prefix, will_of
+
+GAP = ""
+"""In place of a path, in the news of a place: the connection was lost meanwhile."""
 
 
 class Link(Protocol):
@@ -69,6 +74,17 @@ class Place:
     asked: bool = False
     gone: str = ""
     watching: frozenset[str] = frozenset()
+    heir: Heir | None = None
+    ahead: Place | None = None
+    """The claim whose heir it is, if that is one of ours."""
+    alone: bool = False
+    """Nobody else stood in line when it was granted, and it leaves nothing behind."""
+    expects: str = ""
+    """The farewell that it waits for (see `inheriting`)."""
+    heirs: bool = False
+    """Somebody may be its heir: it says farewell."""
+    minted: bool = False
+    """Its token is not the czxid of its node: somebody was granted out of turn before it, or itself."""
     former: frozenset[str] = frozenset()
     """Nodes that this owner has had before, and that are being deleted."""
     about: bytes = b""
@@ -80,6 +96,10 @@ class Place:
     @property
     def will_path(self) -> str:
         return f"{self.parent}/{will_of(self.claim.owner, self.claim.ask)}"
+
+    @property
+    def farewell(self) -> str:
+        return f"{self.parent}/{farewell_of(self.node)}"
 
     @property
     def seat_prefix(self) -> str:

@@ -7,7 +7,8 @@
    with another number means that we have lost count: `OutOfStep`, and the connection is dropped.
 2. A dropped connection leaves every request under way with an unknown outcome. The session lives on at the servers, and
    is taken up again with its id and password. The new server is told the last transaction seen: it is never behind us.
-3. Watches are told to the new server, so that what happened meanwhile fires them. Events come in between replies.
+3. Watches are told to the new server, so that what happened meanwhile fires them; those for what is to be made are not,
+   for who waits for that looks again anyway. Events come in between replies.
 4. A session that is GONE never comes back, nor do its ephemeral nodes.
 5. Credentials go out on each connection, before any request; it is UP once they are accepted.
 """
@@ -22,7 +23,7 @@ from typing import Any
 
 from . import jute
 from .jute import Reader
-from .ops import AUTH_FAILED, SESSION_EXPIRED, Failure, Op, Read, Watch
+from .ops import AUTH_FAILED, SESSION_EXPIRED, Failure, Op, Read, Unwatch, Watches
 
 _HEADER = struct.Struct("!iqi")
 _HEADER_OUT = struct.Struct("!iii")
@@ -33,7 +34,7 @@ LARGEST_FRAME = 64 << 20
 WATCHES_AT_ONCE = 1000
 NEVER_MORE = 0x7FFFFFFF
 
-DELETED, DATA_CHANGED = 2, 3
+CREATED, DELETED, DATA_CHANGED = 1, 2, 3
 
 
 class OutOfStep(ConnectionError):
@@ -92,6 +93,8 @@ class Session:
         self._pending: deque[tuple[int, Op, Ticket, int]] = deque()
         self.watched: dict[str, bool] = {}
         """Paths with a watch of ours: True for one on the data, False for one on the end only."""
+        self.expected: set[str] = set()
+        """Paths whose making is watched, on this connection."""
 
     # Out
 
@@ -114,6 +117,12 @@ class Session:
             xid = 1 if xid >= NEVER_MORE else xid + 1
             body = op.body()
             frames += _HEADER_OUT.pack(len(body) + 8, xid, op.kind) + body
+            if op.__class__ is Watches:  # an event may come before the reply
+                for path in op.paths:
+                    self.watched.setdefault(path, False)
+                self.expected.update(op.made)
+            elif op.__class__ is Unwatch:
+                self.expected.discard(op.path)
             self._pending.append((xid, op, ticket, index))
         self._xid = xid
         return frames
@@ -154,7 +163,11 @@ class Session:
         if xid == EVENT:
             reader = Reader(record, 16)
             kind, _, path = reader.integer(), reader.integer(), reader.text()
-            if self.watched.pop(path, None) is not None:
+            if kind == CREATED:
+                if path in self.expected:
+                    self.expected.discard(path)
+                    events.append((kind, path))
+            elif self.watched.pop(path, None) is not None:
                 events.append((kind, path))
             return
         if xid < 0:
@@ -171,9 +184,7 @@ class Session:
             self._zxid = zxid
         _, op, ticket, index = self._pending.popleft()
         if code == 0:
-            if op.__class__ is Watch:
-                self.watched.setdefault(op.path, False)
-            elif op.__class__ is Read and op.watch:
+            if op.__class__ is Read and op.watch:
                 self.watched[op.path] = True
             ticket.answer(index, op.read(Reader(record, 16)))
         else:
@@ -214,6 +225,7 @@ class Session:
         """The connection is lost. Answers with the tickets whose outcome is unknown now."""
         if self.state in (State.UP, State.GREETING):
             self.state = State.DOWN if self.id else State.NEW
+        self.expected.clear()
         lost: list[Ticket] = []
         while self._pending:
             ticket = self._pending.popleft()[2]

@@ -1,7 +1,8 @@
 """Into the line, and what a look at it says.
 
-1. The node is created (ephemeral, sequential) and the line is listed, both in one write to the socket. Whoever is not
-   granted watches (see `line`), and lists again when it is woken, after a re-connection, and now and then.
+1. The node is created (ephemeral, sequential) and the line is listed, both in one write to the socket; a name that is
+   only ever used by us needs no listing (see `tree.Ground`). Whoever is not granted watches (see `line`), and lists
+   again when it is woken without being an heir (see `inheriting`), after a re-connection, and now and then.
 2. A hold is good for a ttl from when the request was sent that found it granted, if the leader had answered this
    session shortly before; else the leader is asked first. After a silence (a process that was stopped) the session may
    still end by what the leader knew before: a hold, and the promise to keep a place in the line, are shorter by it.
@@ -17,9 +18,10 @@ from ..._core.flow import NOW, Call, Flow
 from ...errors import BackendUnavailable, Misconfigured, OutcomeUnknown
 from ...model import Claim, Grant, Queued
 from ..line import patience
+from .inheriting import DOUBT, Inheriting
 from .leaving import Leaving
 from .line import Verdict, judge, picture_of
-from .ops import NO_NODE, Create, CreateContainer, Failure, Op, Sync, Watch
+from .ops import NO_NODE, Create, CreateContainer, Failure, Op, Sync
 from .places import Place
 from .requests import Batch, Enter, EnterAll
 from .traces import Traces
@@ -29,11 +31,11 @@ from .turns import Turns
 
 TRIES = 8
 """How often a take starts over because the ground moved: a parent that was removed, a node that was deleted."""
-DOUBT = 0.15
-"""For which part of its ttl a claim goes without a word of the leader before it asks for one."""
 A_MOMENT = 1.0
 AGAIN: Final[Any] = object()
 """The line has to be listed anew."""
+ALONE: Final[Any] = object()
+"""In place of a listing: nobody else stands there (see `tree.Ground`)."""
 
 
 class Taking:
@@ -48,6 +50,8 @@ class Taking:
     ) -> None:
         self._tree, self._places, self._leaving, self._traces = tree, places, leaving, traces
         self._turns = Turns(tree)
+        self._inheriting = Inheriting(places)
+        self.inherit = self._inheriting.inherit
         self._describe = describe
         self._timeout = timeout
 
@@ -104,17 +108,25 @@ class Taking:
         """Create the node and list the line, in one trip; None if it has to be done again."""
         ground = self._tree.ground(place.claim.ask.name)
         ops: tuple[Op, ...] = (Enter(place, self._tree.acl), ground.listing)
-        if sent > ground.known_until:
+        bold = ground.steady and sent <= ground.known_until and not place.claim.ask.lock_delay
+        if bold:
+            ops = ops[:1]
+        elif sent > ground.known_until:
             ground.known_until = sent + A_MOMENT  # one is enough, of all that come at the same time
             ops = (CreateContainer(place.parent, self._tree.acl), *ops)
         answers = yield from self._send((place,), ops, sent, timeout)
         if answers is None:
             return None
-        entered, listed = answers[-2:]
+        entered, listed = answers[-2:] if not bold else (answers[0], None)
         if isinstance(entered, Failure):
+            ground.steady = False
             return (yield from self._prepare([place], entered, timeout))
         place.seen = yield NOW
         ground.known_until = sent + KNOWN_FOR
+        if bold:
+            if ground.follows(place):
+                return ALONE
+            ground.steady = False
         return listed or None
 
     def _enter_all(self, places: Sequence[Place], sent: float, timeout: float) -> Flow[Sequence[Any]]:
@@ -193,10 +205,14 @@ class Taking:
 
     def _decide(self, place: Place, listed: Any, sent: float, timeout: float, queue: bool) -> Flow[Any]:
         """Granted, or waiting, or out again (None)."""
-        children, parent = listed
         ask, owner = place.claim.ask, place.claim.owner
+        if listed is ALONE:
+            self._tree.ground(ask.name).alone(place)
+            return self._grant(place, sent)
+        children, parent = listed
         if len(children) == 1 and children[0] == place.node and parent.mzxid <= place.token and not ask.lock_delay:
-            return self._grant(place, sent)  # alone, mostly
+            self._tree.ground(ask.name).alone(place)
+            return self._grant(place, sent)
         if place.granted:  # said before; the reply was lost
             return self._grant(place, sent)
         picture = picture_of(children)
@@ -223,17 +239,20 @@ class Taking:
         if not queue:
             yield from self._leaving.release(place.claim)
             return None
+        if parent.mzxid > place.token:  # somebody was granted out of turn: it needs another token
+            verdict.heir = None
         return (yield from self._queue(place, verdict, opens, sent, timeout))
 
     def _queue(self, place: Place, verdict: Verdict, opens: float, sent: float, timeout: float) -> Flow[Any]:
-        wanted = [node for node in verdict.watch if node not in place.watching]
-        if wanted:
-            watches = tuple(Watch(f"{place.parent}/{node}") for node in wanted)
-            answers = yield Call(Batch(watches, place), timeout)
-            if answers is None or not all(answers):
-                return AGAIN  # somebody has left meanwhile
+        if ops := self._inheriting.watching(place, verdict.watch, verdict.heir):
+            try:
+                answers = yield Call(Batch(ops, place), timeout)
+            except BackendUnavailable:
+                place.watching = frozenset()
+                raise
+            if answers is None:
+                return AGAIN
         ask = place.claim.ask
-        place.watching = frozenset(verdict.watch)
         place.until = sent + patience(ask)
         if place.gone:
             return AGAIN
@@ -262,6 +281,7 @@ class Taking:
             if (yield Call(Batch((will,), place), timeout)) is None:
                 return AGAIN
         place.granted = yield NOW
+        place.heirs = True
         assert place.link is not None
         place.link.keep(place)
         return self._grant(place, sent)

@@ -25,7 +25,7 @@ A_MOMENT = 0.002
 
 class Traces:
     def __init__(self, tree: Tree, timeout: float) -> None:
-        self._tree = tree
+        self.tree = tree
         self._timeout = timeout
 
     def clear(self, picture: Picture, place: Place, timeout: float) -> Flow[float]:
@@ -53,7 +53,7 @@ class Traces:
     def raise_ghost(self, parent: str, will: Trace) -> Multi:
         """An orphaned will becomes a ghost: in one step, so that only one is made of it."""
         ghost = ghost_of(will.owner, will.weight, will.capacity, will.length)
-        return Multi((Delete(f"{parent}/{will.node}"), Create(f"{parent}/{ghost}", b"", self._tree.acl)))
+        return Multi((Delete(f"{parent}/{will.node}"), Create(f"{parent}/{ghost}", b"", self.tree.acl)))
 
     def bury(self, place: Place, linger: float) -> Flow[bool]:
         """Let go of a claim and of all that stands with it, in one step; a ghost may stay for a while."""
@@ -68,7 +68,7 @@ class Traces:
 
     def ending(self, place: Place, linger: float) -> list[Op]:
         """What ends a claim: the deletion of its node comes last."""
-        return ending(place, linger, self._tree.acl)
+        return ending(place, linger, self.tree.acl)
 
 
 def ending(place: Place, linger: float, acl: bytes) -> list[Op]:

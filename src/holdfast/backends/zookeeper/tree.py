@@ -7,21 +7,51 @@ from dataclasses import dataclass, field
 from ..._core.flow import Call, Flow
 from .ops import EXISTS, NO_NODE, Create, CreateContainer, Failure, List, Prepared
 from .paths import step
+from .places import Place
 from .requests import Batch
 from .trouble import refused
 
 KNOWN_FOR = 30.0
 """For how long a container counts as being there; the server removes empty ones after a minute or so."""
 MOST_KNOWN = 50_000
+ANEW = 4
+"""Transactions: the old claim and the parent deleted, the parent made, and our own node."""
 
 
 @dataclass(slots=True)
 class Ground:
-    """Where a name's line stands: its parent, the request that lists it, and until when it counts as being there."""
+    """Where a name's line stands: its parent, the request that lists it, and until when it counts as being there.
+
+    `last` is of a claim of ours that stood there alone and has left, with nothing behind it: its number, token and
+    session. A new node that `follows` it is alone as well, and nobody has to look: the server gives each child the next
+    number, so nobody has come in between. Numbers begin anew with a new parent; but to remove the old claim and the
+    parent, to make that again, and one after the other as many children as the number says, takes more transactions
+    than lie between the two nodes (`ANEW`). Across sessions nothing is concluded: the servers may have lost their data.
+    """
 
     parent: str
     listing: Prepared
     known_until: float = 0.0
+    last: tuple[int, int, int] | None = None
+    steady: bool = False
+    """One has followed another: it is worth trying."""
+
+    def follows(self, place: Place) -> bool:
+        if (last := self.last) is None:
+            return False
+        number = int(place.node[-10:])
+        before, token, session = last
+        return number == before + 1 and 0 < place.token - token < number + ANEW and place.session == session
+
+    def alone(self, place: Place) -> None:
+        """This place stands here, and nobody else."""
+        self.steady = self.follows(place)
+        self.last = None
+        place.alone = not place.claim.ask.hold_at_least
+
+    def left(self, place: Place) -> None:
+        """One that stood here alone is deleted."""
+        self.last = int(place.node[-10:]), place.token, place.session
 
 
 @dataclass(frozen=True, slots=True)

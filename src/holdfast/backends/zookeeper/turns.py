@@ -29,7 +29,7 @@ class Turns:
         yield from self._proclaim(place, answers[0].mzxid, timeout)
 
     def _proclaim(self, place: Place, token: int, timeout: float) -> Flow[None]:
-        place.token = token
+        place.token, place.minted = token, True
         data = place.confirmation((yield NOW))
         yield Call(Batch((Write(place.path, data),), place), timeout)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...line import closed
 from ..address import Address
-from ..ops import Delete, Multi, Watch
+from ..ops import Delete, Multi, Watches
 from ..requests import Batch
 from .aio_link import AsyncLink
 from .dialling import Hosts
@@ -45,7 +45,7 @@ class AsyncZooKeeperWire:
             link = self._link(place.claim.ask.ttl)
             return await link.call(request.ops, timeout, owner, (place, *request.companions))
         last = request.ops[-1].__class__
-        if last is Watch:
+        if last is Watches:
             self._waits[owner] = mine
         elif (last is Delete or last is Multi) and self._waits.pop(owner, None) is not None:
             mine.forget(owner)
@@ -77,7 +77,7 @@ class AsyncZooKeeperWire:
             raise closed()
         link = self._waits.get(owner)
         if link is not None:
-            return True if await link.wait(owner, timeout) else None
+            return await link.wait(owner, timeout)
         try:
             async with asyncio.timeout(timeout):
                 await self._ending.wait()

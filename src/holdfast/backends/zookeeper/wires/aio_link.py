@@ -14,7 +14,7 @@ from ....clock import now as clock
 from ....errors import BackendUnavailable, HoldfastError, Misconfigured, OutcomeUnknown
 from ...line import closed
 from ..book import Book
-from ..ops import CloseSession, Op, Watch
+from ..ops import CloseSession, Op, Watches
 from ..places import Place
 from ..session import Session, State, Ticket
 from ..trouble import unknown
@@ -88,7 +88,7 @@ class AsyncLink(asyncio.Protocol):
         left = timeout - (clock() - sent)
         for place in places:
             place.link, place.session = self, self.session.id
-        if ops[-1].__class__ is Watch and self._board.connect(owner, ops):
+        if ops[-1].__class__ is Watches and self._board.connect(owner, ops):
             self._bells.setdefault(owner, asyncio.Event())
         ticket = Ticket(len(ops))
         ticket.gate = reply = Reply(loop=self._loop)
@@ -139,19 +139,20 @@ class AsyncLink(asyncio.Protocol):
         if self._transport is not None:
             self._transport.write(b"".join(frames))
 
-    async def wait(self, owner: str, timeout: float) -> bool:
+    async def wait(self, owner: str, timeout: float) -> list[str] | None:
         bell = self._bells.setdefault(owner, asyncio.Event())
         try:
             async with asyncio.timeout(timeout):
                 if not self.over and not self.closed:
                     await bell.wait()
         except TimeoutError:
-            return False
+            return None
         bell.clear()
-        return True
+        return self._board.hear(owner)
 
     def forget(self, owner: str) -> None:
         self._bells.pop(owner, None)
+        self._board.forget(owner)
 
     def ring_all(self) -> None:
         for bell in self._bells.values():
@@ -190,6 +191,7 @@ class AsyncLink(asyncio.Protocol):
         self._out.clear()
         if transport is not None:
             transport.abort()
+        self._board.lost()
         for ticket in self.session.drop():
             _settle(ticket.gate)
         self.alarm.set()

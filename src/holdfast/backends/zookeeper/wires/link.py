@@ -16,7 +16,7 @@ from ....clock import now as clock
 from ....errors import BackendUnavailable, Misconfigured, OutcomeUnknown
 from ...line import closed
 from ..book import Book
-from ..ops import Op, Watch
+from ..ops import Op, Watches
 from ..places import Place
 from ..session import Session, State, Ticket
 from ..trouble import unknown
@@ -125,6 +125,7 @@ class Link:
                 return
             self._sock = None
             self.up.clear()
+            self._board.lost()
             lost = self.session.drop()
         try:
             sock.shutdown(socket.SHUT_RDWR)  # whoever reads from it is told
@@ -150,7 +151,7 @@ class Link:
             if sock is not None:
                 for place in places:
                     place.link, place.session = self, self.session.id
-                if ops[-1].__class__ is Watch and self._board.connect(owner, ops):
+                if ops[-1].__class__ is Watches and self._board.connect(owner, ops):
                     self._bells.setdefault(owner, Ticket(1))
                 frames = self.session.ask(ops, ticket)
                 try:
@@ -188,8 +189,8 @@ class Link:
                 )
         return self.call(ops, max(0.001, end - clock()), owner, places)
 
-    def wait(self, owner: str, timeout: float) -> bool:
-        """Until the bell of this owner rings."""
+    def wait(self, owner: str, timeout: float) -> list[str] | None:
+        """Until the bell of this owner rings: what it has to hear then."""
         bell = self._bells.setdefault(owner, Ticket(1))
         end = clock() + timeout
         while not bell.done and not self.closed and not self.over:
@@ -198,12 +199,14 @@ class Link:
                 break
             if self._sock is None or self._sock is not sock:
                 self.up.wait(max(0.0, min(0.05, end - clock())))
-        if bell.done:
-            self._bells[owner] = Ticket(1)
-        return bell.done
+        if not bell.done:
+            return None
+        self._bells[owner] = Ticket(1)
+        return self._board.hear(owner)
 
     def forget(self, owner: str) -> None:
         self._bells.pop(owner, None)
+        self._board.forget(owner)
 
     def ring_all(self) -> None:
         for bell in list(self._bells.values()):

@@ -1,12 +1,17 @@
-"""Who is told when a watch fires: the part of a link that is the same for threads and for tasks."""
+"""Who is told when a watch fires, and of what: the part of a link that is the same for threads and for tasks.
+
+1. What a connection brings is in the order in which it happened. So the news of an owner are in order, too.
+2. News do not go beyond the connection on which they came: when it is lost, those who wait are told of a `GAP`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 from ..book import Book
-from ..ops import Op, Watch
-from ..session import DELETED
+from ..ops import Op, Watches
+from ..places import GAP
+from ..session import CREATED, DELETED
 from .pace import beat, settling
 
 PROVING = frozenset((2, 5, 9, 14, 15, 19))
@@ -19,23 +24,44 @@ class Switchboard:
     def __init__(self, book: Book) -> None:
         self._book = book
         self._watchers: dict[str, list[str]] = {}
+        self._news: dict[str, list[str]] = {}
 
     def connect(self, owner: str, ops: Sequence[Op]) -> bool:
         """Before a watch goes out. Whether there is one."""
         found = False
         for op in ops:
-            if op.__class__ is Watch:
+            if op.__class__ is Watches:
                 found = True
-                self._watchers.setdefault(op.path, []).append(owner)
+                self._news.setdefault(owner, [])
+                for path in (*op.paths, *op.made):
+                    self._watchers.setdefault(path, []).append(owner)
         return found
 
     def events(self, events: Iterable[tuple[int, str]]) -> list[str]:
         """The owners to be woken."""
         woken: list[str] = []
         for kind, path in events:
-            woken += self._watchers.pop(path, ())
+            for owner in self._watchers.pop(path, ()):
+                if (news := self._news.get(owner)) is not None:
+                    news.append(path if kind in (DELETED, CREATED) else GAP)  # what else should it be: it shall look
+                    woken.append(owner)
             self._book.event(kind == DELETED, path)
         return woken
+
+    def hear(self, owner: str) -> list[str]:
+        """The paths of which this owner has not heard yet that they are gone, or made."""
+        news = self._news.get(owner, [])
+        if news:
+            self._news[owner] = []
+        return news
+
+    def lost(self) -> None:
+        """The connection is."""
+        for news in list(self._news.values()):
+            news.append(GAP)
+
+    def forget(self, owner: str) -> None:
+        self._news.pop(owner, None)
 
     def forget_idle(self, watched: Iterable[str]) -> None:
         """Forget paths that are not watched any more."""

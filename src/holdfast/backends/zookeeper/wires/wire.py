@@ -9,7 +9,7 @@ from ....clock import now as clock
 from ....errors import BackendUnavailable
 from ...line import closed
 from ..address import Address
-from ..ops import Delete, Multi, Watch
+from ..ops import Delete, Multi, Watches
 from ..requests import Batch
 from .dialling import Hosts
 from .keeping import attend, close_link, open_link
@@ -49,7 +49,7 @@ class ZooKeeperWire:
         mine = place.link
         if isinstance(mine, Link):
             last = request.ops[-1].__class__
-            if last is Watch:
+            if last is Watches:
                 self._waits[owner] = mine
             elif (last is Delete or last is Multi) and self._waits.pop(owner, None) is not None:
                 mine.forget(owner)
@@ -99,7 +99,7 @@ class ZooKeeperWire:
         if link is None:
             self._ending.wait(timeout)
             return None
-        return True if link.wait(owner, timeout) else None
+        return link.wait(owner, timeout)
 
     def freeze(self) -> None:
         pass  # the child does not touch what is under way

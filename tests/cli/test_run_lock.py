@@ -132,7 +132,7 @@ def test_permits_let_so_many_in(cli: Cli) -> None:
 
 
 def test_max_hold_stops_the_command(cli: Cli) -> None:
-    run = cli.start("run", "--ttl", "2", "--grace", "200ms", "--max-hold", "300ms", "job", "--", *commands.STUBBORN)
+    run = cli.start("run", "--ttl", "2", "--grace", "200ms", "--max-hold", "1500ms", "job", "--", *commands.STUBBORN)
     assert run.line() == "ready"
     done = run.end()
     assert done.code == 76

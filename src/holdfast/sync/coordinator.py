@@ -19,6 +19,7 @@ from ..observe.event import Event, guarded
 from ..ports import Engine, Evicts, Surveys
 from ..recipes import asks
 from ..recipes.election import candidacy
+from ..recipes.kept import Mutexes
 from ..recipes.limiter import Rate
 from ..recipes.multi import canonical
 from ..recipes.options import Options
@@ -44,6 +45,7 @@ class Coordinator:
         self._engine = engine
         self._emit = None if emit is None else guarded(emit)
         self._defaults: Options = {"ttl": ttl, "timeout": timeout}
+        self._mutexes = Mutexes(self._defaults)
         self.mutex = threading.Lock()
         self._closed = False
         self._wire = engine.wire()
@@ -60,11 +62,11 @@ class Coordinator:
 
     def lock(self, name: str, *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> Lock:
         """A mutex: one holder at a time."""
-        return Lock(self, asks.mutex(name, self._defaults | options), on_lost)
+        return Lock(self, self._mutexes.get(name, options), on_lost)
 
     def reentrant(self, name: str, *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> Lock:
         """A mutex that the same thread may take again while it holds it."""
-        return Lock(self, asks.mutex(name, self._defaults | options), on_lost, reenter)
+        return Lock(self, self._mutexes.get(name, options), on_lost, reenter)
 
     def rwlock(self, name: str, *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> RWLock:
         """A read-write lock: many readers or one writer, in the order of arrival, so neither starves."""

@@ -34,7 +34,7 @@ SETTINGS = {
 
 
 def connect(port: int, **options: Any) -> Any:
-    return pymysql.connect(host="127.0.0.1", port=port, user="root", password="", connect_timeout=5, **options)
+    return pymysql.connect(host="127.0.0.1", port=port, user="root", password="", connect_timeout=30, **options)
 
 
 def program(name: str) -> str:
@@ -78,7 +78,7 @@ class Server:
     def stop(self, how: signal.Signals = signal.SIGKILL) -> None:
         if self.process is not None:
             self.process.send_signal(how)
-            self.process.wait(30)
+            self.process.wait(START_TIMEOUT)
             self.process = None
 
     def url(self, database: str) -> str:

@@ -25,7 +25,7 @@ def test_a_push_from_another_user_comes_too(server: Server, database: str) -> No
             taken = threading.Event()
 
             def wait() -> None:
-                with locks.lock("door", timeout=20):
+                with locks.lock("door", timeout=120):
                     taken.set()
 
             waiter = threading.Thread(target=wait)
@@ -33,7 +33,7 @@ def test_a_push_from_another_user_comes_too(server: Server, database: str) -> No
             while not others.survey("door")[0].waiters:
                 pass
             lease.release()
-            waiter.join(20)
+            waiter.join(120)
             assert taken.is_set()
     server.execute("DROP USER other@'127.0.0.1'")
 
@@ -46,14 +46,14 @@ def test_a_sleeper_is_roused(server: Server, url: str) -> None:
 
     with holdfast.connect(url) as locks, holdfast.connect(url) as others:
         lease = locks.lock("door").acquire()
-        waiter = threading.Thread(target=lambda: others.lock("door", timeout=20).acquire().release())
+        waiter = threading.Thread(target=lambda: others.lock("door", timeout=120).acquire().release())
         waiter.start()
         asleep = "SELECT 1 FROM information_schema.processlist WHERE state = 'User sleep'"
         while not server.execute(asleep):
             pass
         before = kills()
         lease.release()
-        waiter.join(20)
+        waiter.join(120)
         assert kills() == before + 1
 
 
@@ -86,7 +86,7 @@ def test_a_killed_statement_leaves_no_half(server: Server, url: str) -> None:
         tokens = []
 
         def wait() -> None:
-            with others.lock("door", timeout=30) as mine:
+            with others.lock("door", timeout=120) as mine:
                 tokens.append(mine.token)
                 tokens.append(server.execute("SELECT mark FROM holdfast_claim WHERE place = 0", database)[0][0])
 
@@ -108,8 +108,8 @@ def test_a_killed_statement_leaves_no_half(server: Server, url: str) -> None:
             while server.execute(f"{busy} AND id = {stuck[0][0]}"):
                 pass
             blocker.rollback()
-        releaser.join(20)
-        waiter.join(30)
+        releaser.join(120)
+        waiter.join(120)
         token, mark = tokens
         assert token == mark
         assert token > lease.token

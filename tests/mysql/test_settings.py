@@ -83,7 +83,7 @@ def test_another_default_isolation_changes_nothing(settings: dict[str, str | Non
 
             def work() -> None:
                 for _ in range(10):
-                    with locks.lock("door", timeout=30):
+                    with locks.lock("door", timeout=120):
                         inside.append(1)
                         assert len(inside) == 1
                         inside.clear()
@@ -156,7 +156,7 @@ def test_tls_changes_nothing(papers: Path, scheme: str) -> None:
             async with holdfast.aio.connect(url) as locks:
                 leases = await asyncio.gather(*(locks.lock(f"n/{number}").acquire() for number in range(50)))
                 assert len(await locks.survey("n/")) == 50
-                waiting = asyncio.ensure_future(locks.lock("n/7").acquire(timeout=20))
+                waiting = asyncio.ensure_future(locks.lock("n/7").acquire(timeout=120))
                 while not (await locks.survey("n/7"))[0].waiters:
                     pass
                 await asyncio.gather(*(lease.release() for lease in leases))

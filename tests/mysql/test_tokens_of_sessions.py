@@ -32,7 +32,7 @@ def forget(execute: Execute) -> None:
 
 
 def token(url: str, name: str = "door") -> int:
-    with holdfast.connect(url) as locks, locks.lock(name, timeout=10) as lease:
+    with holdfast.connect(url) as locks, locks.lock(name, timeout=120) as lease:
         return lease.token
 
 

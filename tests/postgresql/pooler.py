@@ -49,7 +49,7 @@ class Pooler:
         end = time.monotonic() + START_TIMEOUT
         while time.monotonic() < end and self.process.poll() is None:
             try:
-                psycopg.connect(self.url(), connect_timeout=5).close()
+                psycopg.connect(self.url(), connect_timeout=30).close()
             except psycopg.OperationalError:
                 time.sleep(0.02)  # not there yet
             else:
@@ -59,7 +59,7 @@ class Pooler:
     def stop(self) -> None:
         if self.process is not None:
             self.process.send_signal(signal.SIGKILL)
-            self.process.wait(10)
+            self.process.wait(START_TIMEOUT)
             self.process = None
 
 

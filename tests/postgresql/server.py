@@ -19,7 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-START_TIMEOUT = 30.0
+START_TIMEOUT = 120.0
+"""Seconds for a server to start or stop: on a busy machine it is slow, not stuck."""
+
 SETTINGS = {
     "fsync": "off",
     "full_page_writes": "off",
@@ -100,7 +102,7 @@ class Server:
                 self._launch()
                 continue
             try:
-                psycopg.connect(self.url(), connect_timeout=5).close()
+                psycopg.connect(self.url(), connect_timeout=30).close()
             except psycopg.OperationalError:
                 time.sleep(0.02)  # not there yet, or still recovering
             else:
@@ -129,7 +131,7 @@ class Server:
         if self.process is not None:
             self.process.send_signal(signal.SIGCONT)
             self.process.send_signal(how)
-            self.process.wait(30)
+            self.process.wait(START_TIMEOUT)
             self.process = None
 
 

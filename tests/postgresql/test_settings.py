@@ -46,7 +46,7 @@ def test_another_default_isolation_changes_nothing(server: Server, database: str
 
         def work() -> None:
             for _ in range(20):
-                with locks.lock("door", timeout=30):
+                with locks.lock("door", timeout=120):
                     inside.append(1)
                     assert len(inside) == 1
                     inside.clear()

@@ -32,4 +32,4 @@ def test_only_what_is_asked_for(url: str, scheme: str) -> None:
         assert names(Survey("door", contended=True)) == []
         wire.close()
         assert all(lease.release() for lease in leases)
-        waiter.join(30)
+        waiter.join(120)

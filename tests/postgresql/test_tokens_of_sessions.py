@@ -39,7 +39,7 @@ def set_clock(execute: Execute, ahead: int) -> None:
 
 
 def token(url: str, name: str = "door") -> int:
-    with holdfast.connect(url) as locks, locks.lock(name, timeout=10) as lease:
+    with holdfast.connect(url) as locks, locks.lock(name, timeout=120) as lease:
         return lease.token
 
 

@@ -57,7 +57,7 @@ def test_terminated_sessions_are_dialled_again(house: House, url: str) -> None:
         for session in house.sessions(url):  # the waiter's ears too
             house.end_session(session)
         assert lease.release()
-        waiter.join(60)
+        waiter.join(LONG)
         assert taken.is_set()
 
 

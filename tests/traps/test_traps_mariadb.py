@@ -95,7 +95,7 @@ def test_39_a_forked_child_does_not_keep_a_dead_parents_lock(session_url: str) -
         "import os, sys, time, holdfast\n"
         "locks = holdfast.connect(sys.argv[1], namespace='t39'); lease = locks.lock('door').acquire()\n"
         "child = os.fork()\n"
-        "if not child: time.sleep(60); os._exit(0)\n"
+        "if not child: time.sleep(600); os._exit(0)\n"
         "print(child, flush=True); input()\n"
     )
     words = [sys.executable, "-c", program, session_url]
@@ -125,7 +125,7 @@ def test_39_a_waiting_lock_keeps_no_connection_from_the_work(server: Server, url
         assert connections(server) - before == 2
         holder.release()
         for thread in threads:
-            thread.join(60)
+            thread.join(120)
         assert not locks.survey()
 
 

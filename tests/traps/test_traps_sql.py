@@ -93,7 +93,7 @@ def test_39_a_forked_child_does_not_keep_a_dead_parents_lock(server: Server) -> 
         "import os, sys, time, holdfast\n"
         "locks = holdfast.connect(sys.argv[1], namespace='t39'); lease = locks.lock('door').acquire()\n"
         "child = os.fork()\n"
-        "if not child: time.sleep(60); os._exit(0)\n"
+        "if not child: time.sleep(600); os._exit(0)\n"
         "print(child, flush=True); input()\n"
     )
     words = [sys.executable, "-c", program, url]
@@ -102,7 +102,7 @@ def test_39_a_forked_child_does_not_keep_a_dead_parents_lock(server: Server) -> 
         child = int(parent.stdout.readline())
         try:
             parent.kill()
-            with holdfast.connect(url, namespace="t39") as locks, locks.lock("door", timeout=20):
+            with holdfast.connect(url, namespace="t39") as locks, locks.lock("door", timeout=120):
                 os.kill(child, 0)  # it lives
         finally:
             os.kill(child, signal.SIGKILL)
@@ -127,7 +127,7 @@ def test_39_a_waiting_lock_keeps_no_connection_from_the_work(server: Server) -> 
         assert connections() - before == 2
         holder.release()
         for thread in threads:
-            thread.join(30)
+            thread.join(120)
         assert not locks.survey()
 
 

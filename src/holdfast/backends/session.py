@@ -2,8 +2,9 @@
 
 1. There is no ttl at the server. A lease's ttl says for how long its holder trusts a server that it has not heard from:
    a renewal asks whether the session is alive, and a session that ended is LOST (`session`) at once.
-2. That trust is at most `patience` (10 s), so that a holder who is cut off has stopped before the server gives up a
-   session that it does not hear from (PostgreSQL by keep-alives, 25 s; MariaDB by its `wait_timeout`, 30 s).
+2. That trust is at most `patience` (10 s) or, with a long margin, `TRUST`, so that a holder who is cut off has stopped
+   before the server gives up a session that it does not hear from (PostgreSQL by keep-alives, 25 s; MariaDB by its
+   `wait_timeout`, 30 s).
 3. Only mutexes. What would have to outlive the session or end before it can not be kept: `lock_delay`,
    `hold_at_least`, the end of a silent hold with its ttl; and nobody can evict one lock of a session.
 4. Claims of one coordinator stand in line in front of the server's own line, so the order is kept among the claims of
@@ -16,8 +17,15 @@ from collections.abc import Sequence
 
 from .._core.flow import NOW, Call, Flow, Wait
 from ..errors import Misconfigured
-from ..model import Claim, Extension, Grant, LockView, Promises, Queued, Refusal
+from ..model import Ask, Claim, Extension, Grant, LockView, Promises, Queued, Refusal
 from .line import Allow, Push, Release, Renew, Survey, Take, Taken, patience
+
+TRUST = 20.0
+"""The longest time for which a silent server is trusted, seconds; the server keeps a silent session for longer."""
+
+
+def trust(ask: Ask) -> float:
+    return min(TRUST, patience(ask))
 
 
 def session_promises(table: str, ending: str, server: Promises) -> Promises:
@@ -34,7 +42,7 @@ def session_promises(table: str, ending: str, server: Promises) -> Promises:
             "shared": f"session locks are mutexes; use {table}",
             "counting": f"session locks are mutexes; use {table}",
             "ttl": "a session lock ends with its session or its release, however long ago its ttl was over; a lease is "
-            "trusted for its ttl, and for 10 s at most, after the last word from the server",
+            "trusted for its ttl, and for 10 s at most (20 s with a long margin), after the last word from the server",
             "linger": f"nothing outlives a session, so lock_delay and hold_at_least are refused; use {table}",
             "order": "each coordinator has one place in the server's line, so claims of two coordinators may cross",
             "evict": f"one lock of a session can not be broken without the others; {ending} ends it",
@@ -61,13 +69,18 @@ class SessionBackend:
                 f"{ask.name!r}: a session lock ends with its session, so lock_delay and hold_at_least can not be kept, "
                 f"and it is a mutex; use {self._table}"
             )
+        if ask.margin is not None and ask.margin >= TRUST / 2:
+            raise Misconfigured(
+                f"margin of {ask.name!r} is {ask.margin:g} s, which leaves too little of the {TRUST:g} s for which the "
+                f"holder of a session lock trusts a silent server; use a shorter one, or {self._table}"
+            )
         sent: float = yield NOW
         timeout = self._timeout if within is None else min(self._timeout, within)
         replies: list[Taken] = yield Call(Take((claim,), queue), timeout)
         taken = replies[0]
         if taken.token:
-            return Grant(taken.token, sent, patience(ask))
-        return Queued(taken.look_again, taken.ahead, sent, patience(ask)) if queue else None
+            return Grant(taken.token, sent, trust(ask))
+        return Queued(taken.look_again, taken.ahead, sent, trust(ask)) if queue else None
 
     def turn(self, claim: Claim, queued: Queued, timeout: float) -> Flow[Grant | None]:
         push: Push | None = yield Wait(claim.owner, timeout)
@@ -79,7 +92,7 @@ class SessionBackend:
         timeout = self._timeout if within is None else min(self._timeout, within)
         said: list[str] = yield Call(Renew(claims), timeout)
         return [
-            Extension(sent, patience(claim.ask)) if word == "held" else Refusal(word)
+            Extension(sent, trust(claim.ask)) if word == "held" else Refusal(word)
             for claim, word in zip(claims, said, strict=True)
         ]
 

@@ -39,7 +39,7 @@ class FakeLink:
 def place_of(until: float = 30.0, granted: float = 1.0, **options: Any) -> Place:
     claim = Claim(Ask("x", **options), "me", "actor")
     node = f"{prefix_of('me', 5, claim.ask)}0000000001"
-    return Place(claim, "/h/x", until, True, FakeLink(), 5, node, 5, 7000, 1.0, granted, about=b"{}")
+    return Place(claim, "/h/x", until, True, FakeLink(), 5, node, 5, 7000, 1.0, granted, about=b"{}", entered=1.0)
 
 
 def ops_of(book: Book, now: float) -> list[Op]:

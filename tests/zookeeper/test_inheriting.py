@@ -120,7 +120,7 @@ def test_the_end_of_the_first_is_a_grant_that_counts_from_the_leaders_last_word(
     place = waiting(Heir(entry(FIRST), True))
     grant = news_of(place, FIRST)
     assert grant == Grant(7, 100.0, TTL)
-    assert (place.granted, place.until) == (101.0, 130.0)
+    assert (place.granted, place.until) == (101.0, 131.0)
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ class Inheriting:
         since = link.proved
         if now - since > DOUBT * ttl:
             return None
-        place.until = since + ttl
+        place.until = now + ttl
         if place.gone:  # it had lapsed, and is being deleted: see `places`, rule 3
             return None
         place.granted, place.heirs = now, True

@@ -62,7 +62,7 @@ class Place:
     """The name of its node, once known."""
     token: int = 0
     born: int = 0
-    """When the node was made, in milliseconds of the server's calendar, and (`seen`) when we sent for it."""
+    """When the node was made, in milliseconds of the server's calendar, and (`seen`) when we heard of it."""
     seen: float = 0.0
     granted: float = 0.0
     """When it was granted, on our clock; 0 while it waits."""
@@ -83,6 +83,8 @@ class Place:
     """The farewell that it waits for (see `inheriting`)."""
     heirs: bool = False
     """Somebody may be its heir: it says farewell."""
+    entered: float = 0.0
+    """When we sent for its node."""
     minted: bool = False
     """Its token is not the czxid of its node: somebody was granted out of turn before it, or itself."""
     former: frozenset[str] = frozenset()
@@ -110,8 +112,11 @@ class Place:
         return self.born + int((now - self.seen) * 1000)
 
     def confirmation(self, granted: float) -> bytes:
-        """Its data once it is held: the same, and since when, and under which token."""
-        since = self.server_time(max(granted, self.seen))
+        """Its data once it is held: the same, and since when, and under which token.
+
+        Counted from when its node was sent for: that is rather late than early, and never before its time.
+        """
+        since = self.born + int(max(0.0, granted - self.entered) * 1000)
         return self.about[:-1] + f',"since":{since},"token":{self.token}}}'.encode()
 
 

@@ -151,7 +151,7 @@ class Taking:
 
     def _send(self, places: Sequence[Place], ops: Sequence[Op], sent: float, timeout: float) -> Flow[Any]:
         for place in places:
-            place.tried, place.seen = True, sent
+            place.tried, place.seen, place.entered = True, sent, sent
         try:
             answers = yield Call(Batch(ops, places[0], places[1:]), timeout)
         except OutcomeUnknown:
@@ -267,7 +267,7 @@ class Taking:
 
     def _grant(self, place: Place, sent: float) -> Any:
         ask = place.claim.ask
-        place.until = sent + ask.ttl
+        place.until = max(sent, place.seen) + ask.ttl  # its node stands for a ttl, by the server's clock too
         if place.gone:  # it had lapsed, and is being deleted: see `places`, rule 3
             return AGAIN
         place.granted = place.granted or sent

@@ -201,6 +201,25 @@ def test_a_busy_file_while_the_gone_are_taken_out_does_not_repeat_the_release(
     assert locks.lock("a", timeout=0).acquire().release()
 
 
+def test_whoever_was_evicted_from_the_seat_learns_why_after_others_have_handed_over(
+    connect: Callable[..., Coordinator],
+) -> None:
+    """A hand-over moves the heir onto the seat, unless the seat still has something to tell."""
+    locks = connect()
+    evicted = locks.lock("a").acquire()
+    first, got_first = in_thread(connect(), "a")
+    eventually(lambda: waiters(locks, "a") == 1, "the first waiter")
+    second, got_second = in_thread(connect(), "a")
+    eventually(lambda: waiters(locks, "a") == 2, "the second waiter")
+    assert locks.evict("a", evicted.token)
+    first.join(20)
+    assert got_first[0].release()
+    second.join(20)
+    with pytest.raises(holdfast.LeaseLost, match="evicted"):
+        evicted.renew()
+    assert got_second[0].release()
+
+
 def test_a_lost_wake_up_costs_a_moment(connect: Callable[..., Coordinator], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mailbox.Postman, "send", lambda *_: True)
     locks = connect()

@@ -33,9 +33,23 @@ INSERT INTO claim (name, place, capacity, owner, weight, fair, ttl, patience, de
                    host, pid)
 VALUES (?1, ?2, 1, ?3, 1, ?4, ?5, ?6, ?7, ?8, ?8 + ?6, ?9, ?10, ?11, ?12, ?13);
 
+-- name: next
+-- The contended release of a mutex is this look and `seat`, in one transaction: what `_core.line` does, for a capacity
+-- of 1. Answers with the first live waiter behind the one who holds on the seat and lets go, and the mark. While that
+-- one holds, nobody else takes up the capacity.
+SELECT heir.place, heir.owner, heir.wake, seat.mark
+FROM claim AS seat JOIN claim AS heir ON heir.name = seat.name
+WHERE seat.name = ?1 AND seat.place = 0 AND seat.owner = ?2 AND seat.token > 0 AND seat.expires > ?3 AND seat.evicted = 0
+  AND heir.place > 0 AND heir.owner IS NOT NULL AND heir.token = 0 AND heir.expires > ?3
+ORDER BY heir.place LIMIT 1;
+
+-- name: seat
+-- Seat the heir with its token: whoever sat there is gone with this, and the mark is set.
+UPDATE OR REPLACE claim SET place = 0, mark = ?3, token = ?3, since = ?4 WHERE name = ?1 AND place = ?2;
+
 -- name: go_from_line
--- The contended release of a mutex is leaving (the line or the seat), looking for the heir, and `grant` and
--- `save_mark`, in one transaction: what `_core.line` does, for a capacity of 1.
+-- Let go of a hold that is not on the seat: somebody was evicted from there, or the line was once swept. Then the heir
+-- is looked for by `heir`, and seated, or granted where it stands if the seat is taken.
 DELETE FROM claim WHERE name = ?1 AND place > 0 AND owner = ?2 AND token > 0 AND expires > ?3 AND evicted = 0;
 
 -- name: go_from_seat
@@ -43,12 +57,13 @@ UPDATE claim SET owner = NULL, token = 0
 WHERE name = ?1 AND place = 0 AND owner = ?2 AND token > 0 AND expires > ?3 AND evicted = 0;
 
 -- name: heir
--- The first live waiter, if nothing takes up the capacity; with the mark.
-SELECT place, owner, wake, (SELECT mark FROM claim WHERE name = ?1 AND place = 0)
-FROM claim
-WHERE name = ?1 AND owner IS NOT NULL AND token = 0 AND expires > ?2
+-- The first live waiter, if nothing takes up the capacity; with the mark, and whether the seat is free.
+SELECT heir.place, heir.owner, heir.wake, seat.mark, seat.owner IS NULL
+FROM claim AS seat JOIN claim AS heir ON heir.name = seat.name
+WHERE seat.name = ?1 AND seat.place = 0
+  AND heir.owner IS NOT NULL AND heir.token = 0 AND heir.expires > ?2
   AND NOT EXISTS (SELECT 1 FROM claim WHERE name = ?1 AND token > 0 AND expires + delay > ?2)
-ORDER BY place LIMIT 1;
+ORDER BY heir.place LIMIT 1;
 
 -- name: grant
 UPDATE claim SET token = ?3, since = ?4 WHERE name = ?1 AND place = ?2;

@@ -1,8 +1,9 @@
 -- The embedded engine's tables.
 --
 -- A name's line is its rows in `claim`, ordered by `place`. Place 0 is the name's seat: it stays when the line is
--- empty, because it carries the mark (the last token), and it hosts the claim that arrives in an empty line. So an
--- uncontended take and an uncontended release are one statement on one row each. A seat whose mark is a day old and
+-- empty, because it carries the mark (the last token), and it hosts the claim that arrives in an empty line, and in a
+-- mutex's line mostly whoever holds. So an uncontended take and an uncontended release are one statement on one row
+-- each, and to hand over is to move the heir's row onto the seat. A seat whose mark is a day old and
 -- that hosts nobody may be deleted: calendar time has passed the mark.
 --
 -- Times are microseconds since the machine started (`meta.boot` says which start: after another one, every holder

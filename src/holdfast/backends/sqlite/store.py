@@ -28,8 +28,7 @@ from .programs import SQL
 TAKE_FREE = SQL["take_free"]
 RELEASE_ALONE = SQL["release_alone"]
 LOOK_AT_LINE, JOIN = SQL["look_at_line"], SQL["join"]
-GO_FROM_LINE, GO_FROM_SEAT = SQL["go_from_line"], SQL["go_from_seat"]
-HEIR, GRANT, SAVE_MARK = SQL["heir"], SQL["grant"], SQL["save_mark"]
+NEXT, SEAT = SQL["next"], SQL["seat"]
 
 
 class Promotion(NamedTuple):
@@ -107,23 +106,39 @@ class SQLiteStore:
         name = claim.ask.name
         key = self._prefix + name
         execute = self._execute
-        heir = None
         try:
             execute(BEGIN)
             moment = int(now() * 1e6)
-            mine = (key, claim.owner, moment)
-            gone = execute(GO_FROM_LINE, mine).rowcount or execute(GO_FROM_SEAT, mine).rowcount
-            if gone and (heir := execute(HEIR, (key, moment)).fetchone()) is not None:
+            heir = execute(NEXT, (key, claim.owner, moment)).fetchone()
+            if heir is not None:
                 place, owner, wake, mark = heir
                 token = max(mark + 1, calendar_us())
-                execute(GRANT, (key, place, token, moment))
-                execute(SAVE_MARK, (key, token))
+                execute(SEAT, (key, place, token, moment))
+                promoted: list[Promotion] | None = [Promotion(name, owner, wake, token)]
+            else:
+                promoted = self._go(name, claim.owner, moment)
             execute(COMMIT)
         except BaseException as error:
             self._file.give_up(error)
             raise
+        return promoted
+
+    def _go(self, name: str, leaver: str, moment: int) -> list[Promotion] | None:
+        """The same, wherever in the line its hold is, and even if nobody waits."""
+        key = self._prefix + name
+        mine = (key, leaver, moment)
+        if not (self._execute(SQL["go_from_line"], mine).rowcount or self._execute(SQL["go_from_seat"], mine).rowcount):
+            return None
+        heir = self._execute(SQL["heir"], (key, moment)).fetchone()
         if heir is None:
-            return [] if gone else None
+            return []
+        place, owner, wake, mark, free = heir
+        token = max(mark + 1, calendar_us())
+        if free:
+            self._execute(SEAT, (key, place, token, moment))
+        else:
+            self._execute(SQL["grant"], (key, place, token, moment))
+            self._execute(SQL["save_mark"], (key, token))
         return [Promotion(name, owner, wake, token)]
 
     def carry_out(self, request: Any, wake: str) -> tuple[Any, list[Promotion]]:

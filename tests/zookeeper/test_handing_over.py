@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast.backends.zookeeper.ops import List, Prepared
+from holdfast.backends.zookeeper.ops import Delete, List, Prepared
 from holdfast.backends.zookeeper.places import Place
+from holdfast.backends.zookeeper.requests import Batch
 from holdfast.backends.zookeeper.tree import Ground
 from holdfast.model import Ask, Claim
 from holdfast.testing.stage import HANG
@@ -143,6 +144,16 @@ def test_one_whose_node_was_deleted_by_hand_does_not_inherit(stand_in_line: Any,
     assert holder.done().release()
     assert last.done().release()
     assert robbed.done().release()
+
+
+def test_whoever_clears_something_away_while_it_waits_is_woken_all_the_same(stand_in_line: Any) -> None:
+    """A ghost that is over, say: only its own leaving ends its wait."""
+    holder, waiter = stand_in_line(), stand_in_line()
+    [place] = waiter.locks.core.backend._places.values()
+    waiter.locks._wire.call(Batch((Delete(f"{place.parent}/~ghost"),), place), HANG)
+    assert holder.done().release()
+    assert waiter.done().release()
+    assert waiter.inherited == [True]
 
 
 def test_a_hold_that_lingers_leaves_no_heir(stand_in_line: Any) -> None:

@@ -14,6 +14,7 @@ from holdfast.backends.zookeeper.line import Heir, granted_of, judge, picture_of
 from holdfast.backends.zookeeper.ops import Create, Delete, Multi, Unwatch, Watches, acl
 from holdfast.backends.zookeeper.paths import entry_of, farewell_of, prefix_of, seat_prefix, will_of
 from holdfast.backends.zookeeper.places import GAP, Place
+from holdfast.backends.zookeeper.requests import Farewell
 from holdfast.model import Ask, Claim, Grant
 
 TTL = 30.0
@@ -179,12 +180,13 @@ def test_only_a_hold_with_company_says_farewell() -> None:
 
     assert ops() == [Delete], "it gave up its place"
     assert ops(granted=1.0) == [Delete], "it was alone"
-    assert ops(granted=1.0, heirs=True) == [Multi]
+    assert ops(granted=1.0, heirs=True) == [Farewell]
     assert ops(granted=1.0, heirs=True, minted=True) == [Delete], "its heir would have too low a token"
     assert ops(expects="/h/x/~one") == [Unwatch, Delete]
     assert ops(granted=1.0, heirs=True, claim=Claim(Ask("x", capacity=3), "me", "actor")) == [Delete]
     place = waiting(None)
     place.granted, place.heirs = 1.0, True
     [step] = farewell(place, acl())
-    assert isinstance(step, Multi)
-    assert step.ops == (Create(place.farewell, b"", acl()), Delete(place.farewell), Delete(place.path))
+    assert isinstance(step, Farewell)
+    steps = (Create(place.farewell, b"", acl()), Delete(place.farewell), Delete(place.path))
+    assert (step.kind, step.body()) == (Multi.kind, Multi(steps).body())

@@ -21,9 +21,10 @@ from collections.abc import Mapping, Sequence
 from ..._core.flow import NOW, Flow
 from ...model import Claim, Grant
 from .line import Heir
-from .ops import Create, Delete, Multi, Op, Unwatch, Watches
+from .ops import Delete, Op, Unwatch, Watches
 from .paths import farewell_of
 from .places import GAP, Place
+from .requests import Farewell
 
 DOUBT = 0.15
 """For which part of its ttl a claim goes without a word of the leader before it asks for one."""
@@ -91,5 +92,4 @@ def farewell(place: Place, acl: bytes) -> list[Op]:
     ask = place.claim.ask
     if not place.granted or not place.heirs or place.minted or ask.weight != ask.capacity:
         return [*ops, Delete(place.path)]
-    path = place.farewell
-    return [*ops, Multi((Create(path, b"", acl), Delete(path), Delete(place.path)))]
+    return [*ops, Farewell(place, acl)]

@@ -40,7 +40,7 @@ class Leaving:
         now: float = yield NOW
         held = bool(place.granted) and now < place.until
         if not (place.will or place.seat or linger):
-            answers = yield Call(Batch(farewell(place, self._traces.tree.acl), place), self._timeout)
+            answers = yield Call(Batch(farewell(place, self._traces.tree.acl), place, leaving=True), self._timeout)
             if answers and isinstance(answers[-1], Failure) and answers[-1].code != NO_NODE:  # no room for a farewell
                 answers = yield Call(Batch((Delete(place.path),), place), self._timeout)
             done = bool(answers and answers[-1])

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from . import jute
 from .jute import Reader
-from .ops import EPHEMERAL, SEQUENTIAL, Created, Failure, Multi, Op
+from .ops import EPHEMERAL, SEQUENTIAL, Create, Created, Delete, Failure, Multi, Op
 from .paths import prefix_of
 from .places import Link, Place
 
@@ -24,6 +25,8 @@ class Batch:
     place: Place | None = None
     companions: Sequence[Place] = ()
     link: Link | None = None
+    leaving: bool = False
+    """The place is let go of: nobody waits for its turn any longer."""
 
 
 @dataclass(slots=True)
@@ -71,4 +74,49 @@ class EnterAll:
         return True
 
 
+@dataclass(slots=True)
+class Farewell:
+    """Delete the node of a hold, and tell its heir so (see `inheriting`): a node is made, and both are deleted.
+
+    The same as a `Multi`, written in one go: the next holder waits for it.
+    """
+
+    place: Place
+    acl: bytes
+    kind = 14
+
+    def body(self) -> bytes:
+        place = self.place
+        word, path = jute.text(place.farewell), jute.text(place.path)
+        return b"".join(
+            (
+                _CREATE,
+                word,
+                _NO_DATA,
+                self.acl,
+                _NO_FLAGS,
+                _DELETE,
+                word,
+                _ANY_VERSION,
+                _DELETE,
+                path,
+                _ANY_VERSION,
+                _END,
+            )
+        )
+
+    def read(self, reader: Reader) -> list[Any] | Failure:
+        return Multi(self.steps).read(reader)
+
+    @property
+    def steps(self) -> tuple[Op, ...]:
+        place = self.place
+        return Create(place.farewell, b"", self.acl), Delete(place.farewell), Delete(place.path)
+
+
+_CREATE, _DELETE, _END = (
+    jute.integer(kind) + jute.flag(done) + jute.integer(-1)
+    for kind, done in ((Create.kind, False), (Delete.kind, False), (-1, True))
+)
+_NO_DATA, _NO_FLAGS, _ANY_VERSION = jute.data(b""), jute.integer(0), jute.integer(-1)
 _EPHEMERAL_SEQUENTIAL = jute.integer(EPHEMERAL | SEQUENTIAL)

@@ -58,7 +58,7 @@ class Traces:
     def bury(self, place: Place, linger: float) -> Flow[bool]:
         """Let go of a claim and of all that stands with it, in one step; a ghost may stay for a while."""
         ops = self.ending(place, linger)
-        answers = yield Call(Batch((Multi(ops),), place), self._timeout)
+        answers = yield Call(Batch((Multi(ops),), place, leaving=True), self._timeout)
         if answers is None:
             return False
         if not isinstance(answers[0], Failure):

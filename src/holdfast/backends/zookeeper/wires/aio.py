@@ -7,7 +7,7 @@ from typing import Any
 
 from ...line import closed
 from ..address import Address
-from ..ops import Delete, Multi, Watches
+from ..ops import Watches
 from ..requests import Batch
 from .aio_link import AsyncLink
 from .dialling import Hosts
@@ -44,10 +44,9 @@ class AsyncZooKeeperWire:
         if not isinstance(mine, AsyncLink):
             link = self._link(place.claim.ask.ttl)
             return await link.call(request.ops, timeout, owner, (place, *request.companions))
-        last = request.ops[-1].__class__
-        if last is Watches:
+        if request.ops[-1].__class__ is Watches:
             self._waits[owner] = mine
-        elif (last is Delete or last is Multi) and self._waits.pop(owner, None) is not None:
+        elif request.leaving and self._waits.pop(owner, None) is not None:
             mine.forget(owner)
         if mine.over or mine.closed:
             if self._closed:

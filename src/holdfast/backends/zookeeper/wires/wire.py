@@ -9,7 +9,7 @@ from ....clock import now as clock
 from ....errors import BackendUnavailable
 from ...line import closed
 from ..address import Address
-from ..ops import Delete, Multi, Watches
+from ..ops import Watches
 from ..requests import Batch
 from .dialling import Hosts
 from .keeping import attend, close_link, open_link
@@ -48,10 +48,9 @@ class ZooKeeperWire:
         owner = place.claim.owner
         mine = place.link
         if isinstance(mine, Link):
-            last = request.ops[-1].__class__
-            if last is Watches:
+            if request.ops[-1].__class__ is Watches:
                 self._waits[owner] = mine
-            elif (last is Delete or last is Multi) and self._waits.pop(owner, None) is not None:
+            elif request.leaving and self._waits.pop(owner, None) is not None:
                 mine.forget(owner)
             if mine.over or mine.closed:
                 return self._ended(mine)

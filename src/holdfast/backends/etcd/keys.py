@@ -27,7 +27,8 @@ class Keys:
         self._note = f"{namespace}/note/"
         self._ask = f"{namespace}/ask/"
         self._rate = f"{namespace}/rate/"
-        self._known: dict[str, tuple[str, str]] = {}
+        self._known: dict[str, tuple[str, str, str]] = {}
+        """By name: where its line begins, where the ghosts in it do, and where it ends."""
 
     def claim(self, name: str, seat: str) -> str:
         return b64(f"{self._line}{name}\0{seat}")
@@ -37,18 +38,23 @@ class Keys:
 
     def line(self, name: str) -> tuple[str, str]:
         """The range of all that stands in the line of a name."""
-        known = self._known.get(name)
-        if known is None:
-            if len(self._known) >= MOST_KNOWN:
-                self._known.clear()
-            known = self._known[name] = b64(f"{self._line}{name}\0"), b64(f"{self._line}{name}\1")
-        return known
+        begin, _, end = self._known.get(name) or self._learn(name)
+        return begin, end
 
     def claims(self, name: str) -> tuple[str, str]:
-        return b64(f"{self._line}{name}\0"), b64(f"{self._line}{name}\0{GHOST}")
+        begin, middle, _ = self._known.get(name) or self._learn(name)
+        return begin, middle
 
     def ghosts(self, name: str) -> tuple[str, str]:
-        return b64(f"{self._line}{name}\0{GHOST}"), b64(f"{self._line}{name}\1")
+        _, middle, end = self._known.get(name) or self._learn(name)
+        return middle, end
+
+    def _learn(self, name: str) -> tuple[str, str, str]:
+        if len(self._known) >= MOST_KNOWN:
+            self._known.clear()
+        line = f"{self._line}{name}"
+        known = self._known[name] = b64(f"{line}\0"), b64(f"{line}\0{GHOST}"), b64(f"{line}\1")
+        return known
 
     def lines(self, prefix: str) -> tuple[str, str]:
         """The range of the lines of all names with this prefix."""

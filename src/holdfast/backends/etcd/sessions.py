@@ -125,7 +125,7 @@ class Sessions:
         if watch is not None:
             watch.end()
             if self.behind.get(watch.key) is watch:
-                del self.behind[watch.key]
+                self.behind.pop(watch.key, None)
 
     def last_words(self, standing: Standing) -> list[Rpc]:
         """What ends the leases that were this claim's alone."""

@@ -2,7 +2,8 @@
 
 1. Every watch begins at the revision after the look that it goes on from: nothing falls between. If anything was
    written meanwhile, wherever, etcd serves such a watch by a loop that comes by ten times a second. So each is
-   accompanied by one that begins now, and tells at once of what happens from now on.
+   accompanied by one that begins now, and tells at once of what happens from now on. Both tell of ends; of what is
+   written only the second, for to miss that costs a look and nothing else.
 2. If the claim before it was known to hold when the watch began, and something was written meanwhile, it may have ended
    in between: one look more, instead of up to a tenth of a second.
    Of a claim of our own coordinator it is known whether it has begun to leave; only then can anything have been missed.
@@ -31,6 +32,7 @@ HANDED = "handed"
 LOOK = "look"
 """Something has happened; a look will tell."""
 ENDED = "DELETE"
+_NO_PUTS = '"filters":[0]'
 _EVENTS, _ENDED = b'"events"', b'"DELETE"'
 """In whatever is said of an event this can be nothing else: it is too short, or too long, to be base64."""
 
@@ -39,12 +41,13 @@ class Watch:
     """One waiter's watch. `body` is the request; `hear` is told of every message, a line of JSON."""
 
     def __init__(self, ranges: Iterable[tuple[str, str]], revision: int, words: bool = False) -> None:
-        """Of what ends in these ranges; with `words`, also of what is written there."""
-        more = "" if words else ',"filters":[0]'
-        places = [f'"key":"{key}","range_end":"{end}"{more}' for key, end in ranges]
+        """Of what ends in these ranges; with `words`, also of what is written there from now on."""
+        past = f',"start_revision":{revision + 1},{_NO_PUTS}'
+        now = "" if words else f",{_NO_PUTS}"
         self.body = "".join(
-            f'{{"create_request":{{{place},"start_revision":{revision + 1}}}}}{{"create_request":{{{place}}}}}'
-            for place in places
+            f'{{"create_request":{{"key":"{key}","range_end":"{end}"{more}}}}}'
+            for key, end in ranges
+            for more in (past, now)
         )
         self.key = ""
         """The claim that it is about, of a mutex."""

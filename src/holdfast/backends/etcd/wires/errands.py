@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 
-from ....errors import HoldfastError
 from ..rpc import Post, Rpc
 from .link import Ear
 
@@ -60,8 +59,8 @@ class Errands:
             if rpcs:
                 try:
                     self._tell(rpcs)
-                except HoldfastError:
-                    pass  # it may be lost
+                except Exception:  # noqa: BLE001  it may be lost; the thread goes on
+                    pass
             for each in batch:
                 if isinstance(each, Ear):
                     each.socket.close()

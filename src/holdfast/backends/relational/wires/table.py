@@ -113,10 +113,7 @@ class TableWire:
 
     def wait(self, owner: str, timeout: float) -> Push | None:
         if self._ears.expects(owner) and self._ears.wake:
-            push = self._ears.wait(owner, timeout)
-            if push is not None:
-                self._ears.forget(owner)
-            return push
+            return self._ears.wait(owner, timeout)  # its inbox stays: so the release knows that it was waited for
         tries = self._looks[owner] = self._looks.get(owner, -1) + 1
         time.sleep(min(timeout, pause_before_look(tries)))
         return None

@@ -42,6 +42,11 @@ class MariaDB:
     def execute(self, url: str, statement: str) -> list[tuple[Any, ...]]:
         return self.server.execute(statement, url.rpartition("/")[2])
 
+    def forget_sessions(self, url: str) -> None:
+        """Tables in memory are empty."""
+        for table in ("holdfast_session", "holdfast_session_waiter", "holdfast_session_floor"):
+            self.execute(url, f"DELETE FROM {table}")
+
     def dialling(self, url: str) -> Dialling:
         return Dialling(url, 30.0, PREPARED)
 

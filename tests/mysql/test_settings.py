@@ -58,21 +58,6 @@ def test_the_output_of_holdfast_schema_is_what_the_client_takes(server: Server, 
     )
 
 
-def test_two_at_once_make_one_schema(server: Server, database: str) -> None:
-    clusters = set()
-
-    def connect() -> None:
-        with holdfast.connect(server.url(database)) as locks, locks.lock("door") as lease:
-            clusters.add(lease.sequencer().cluster)
-
-    threads = [threading.Thread(target=connect) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(clusters) == 1
-
-
 @pytest.mark.parametrize("settings", [{"transaction-isolation": level} for level in LEVELS], ids=LEVELS)
 def test_another_default_isolation_changes_nothing(settings: dict[str, str | None]) -> None:
     """Also with autocommit off, and with a binary log by statement, which does not allow READ COMMITTED."""

@@ -44,6 +44,11 @@ class PostgreSQL:
     def execute(self, url: str, statement: str) -> list[tuple[Any, ...]]:
         return self.server.execute(statement, database=url.rpartition("/")[2])
 
+    def forget_sessions(self, url: str) -> None:
+        """Commits that were not flushed are gone, and tables that are not logged are empty."""
+        self.execute(url, "DELETE FROM holdfast_session")
+        self.execute(url, "TRUNCATE holdfast_session_floor, holdfast_session_waiter")
+
     def dialling(self, url: str) -> Dialling:
         return Dialling(url, 30.0)
 

@@ -31,6 +31,10 @@ class House(Protocol):
         """One statement in this database; the rows that it answers with."""
         ...
 
+    def forget_sessions(self, url: str) -> None:
+        """What a crash of the server forgets of session locks."""
+        ...
+
     def dialling(self, url: str) -> Any:
         """What makes connections that take the orders of `codec`."""
         ...

@@ -67,7 +67,7 @@ def test_behind_the_fence_nothing_is_lost(engine: str, runs: dict[str, Future[Re
         return
     for judgement in by_discipline(result).values():
         for line in judgement.lines:
-            if line.title == "fifo":
+            if line.title == "fifo" and engine != "zookeeper":
                 continue  # the order of the line is the contract's; on a starved machine a session may end, and a place
             assert not (line.must and line.held is False), f"{judgement.run.discipline}: {line.title}: {line.text}"
         assert judgement.findings["tokens"].held

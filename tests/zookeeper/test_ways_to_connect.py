@@ -13,6 +13,8 @@ import pytest
 import holdfast
 import holdfast.aio
 from holdfast.backends.zookeeper.address import Address, parse
+from holdfast.backends.zookeeper.tree import Tree
+from holdfast.backends.zookeeper.wires import greeting
 from holdfast.errors import BackendUnavailable, Misconfigured
 from tests.zookeeper.ensemble import Ensemble, free_ports, running
 
@@ -173,3 +175,26 @@ def test_tls_that_is_not_trusted(secure: str, certificates: Path) -> None:
     for options in ("", f"?ca={certificates}/cert.pem"):
         with pytest.raises(BackendUnavailable):
             holdfast.connect(secure + options, request_timeout=2)
+
+
+@pytest.mark.parametrize(("failure", "tries"), [(ConnectionResetError, 4), (ConnectionRefusedError, 2)])
+def test_servers_that_elect_a_leader_are_asked_again(
+    failure: type[OSError], tries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that are not there are not: whoever mistypes a port is told at once."""
+    asked: list[object] = []
+
+    def first_words(*words: object) -> greeting.Greeting:
+        asked.append(words)
+        if len(asked) < 4:
+            raise failure("not now")
+        return greeting.Greeting(4.0, "c")
+
+    monkeypatch.setattr(greeting, "_greet", first_words)
+    tree = Tree.of("", "holdfast", b"")
+    if failure is ConnectionRefusedError:
+        with pytest.raises(BackendUnavailable, match="not now"):
+            greeting.greet(parse("zookeeper://a,b"), tree, 5.0)
+    else:
+        assert greeting.greet(parse("zookeeper://a,b"), tree, 5.0).cluster == "c"
+    assert len(asked) == tries

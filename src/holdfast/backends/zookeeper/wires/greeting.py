@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,10 @@ from ..tree import Tree
 from ..trouble import refused
 from .dialling import READ_SIZE, Hosts
 
+A_MOMENT = 0.1
+"""A server that serves nobody closes the connection. So long after all of them were asked, they are asked again."""
+CLOSED = (ConnectionError, ConnectionResetError, BrokenPipeError)
+
 
 @dataclass(frozen=True, slots=True)
 class Greeting:
@@ -26,19 +31,27 @@ class Greeting:
 
 
 def greet(address: Address, tree: Tree, timeout: float) -> Greeting:
-    """Ask any server of the ensemble; raises what keeps us from it."""
+    """Ask any server of the ensemble; raises what keeps us from it. While they elect a leader they are asked again."""
     hosts = Hosts(address)
     failure: Exception | None = None
-    for _ in range(len(hosts)):
-        try:
-            return _greet(hosts, tree, timeout / min(2, len(hosts)))
-        except Refused as error:
-            raise Misconfigured(str(error)) from error
-        except HoldfastError:
-            raise
-        except OSError as error:
-            failure = error
-            hosts.next()
+    end = clock() + timeout
+    electing = True
+    while electing:
+        electing = False
+        for _ in range(len(hosts)):
+            try:
+                return _greet(hosts, tree, timeout / min(2, len(hosts)))
+            except Refused as error:
+                raise Misconfigured(str(error)) from error
+            except HoldfastError:
+                raise
+            except OSError as error:
+                failure = error
+                electing |= error.__class__ in CLOSED
+                hosts.next()
+        electing &= clock() + A_MOMENT < end
+        if electing:
+            time.sleep(A_MOMENT)
     raise BackendUnavailable(
         f"no server of {address.shown} can be reached: {failure}; see that they run, and that most of them do"
     ) from failure

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..book import Book
-from ..ops import Op, Watches
+from ..ops import Op, Unwatch, Watches
 from ..places import GAP
 from ..session import CREATED, DELETED
 from .pace import beat, settling
@@ -25,14 +25,20 @@ class Switchboard:
         self._book = book
         self._watchers: dict[str, list[str]] = {}
         self._news: dict[str, list[str]] = {}
+        self._expected: dict[str, str] = {}
+        """By owner: a path that it waits for to be made, which may never be."""
 
     def connect(self, owner: str, ops: Sequence[Op]) -> bool:
         """Before a watch goes out. Whether there is one."""
         found = False
         for op in ops:
-            if op.__class__ is Watches:
+            if op.__class__ is Unwatch:
+                self._expect_nothing(owner)
+            elif op.__class__ is Watches:
                 found = True
                 self._news.setdefault(owner, [])
+                for path in op.made:
+                    self._expected[owner] = path
                 for path in (*op.paths, *op.made):
                     self._watchers.setdefault(path, []).append(owner)
         return found
@@ -59,14 +65,19 @@ class Switchboard:
         """The connection is."""
         for news in list(self._news.values()):
             news.append(GAP)
+        for owner in list(self._expected):
+            self._expect_nothing(owner)
 
     def forget(self, owner: str) -> None:
         self._news.pop(owner, None)
+        if owner in self._expected:
+            self._expect_nothing(owner)
 
-    def forget_idle(self, watched: Iterable[str]) -> None:
-        """Forget paths that are not watched any more."""
-        for path in self._watchers.keys() - set(watched):
-            self._watchers.pop(path, None)
+    def _expect_nothing(self, owner: str) -> None:
+        """What it waited for to be made will not be."""
+        path = self._expected.pop(owner, "")
+        if owners := [each for each in self._watchers.pop(path, ()) if each != owner]:
+            self._watchers[path] = owners
 
 
 class Proof:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from holdfast._core.flow import Call, Now
+from holdfast._core.lease import margin_of
 from holdfast.backends.line import Take, Taken
 from holdfast.backends.mysql.session.codec import IDLE
 from holdfast.backends.postgresql.wires.dialling import DEFAULTS
 from holdfast.backends.session import TRUST, SessionBackend, session_promises
-from holdfast.errors import Misconfigured
 from holdfast.model import Ask, Claim, Grant, Promises
 
 SERVER = Promises(frozenset({"fencing", "linearizable"}), {})
@@ -31,16 +31,20 @@ def granted(ask: Ask) -> Grant:
 
 
 @pytest.mark.parametrize(
-    ("ask", "seconds"),
-    [(Ask("door", ttl=3), 3), (Ask("door", ttl=600), 10), (Ask("door", ttl=600, margin=9), TRUST)],
+    ("ask", "stops"),
+    [
+        (Ask("door", ttl=3, margin=1), 2),
+        (Ask("door", ttl=600), 9),
+        (Ask("boss", ttl=30, margin=10), 20),
+        (Ask("door", ttl=600, margin=20), TRUST),
+        (Ask("door", ttl=600, margin=200), TRUST),
+    ],
 )
-def test_it_is_bounded(ask: Ask, seconds: float) -> None:
-    assert granted(ask) == Grant(7, 100.0, seconds)
-
-
-def test_a_margin_that_would_need_more_is_refused() -> None:
-    with pytest.raises(Misconfigured, match="shorter"):
-        granted(Ask("door", ttl=600, margin=100))
+def test_a_holder_stops_in_time(ask: Ask, stops: float) -> None:
+    """Whatever its margin: so many seconds after the last word, but for the drift of its clock."""
+    grant = granted(ask)
+    assert grant == Grant(7, 100.0, grant.ttl)
+    assert grant.ttl - margin_of(ask) == stops
 
 
 def test_the_server_is_more_patient() -> None:

@@ -21,11 +21,12 @@ from ..model import Ask, Claim, Extension, Grant, LockView, Promises, Queued, Re
 from .line import Allow, Push, Release, Renew, Survey, Take, Taken, patience
 
 TRUST = 20.0
-"""The longest time for which a silent server is trusted, seconds; the server keeps a silent session for longer."""
+"""So many seconds after the last word at most, a holder has stopped; the server keeps a silent session for longer."""
 
 
 def trust(ask: Ask) -> float:
-    return min(TRUST, patience(ask))
+    """How long a word from the server is good for; the holder stops a margin before that."""
+    return min(patience(ask), TRUST + (ask.margin or 0.0))
 
 
 def session_promises(table: str, ending: str, server: Promises) -> Promises:
@@ -68,11 +69,6 @@ class SessionBackend:
             raise Misconfigured(
                 f"{ask.name!r}: a session lock ends with its session, so lock_delay and hold_at_least can not be kept, "
                 f"and it is a mutex; use {self._table}"
-            )
-        if ask.margin is not None and ask.margin >= TRUST / 2:
-            raise Misconfigured(
-                f"margin of {ask.name!r} is {ask.margin:g} s, which leaves too little of the {TRUST:g} s for which the "
-                f"holder of a session lock trusts a silent server; use a shorter one, or {self._table}"
             )
         sent: float = yield NOW
         timeout = self._timeout if within is None else min(self._timeout, within)

@@ -19,7 +19,7 @@ from holdfast.backends.line import Allow, Evict, Release, Renew, Survey, Take, T
 from holdfast.backends.memory.store import MemoryStore
 from holdfast.backends.redis.codec import NOWHERE, Codec, write
 from holdfast.backends.redis.programs import VERBS, source
-from holdfast.backends.verbs import Moment
+from holdfast.backends.verbs import Moment, us
 from holdfast.model import Ask, Claim, LockView
 from tests.support.redis_server import RedisServer
 
@@ -35,6 +35,7 @@ class ServerStore:
     def __init__(self, server: RedisServer) -> None:
         self.client = server.client()
         self._codec = Codec("t", "host", 7)
+        self._turns = 0
         self._programs = {}
         for verb in VERBS:
             assert source(verb).count(CLOCK) == 1
@@ -47,11 +48,32 @@ class ServerStore:
             order = self._codec.survey(keys)
         else:
             order = write(self._codec, request, NOWHERE)
+            if (found := self._together(request, now)) is not None:
+                return found
         words = order.words.split(b"\r\n")[1::2]
         keys, rest = words[1 : 1 + int(words[0])], words[1 + int(words[0]) :]
         assert len(words) == order.size
         program = self._programs[order.program.source]
         return order.read(program(keys=keys, args=[*rest, now // 1_000_000, now % 1_000_000]))
+
+    def _together(self, request: Any, now: int) -> Any:
+        """Every other request goes the way of many at once; None if it is to be made by itself."""
+        self._turns += 1
+        stamp = [now // 1_000_000, now % 1_000_000]
+        match request:
+            case Take(claims=[claim], queue=True) if self._turns % 2:
+                kept = self._codec.of(claim.ask)
+                said, left = f"{claim.owner} {NOWHERE}{kept.before}{claim.actor}{kept.detail}".split("\r\n", 1)
+                words = [said, left.split("\r\n")[1], *stamp]
+                [token] = self._programs[source("takes").encode()](keys=[self._codec.line(claim.ask.name)], args=words)
+                return [Taken(int(token))] if token else None
+            case Release(claim=claim, linger=0.0) if self._turns % 2:
+                words = [claim.owner, us(claim.ask.ttl), *stamp]
+                [said] = self._programs[source("releases").encode()](
+                    keys=[self._codec.line(claim.ask.name)], args=words
+                )
+                return None if said == 2 else bool(said)
+        return None
 
 
 @st.composite

@@ -45,17 +45,30 @@ class Order(NamedTuple):
 class Written:
     """What is the same in every call for one ask."""
 
-    __slots__ = ("after", "ask", "before", "handing", "leaving", "releasing", "size", "taking")
+    __slots__ = ("after", "ask", "before", "detail", "handing", "key", "leaving", "releasing", "size", "taking")
 
     def __init__(
-        self, ask: Ask, taking: str, before: str, after: str, ending: str, releasing: str, handing: str, leaving: str
+        self,
+        ask: Ask,
+        key: str,
+        taking: str,
+        before: str,
+        after: str,
+        ending: str,
+        releasing: str,
+        handing: str,
+        leaving: str,
     ) -> None:
         self.ask = ask
+        self.key = key
+        """Its line, as one word."""
         self.taking = taking
         """A take up to the word that says whose it is, where its push goes, and the detail."""
         self.before = before
         """The detail, up to the actor, and after it; and what follows that word."""
         self.after = f"{after}\r\n{ending}"
+        self.detail = f"{after}\r\n{bulks(_left(ask)).decode()}"
+        """The same for one of many."""
         self.size = 1 + len(before.encode()) + len(after.encode())
         """Of that word, but for the owner, the channel and the actor."""
         self.releasing = releasing
@@ -113,6 +126,11 @@ class Codec:
         ends = f"{kept.leaving}$1\r\n0\r\n${len(channel)}\r\n{channel}\r\n"
         return f"{kept.handing}{len(owner)}\r\n{owner}\r\n{ends}".encode()
 
+    def of(self, ask: Ask) -> Written:
+        """What is the same in every call for this ask."""
+        kept = self._written.get(id(ask))
+        return kept if kept is not None and kept.ask is ask else self._write(ask)
+
     def take(self, claim: Claim, queue: bool, wake: str) -> Order:
         return self.take_all((claim,), queue, wake)._replace(read=one_taken)
 
@@ -140,6 +158,7 @@ class Codec:
         before, after = self._detail(ask)
         kept = Written(
             ask,
+            key=bulks(self.line(ask.name)).decode(),
             taking=f"{(self._take.call(3 + len(ends)) + key).decode()}$",
             before=before,
             after=after,

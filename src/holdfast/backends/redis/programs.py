@@ -13,7 +13,7 @@ from importlib.resources import files
 
 from .resp import bulk
 
-VERBS = ("take", "renew", "release", "survey", "evict", "allow")
+VERBS = ("take", "takes", "renew", "release", "releases", "survey", "evict", "allow")
 
 
 @cache

@@ -21,6 +21,7 @@ from .aio_listener import AsyncListener
 from .aio_servers import AsyncCluster, AsyncPrimary, AsyncServers, Line
 from .reply import Reply
 from .surveying import steps
+from .together import Together
 from .wire import TRIES
 
 _errands: set[asyncio.Task[Any]] = set()
@@ -43,10 +44,11 @@ class AsyncRedisWire:
     def _begin(self) -> None:
         seeds, timeout = self._address.seeds, self._timeout
         self._listener = AsyncListener(self._address.dialler, channels_of(self._namespace), "*" if seeds else "")
-        primary = None if seeds else AsyncPrimary(self._address.dialler, timeout, self._listener)
+        self._codec = Codec(self._namespace, socket.gethostname(), os.getpid(), indexed=not seeds)
+        together = Together(self._codec, self._listener.channel, self._alone)
+        primary = None if seeds else AsyncPrimary(self._address.dialler, timeout, self._listener, together.write)
         self._servers: AsyncServers = primary or AsyncCluster(seeds, timeout)
         self._line = None if primary is None else primary.line
-        self._codec = Codec(self._namespace, socket.gethostname(), os.getpid(), indexed=not seeds)
 
     def call(self, request: Any, timeout: float) -> Awaitable[Any]:
         line = self._line
@@ -55,19 +57,26 @@ class AsyncRedisWire:
             kind = request.__class__
             if kind is Take and request.queue and len(request.claims) == 1:
                 if self._listener.ready:
+                    if timeout == self._timeout and stream.crowded:
+                        return stream.join(timeout, self._taken, request)
                     frame = self._codec.taking(request.claims[0], self._listener.channel)
                     return stream.ask(frame, timeout, self._taken, request)
                 frame = self._codec.taking(request.claims[0], NOT_YET_HEARING)
                 return stream.ask(frame, timeout, self._taken_unheard, request)
             if kind is Release and not request.linger:
+                if timeout == self._timeout and stream.crowded:
+                    return stream.join(timeout, self._released, request)
                 return stream.ask(self._codec.releasing(request.claim), timeout, self._released, request)
         return self._carefully(request, timeout)
+
+    def _alone(self, reply: Reply) -> None:
+        _finish(reply, self._carefully(reply.request, reply.timeout))
 
     def _taken(self, reply: Reply, value: Any) -> None:
         if value.__class__ is bytes:
             reply.answer([Taken(int(value))])
         elif value.__class__ is Error:
-            _finish(reply, self._carefully(reply.request, reply.timeout))
+            self._alone(reply)
         else:
             reply.answer(one_taken(value))
 
@@ -78,12 +87,11 @@ class AsyncRedisWire:
             _finish(reply, self._reachable(reply.request, reply.timeout, NOT_YET_HEARING, one_taken(value)))
 
     def _released(self, reply: Reply, value: Any) -> None:
-        request = reply.request
         if value.__class__ is Error:
-            _finish(reply, self._carefully(request, reply.timeout))
+            self._alone(reply)
             return
         if self._listener.early:
-            self._listener.forget(request.claim.owner)
+            self._listener.forget(reply.request.claim.owner)
         reply.answer(value == 1)
 
     async def _carefully(self, request: Any, timeout: float) -> Any:

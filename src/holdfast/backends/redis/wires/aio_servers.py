@@ -13,7 +13,7 @@ from ..slots import Address, SlotMap
 from ..trouble import redirection, translated
 from .aio_listener import AsyncListener
 from .dialling import Dialler, Server
-from .stream import Stream
+from .stream import OnMany, Stream
 
 FIRST_PAUSE = 0.01
 LONGEST_PAUSE = 0.5
@@ -22,10 +22,17 @@ LONGEST_PAUSE = 0.5
 class Line:
     """The stream to one server, opened when it is needed and shared by all who wait for it to open."""
 
-    def __init__(self, dialler: Dialler, timeout: float, listener: AsyncListener | None = None) -> None:
+    def __init__(
+        self,
+        dialler: Dialler,
+        timeout: float,
+        listener: AsyncListener | None = None,
+        on_many: OnMany | None = None,
+    ) -> None:
         self._dialler = dialler
         self._timeout = timeout
         self._listener = listener
+        self._on_many = on_many
         self.stream: Stream | None = None
         self._opening: asyncio.Task[Stream] | None = None
         self._pause = 0.0
@@ -55,7 +62,7 @@ class Line:
         pipe = await self._dialler.dial_async(self._timeout)
         if listener is None:
             return Stream(pipe)
-        stream = Stream(pipe, listener.deliver, listener.lost)
+        stream = Stream(pipe, listener.deliver, listener.lost, self._on_many)
         try:
             await listener.join(stream, self._timeout)
         except BaseException:
@@ -94,8 +101,8 @@ class AsyncServers(Protocol):
 class AsyncPrimary:
     """One server at a time."""
 
-    def __init__(self, dialler: Dialler, timeout: float, listener: AsyncListener | None = None) -> None:
-        self.line = Line(dialler, timeout, listener)
+    def __init__(self, dialler: Dialler, timeout: float, listener: AsyncListener, on_many: OnMany) -> None:
+        self.line = Line(dialler, timeout, listener, on_many)
 
     async def having(self, key: bytes) -> Line:
         return self.line

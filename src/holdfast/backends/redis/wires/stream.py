@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from ....errors import OutcomeUnknown
 from ..resp import NOT_YET
@@ -25,25 +25,32 @@ from .reply import Reply, Settle
 SWEEP = 0.05
 SUBSCRIBED = b"subscribe"
 """The push that is the reply to SUBSCRIBE."""
+OnMany: TypeAlias = Callable[["Stream", list[Reply]], None]
 
 
 class Stream:
-    """A connected, authenticated pipe. `on_push` gets what comes unasked, `on_lost` its end."""
+    """A connected, authenticated pipe. `on_push` gets what comes unasked, `on_lost` its end.
+
+    `on_many` writes what came with `join`, when it is time: it may put it together, and calls `enter`.
+    """
 
     def __init__(
         self,
         pipe: Pipe,
         on_push: Callable[[Any], None] | None = None,
         on_lost: Callable[[Stream], None] | None = None,
+        on_many: OnMany | None = None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._pipe = pipe
         self._write = pipe.write
         self._on_push = on_push
         self._on_lost = on_lost
+        self._on_many = on_many
         self._reader = make_reader()
         self._owed: deque[Reply] = deque()
         self._unsent: list[bytes] = []
+        self._unwritten: list[Reply] = []
         self._alone = True
         self._reading = False
         """Tasks are being woken with what has come: what they send leaves when all have been."""
@@ -61,27 +68,52 @@ class Stream:
         With `settle(reply, value)` the caller makes of the value what the reply is to be.
         """
         reply = Reply(self._loop, timeout, settle, request)
-        if self._sweeping is None:
-            self._now = self._loop.time()
-            self._sweeping = self._loop.call_later(SWEEP, self._sweep)
-        reply.deadline = self._now + timeout + SWEEP
-        reply.chunks = self._chunks
-        self._owed.append(reply)
+        self._owe(reply)
         if self._reading:
             self._unsent.append(frame)
         elif self._alone and not self._unsent:
             self._alone = False
             self._write(frame)
         else:
-            if not self._unsent:
+            if not self._unsent and not self._unwritten:
                 self._loop.call_soon(self._flush)
             self._unsent.append(frame)
         return reply
 
+    @property
+    def crowded(self) -> bool:
+        """Other requests are under way, or about to be: one more had better `join` them."""
+        return bool(self._owed or self._unwritten) and self._on_many is not None
+
+    def join(self, timeout: float, settle: Settle, request: Any) -> Reply:
+        """Have a request written together with others of this tick."""
+        reply = Reply(self._loop, timeout, settle, request)
+        if not self._unsent and not self._unwritten and not self._reading:
+            self._loop.call_soon(self._flush)
+        self._unwritten.append(reply)
+        return reply
+
+    def enter(self, reply: Reply, frame: bytes) -> None:
+        """For `on_many`: this leaves now, for this reply."""
+        self._owe(reply)
+        self._unsent.append(frame)
+
+    def _owe(self, reply: Reply) -> None:
+        if self._sweeping is None:
+            self._now = self._loop.time()
+            self._sweeping = self._loop.call_later(SWEEP, self._sweep)
+        reply.deadline = self._now + reply.timeout + SWEEP
+        reply.chunks = self._chunks
+        self._owed.append(reply)
+
     def _flush(self) -> None:
-        unsent, self._unsent = self._unsent, []
-        if self.open and unsent:
-            self._write(unsent[0] if len(unsent) == 1 else b"".join(unsent))
+        if self.open:
+            if self._unwritten and self._on_many is not None:
+                many, self._unwritten = self._unwritten, []
+                self._on_many(self, many)
+            unsent, self._unsent = self._unsent, []
+            if unsent:
+                self._write(unsent[0] if len(unsent) == 1 else b"".join(unsent))
 
     def data_received(self, data: bytes) -> None:
         """Give everybody what has come. Whoever is woken may do anything before it returns, closing this among it."""
@@ -111,7 +143,9 @@ class Stream:
         finally:
             self._reading = False
             self._alone = answered <= 1 and not owed
-            if unsent := self._unsent:
+            if self._unwritten:
+                self._flush()
+            elif unsent := self._unsent:
                 if len(unsent) == 1 and self.open:
                     self._write(unsent.pop())
                 else:
@@ -137,7 +171,8 @@ class Stream:
         self.open = False
         if self._sweeping is not None:
             self._sweeping.cancel()
-        owed, self._owed = self._owed, deque()
+        owed, self._owed = [*self._owed, *self._unwritten], deque()
+        self._unwritten = []
         for reply in owed:
             if not reply.over:
                 lost = OutcomeUnknown(f"the connection to Redis was lost before the reply: {error or 'it was closed'}")

@@ -21,6 +21,8 @@ from ..line import Push
 AVAILABLE = hasattr(socket, "AF_UNIX")
 MAX_PATH = 100
 """Shorter than the system's limit for a socket's path (104 to 108 bytes)."""
+MOST_LINKS = 32
+"""Links that a postman keeps, each a descriptor."""
 
 _numbers = itertools.count(1)
 
@@ -50,6 +52,7 @@ class Mailbox:
         self.path = str(folder / f"{os.getpid()}.{next(_numbers)}.{os.urandom(3).hex()}")
         self._socket.bind(self.path)
         self._socket.setblocking(blocking)
+        self._timeout: float | None = None
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -57,9 +60,10 @@ class Mailbox:
     def receive(self, timeout: float | None = None) -> tuple[str, Push] | None:
         """The next message, or None if there is none in time."""
         try:
-            if timeout is not None:
+            if timeout is not None and timeout != self._timeout:  # seldom: looks are mostly due after the same time
+                self._timeout = timeout
                 self._socket.settimeout(max(timeout, 0.0001))
-            owner, _, token = self._socket.recv(256).decode("ascii").partition(" ")
+            owner, token = self._socket.recv(256).decode("ascii").split(" ")
             return owner, Push(int(token))
         except (OSError, ValueError):  # none in time; or closed under our hands: the next request will say so
             return None
@@ -77,19 +81,26 @@ class Mailbox:
 
 
 class Postman:
-    """Sends wake-ups."""
+    """Sends wake-ups. A link to each of the last boxes spares the system the search for the socket's path."""
 
     def __init__(self) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
+        self._links: dict[str, socket.socket] = {}
 
     def send(self, address: str, owner: str, token: int) -> bool:
         """False if nobody is there any more."""
         if not address:
             return True
+        message = f"{owner} {token}".encode("ascii")
         try:
-            self._socket.sendto(f"{owner} {token}".encode("ascii"), address)
+            if (link := self._links.get(address)) is not None:
+                link.send(message)
+            else:
+                self._socket.sendto(message, address)
+                self._link(address)
         except (ConnectionRefusedError, FileNotFoundError):
+            self._unlink(address)
             try:
                 os.unlink(address)
             except OSError:
@@ -99,5 +110,27 @@ class Postman:
             return True  # its buffer is full, or worse: it will look by itself
         return True
 
+    def _link(self, address: str) -> None:
+        """For the next message to this box."""
+        if len(self._links) == MOST_LINKS:
+            self._unlink(next(iter(self._links)))
+        try:
+            link = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        except OSError:
+            return  # no descriptors left: the path is found as well
+        try:
+            link.setblocking(False)
+            link.connect(address)
+        except OSError:
+            link.close()
+        else:
+            self._links[address] = link
+
+    def _unlink(self, address: str) -> None:
+        if (link := self._links.pop(address, None)) is not None:
+            link.close()
+
     def close(self) -> None:
         self._socket.close()
+        for address in list(self._links):
+            self._unlink(address)

@@ -1,0 +1,53 @@
+"""Wake-ups of the embedded engine: what a postman knows of the boxes that it has links to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from holdfast.backends.line import Push
+from holdfast.backends.sqlite.mailbox import MOST_LINKS, Mailbox, Postman
+
+
+def test_it_finds_out_who_has_gone_since_its_last_message(tmp_path: Path) -> None:
+    postman, box = Postman(), Mailbox(tmp_path)
+    for token in (1, 2, 3):
+        assert postman.send(box.path, "o", token)
+    assert [box.receive(5.0) for _ in range(3)] == [("o", Push(token)) for token in (1, 2, 3)]
+    box.close()
+    assert not postman.send(box.path, "o", 4)
+    assert not postman.send(box.path, "o", 5)
+    postman.close()
+
+
+def test_a_box_whose_owner_died_is_swept_away(tmp_path: Path) -> None:
+    postman, box = Postman(), Mailbox(tmp_path)
+    assert postman.send(box.path, "o", 1)
+    box.disown()  # the socket is gone, its path is left, as after a crash
+    assert not postman.send(box.path, "o", 2)
+    assert not Path(box.path).exists()
+    postman.close()
+
+
+def test_it_keeps_few_links_and_leaves_none_open(tmp_path: Path) -> None:
+    postman = Postman()
+    boxes = [Mailbox(tmp_path) for _ in range(MOST_LINKS + 5)]
+    for token in (1, 2):
+        for box in boxes:
+            assert postman.send(box.path, "o", token)
+            assert box.receive(5.0) == ("o", Push(token))
+    links = list(postman._links.values())
+    assert len(links) == MOST_LINKS
+    postman.close()
+    assert all(link.fileno() == -1 for link in links)
+    for box in boxes:
+        box.close()
+
+
+def test_a_full_box_is_no_reason_to_believe_that_nobody_is_there(tmp_path: Path) -> None:
+    """Its owner will look by itself; what has arrived is good."""
+    postman, box = Postman(), Mailbox(tmp_path)
+    for token in range(1, 2000):
+        assert postman.send(box.path, "o", token)
+    assert box.receive(5.0) == ("o", Push(1))
+    postman.close()
+    box.close()

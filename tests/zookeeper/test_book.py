@@ -132,9 +132,33 @@ def test_a_renewal_that_comes_in_the_very_moment_wins() -> None:
     assert place.gone == ""
 
 
+def test_the_end_of_a_node_may_be_told_before_its_confirmation_is_noted() -> None:
+    """Another thread reads it: it is not lost, and the hold does not go on for ever."""
+    book, place = Book(acl()), place_of()
+    book.add(place, 1.0)
+    [(_, ops)] = book.due(1.0 + CONFIRM_AFTER + 0.01)
+    book.event(True, place.path)
+    book.done(place, ops, [STAT, (b"{}", STAT)])
+    assert place.gone == "evicted"
+    assert not book.own
+
+    book, place = Book(acl()), place_of()
+    book.add(place, 1.0)
+    [(_, ops)] = book.due(1.0 + CONFIRM_AFTER + 0.01)
+    book.event(False, place.path)  # somebody asks it to give way
+    book.done(place, ops, [STAT, (b"{}", STAT)])
+    [(_, ops)] = book.due(2.0)
+    assert ops == [Read(place.path, watch=True)]
+    book.event(True, place.path)
+    book.done(place, ops, [(b"{}", STAT)])
+    assert place.gone == "evicted"
+
+
 def test_what_happens_to_our_own_node_is_told() -> None:
     book, place = Book(acl()), place_of()
-    book.done(place, [Read(place.path, watch=True)], [(b"{}", STAT)])
+    book.add(place, 1.0)
+    [(_, ops)] = book.due(1.1)
+    book.done(place, ops, [STAT, (b"{}", STAT)])
     book.event(False, place.path)
     [(_, ops)] = book.due(0.0)
     assert ops == [Read(place.path, watch=True)]

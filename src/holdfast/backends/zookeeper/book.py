@@ -3,6 +3,8 @@
 1. A hold that has lasted for `CONFIRM_AFTER` is confirmed: its data is written once, and its node watched.
 2. A place that is over (`until` has passed) is deleted. Should that fail, it is tried again, until the session ends.
 3. Every place is looked at when it is due, and not before; what was released meanwhile is forgotten then.
+4. A place is known by its path before its watch is asked for: the end of its node may be told before whoever asked has
+   come to note the answer.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ class Book:
         self._count = 0
         self._news: deque[Place] = deque()
         self.own: dict[str, Place] = {}
-        """Confirmed places, by path."""
+        """Confirmed places, and those that are being confirmed, by path."""
 
     def add(self, place: Place, now: float) -> None:
         """A place whose node is known now, or that is granted now. May be called from any thread."""
@@ -64,6 +66,7 @@ class Book:
         while self._news and len(work) < AT_ONCE:
             place = self._news.popleft()
             if not place.gone:
+                self.own[place.path] = place
                 work.append((place, [Read(place.path, watch=True)]))
         while self._fresh and self._fresh[0][0] <= now and len(work) < AT_ONCE:
             place = self._fresh.popleft()[1]
@@ -73,7 +76,7 @@ class Book:
                 if place.granted + CONFIRM_AFTER > now + A_MOMENT:  # it has waited: let it last first
                     self.add(place, now)
                     continue
-                work.append((place, _confirmation(place)))
+                work.append((place, self._confirmation(place)))
             elif not place.granted and not place.watching and now < place.until:  # its flow has not come to it yet
                 self.add(place, now)
                 continue
@@ -87,7 +90,7 @@ class Book:
                 pass  # done with
             elif place.until > ahead and not place.gone:  # it has moved on meanwhile; so for many at once
                 if place.granted and not place.confirmed and place.granted + CONFIRM_AFTER < now:
-                    work.append((place, _confirmation(place)))
+                    work.append((place, self._confirmation(place)))
                 heapq.heapreplace(self._later, (place.until, self._number(), place))
                 continue
             elif self._later[0][0] > now:
@@ -121,10 +124,10 @@ class Book:
         elif isinstance(answer, Failure):
             if answer.code == NO_NODE:
                 place.gone = place.gone or "evicted"
+                self.own.pop(place.path, None)
         else:
             place.confirmed = True
             place.asked = place.asked or b'"asked":true' in answer[0]
-            self.own[place.path] = place
 
     def event(self, deleted: bool, path: str) -> None:
         """News of a node that is watched, if it is one of ours."""
@@ -154,16 +157,16 @@ class Book:
             if not isinstance(ops[-1], Delete):
                 self.add(place, now)
 
+    def _confirmation(self, place: Place) -> list[Op]:
+        self.own[place.path] = place
+        return [Write(place.path, place.confirmation(place.granted), 0), Read(place.path, watch=True)]
+
     def _put(self, when: float, place: Place) -> None:
         heapq.heappush(self._later, (when, self._number(), place))
 
     def _number(self) -> int:
         self._count += 1
         return self._count
-
-
-def _confirmation(place: Place) -> list[Op]:
-    return [Write(place.path, place.confirmation(place.granted), 0), Read(place.path, watch=True)]
 
 
 def _rests(place: Place, now: float) -> bool:

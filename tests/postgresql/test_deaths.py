@@ -120,7 +120,7 @@ def test_session_locks_end_with_their_session(mortal: Server, death: Death) -> N
     """The holder is told, whoever waited waits on, and tokens do not go back."""
     url = mortal.url().replace("postgresql:", "postgresql+session:")
     with holdfast.connect(url, ttl=LONG) as locks, holdfast.connect(url, ttl=LONG) as others:
-        lease = locks.lock("door", ttl=LONG, margin=5).acquire()
+        lease = locks.lock("door", ttl=LONG, margin=20).acquire()
         tokens: list[int] = []
 
         def wait() -> None:
@@ -150,7 +150,7 @@ def test_session_locks_end_with_their_session_for_tasks(mortal: Server, death: D
 
     async def main() -> None:
         async with holdfast.aio.connect(url, ttl=LONG) as locks, holdfast.aio.connect(url, ttl=LONG) as others:
-            lease = await locks.lock("door", ttl=LONG, margin=5).acquire()
+            lease = await locks.lock("door", ttl=LONG, margin=20).acquire()
             waiter = asyncio.ensure_future(others.lock("door").acquire())
             while not (await locks.survey("door"))[0].waiters:
                 pass

@@ -19,7 +19,7 @@ from tests.relational.house import House
 
 LONG = 120
 """Seconds in which anything happens, however busy the machine is."""
-PATIENT: dict[str, Any] = {"ttl": LONG, "margin": 5}
+PATIENT: dict[str, Any] = {"ttl": LONG, "margin": 20}
 """Of a lock whose holder trusts a silent server for as long as a session can, instead of for 10 s."""
 
 

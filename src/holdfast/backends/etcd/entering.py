@@ -2,7 +2,8 @@
 
 A take is one transaction. If nothing stands in the line (in all lines, of several names) it puts the claims, which hold
 at once. Else it puts them to wait, and shows the line as it then is: of a mutex the claim and the one before it, of
-others everything. A claim that is there already, because a reply was lost, is found and not put again.
+others everything. A claim that is there already, because a reply was lost, is found and not put again; if others came
+after it, they may be all that is shown, and only a look at the whole line tells who stands before it.
 
 All of that in one request is long, and etcd has to read it. So it is said in full only where it matters: where nobody
 was met lately, only the first half; where somebody was, only the second.
@@ -137,6 +138,8 @@ def sight(standing: Standing, listed: Any, haunted: Any, revision: int, whole: b
     count = int(listed["response_range"].get("count", 0))
     own = next((place for place in places if place.owner == standing.claim.owner), None)
     if standing.claim.ask.capacity == 1 and not whole:
+        if own is not None and own is not places[-1] and count > len(places):
+            own = None  # others have come since, and are shown instead of the one before it: this look tells nothing
         older = [place for place in places if own is not None and place.created < own.created]
         ghosts = [ghost for ghost in found if ghost.owner != standing.claim.owner]
         return Sight(own, older[-1] if older else None, ghosts, None, revision, count)

@@ -6,11 +6,13 @@ from typing import Any
 
 from holdfast._core.flow import NOW, Call, Flow
 from holdfast.backends.etcd.entering import describe, value
+from holdfast.backends.etcd.granting import Here
 from holdfast.backends.etcd.keys import Keys
 from holdfast.backends.etcd.places import MARKED
 from holdfast.backends.etcd.rpc import Post, b64
 from holdfast.backends.etcd.session import Session, Standing
 from holdfast.backends.etcd.sessions import Sessions
+from holdfast.backends.etcd.taking import Taking
 from holdfast.errors import OutcomeUnknown
 from holdfast.model import Claim
 from holdfast.recipes import asks
@@ -92,6 +94,38 @@ def test_a_hold_that_was_lost_is_removed_and_one_that_is_kept_is_not() -> None:
     assert '"create_revision":50' in body
     lost.given = NOW_IS
     assert tended(sessions, session, listed(SEAT)) == []
+
+
+def test_a_claim_that_is_asked_for_again_is_not_swept() -> None:
+    """Its grant was over when it arrived: its owner holds nothing, and is about to look again."""
+    session, sessions = Session(1, 30, sole=False), Sessions(KEYS)
+    lost = sessions.standings["mine-1"] = session.members[SEAT] = standing("mine-1", session, NOW_IS - TTL - 1)
+
+    class Asking:
+        """The read of what is suspected, during which its owner asks again."""
+
+        def __iter__(self) -> Any:
+            lost.held = False
+            return iter(read(kv(lost, 50)))
+
+    assert tended(sessions, session, listed(SEAT), Asking()) == []
+    assert not lost.doomed
+
+
+def test_a_claim_that_is_being_swept_is_not_asked_for_again() -> None:
+    """It enters the line anew, at another seat: at the old one it may be gone at any moment."""
+    session, sessions = Session(1, 30, sole=False, since=NOW_IS, asked_for=NOW_IS), Sessions(KEYS)
+    lost = sessions.standings["mine-1"] = session.members[SEAT] = standing("mine-1", session, NOW_IS - TTL - 1)
+    assert len(tended(sessions, session, listed(SEAT), read(kv(lost, 50)))) == 1
+    assert lost.doomed
+    here = Here("holdfast", "host", lambda: 1, lambda: 1, 1.0)
+    flow = Taking(here, KEYS, sessions).take_all([lost.claim], True)
+    op: Any = flow.send(None)
+    while not isinstance(op, Call):
+        op = flow.send(NOW_IS if op is NOW else 0.5)
+    assert SEAT not in "".join(rpc.body for rpc in op.request)
+    assert sessions.standings["mine-1"] is not lost
+    flow.close()
 
 
 def test_one_owner_has_one_place() -> None:

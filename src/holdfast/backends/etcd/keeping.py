@@ -74,6 +74,8 @@ def _look_for(keys: Keys, missing: Sequence[Standing], timeout: float) -> Flow[d
 def _answer(keys: Keys, claim: Claim, standing: Standing | None, gone: dict[str, str]) -> Extension | Refusal | None:
     if standing is None or standing.token != claim.token:
         return Refusal("refused")  # it is being released
+    if standing.doomed:
+        return Refusal("refused")
     session = standing.session
     if session.dead:
         return Refusal("session")

@@ -70,6 +70,8 @@ class Standing:
     """The `since` of what its holder was last promised."""
     watch: Watch | None = None
     out_of_turn: bool = False
+    doomed: bool = False
+    """It was lost, and is being swept."""
     leaving: bool = False
     """Its release has begun."""
     noted: bool = False

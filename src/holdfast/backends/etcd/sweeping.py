@@ -5,7 +5,9 @@
    that, the removal does nothing.
 2. A claim is over if its owner is not known (an owner is known before its claim is sent and until its end is answered,
    and used once), or stands elsewhere, or is promised nothing any more: a hold that was lost.
-3. What keeps a name closed after its holder has a lease of its own, which ends: it is never swept.
+3. A hold that was lost may be asked for again at the same moment: a grant that was over when it arrived. Each side says
+   so first (`doomed`; not `held`) and looks for the other's word then, so one of them gives way.
+4. What keeps a name closed after its holder has a lease of its own, which ends: it is never swept.
 """
 
 from __future__ import annotations
@@ -57,7 +59,12 @@ def _is_over(kv: Any, standings: Mapping[str, Standing], keys: Keys, now: float)
     if (whose := keys.addressee(unb64(kv["key"]))) is not None:
         return whose not in standings
     standing = standings.get(json.loads(unb64(kv["value"]))["i"])
-    return standing is None or standing.key != kv["key"] or _is_lost(standing, now)
+    if standing is None or standing.key != kv["key"]:
+        return True
+    if _is_lost(standing, now):
+        standing.doomed = True
+        standing.doomed = _is_lost(standing, now)
+    return standing.doomed
 
 
 def _is_lost(standing: Standing, now: float) -> bool:

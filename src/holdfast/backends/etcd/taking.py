@@ -48,7 +48,7 @@ class Taking:
             standings: list[Standing] = []
             for claim in claims:
                 standing = self._sessions.standings.get(claim.owner)
-                if standing is not None and standing.session.dead:  # its key is gone with it
+                if standing is not None and self._is_over(standing):
                     self._sessions.leave(standing)
                     standing = None
                 if standing is None:
@@ -61,6 +61,13 @@ class Taking:
             if outcomes is not None:
                 return outcomes or None
         raise BackendUnavailable(f"the line of {claims[0].ask.name!r} changed {TRIES} times under a take; try again")
+
+    def _is_over(self, standing: Standing) -> bool:
+        """Whether a claim that is asked for again is gone, or going: with its session, or because it was swept."""
+        standing.held = False  # who asks holds nothing
+        if standing.doomed:
+            standing.unsure = True
+        return standing.session.dead or standing.doomed
 
     def _admit(self, claim: Claim) -> Flow[Standing]:
         """A claim that nothing is known of yet, with the session that it will live by."""

@@ -115,7 +115,10 @@ def test_a_claim_that_is_asked_for_again_is_not_swept() -> None:
 def test_a_claim_that_is_being_swept_is_not_asked_for_again() -> None:
     """It enters the line anew, at another seat: at the old one it may be gone at any moment."""
     session, sessions = Session(1, 30, sole=False, since=NOW_IS, asked_for=NOW_IS), Sessions(KEYS)
-    lost = sessions.standings["mine-1"] = session.members[SEAT] = standing("mine-1", session, NOW_IS - TTL - 1)
+    assert sessions.seat() == 0
+    lost = sessions.standings["coordinator-1"] = session.members[SEAT] = standing(
+        "coordinator-1", session, NOW_IS - TTL - 1
+    )
     assert len(tended(sessions, session, listed(SEAT), read(kv(lost, 50)))) == 1
     assert lost.doomed
     here = Here("holdfast", "host", lambda: 1, lambda: 1, 1.0)
@@ -124,7 +127,7 @@ def test_a_claim_that_is_being_swept_is_not_asked_for_again() -> None:
     while not isinstance(op, Call):
         op = flow.send(NOW_IS if op is NOW else 0.5)
     assert SEAT not in "".join(rpc.body for rpc in op.request)
-    assert sessions.standings["mine-1"] is not lost
+    assert sessions.standings["coordinator-1"] is not lost
     flow.close()
 
 

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,27 @@ def test_a_busy_moment_is_not_noticed(connect: Callable[..., Coordinator], path:
         other.execute("BEGIN IMMEDIATE")
         threading.Timer(0.1, other.execute, ("COMMIT",)).start()
         assert locks.lock("a").acquire().release()
+
+
+def test_the_log_begins_anew_even_if_somebody_is_always_writing(
+    connect: Callable[..., Coordinator], path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locks = connect()
+
+    class Overtaken(sqlite3.Connection):
+        """As long as it lets others write, they add to the log what it then has not moved."""
+
+        def execute(self, sql: str, *rest: Any) -> sqlite3.Cursor:
+            return super().execute("SELECT 0, 1000, 900" if "PASSIVE" in sql else sql, *rest)
+
+    monkeypatch.setattr(file, "LONG_LOG", 20)
+    for _ in range(10):
+        for _ in range(20):
+            assert locks.lock("a").acquire().release()
+        with monkeypatch.context() as patch:
+            patch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Overtaken))
+            file.checkpoint(path)
+    assert Path(f"{path}-wal").stat().st_size < 100 * 4096  # and not the 420 that were written
 
 
 def test_nobody_else_can_reach_the_wake_ups(connect: Callable[..., Coordinator], path: Path) -> None:

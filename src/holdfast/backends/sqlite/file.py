@@ -26,12 +26,18 @@ DAY = 24 * 3600 * 1_000_000
 TIDY_EVERY = 512
 CHECKPOINT_EVERY = 1000
 """Requests after which a wire has the log moved into the file; SQLite does not do it by itself here."""
+LONG_LOG = 4 * CHECKPOINT_EVERY
+"""Frames, each a changed page, after which the log has to begin anew: it would grow, and to append is slow."""
+RESTARTS = 8
+"""Tries to begin it anew: somebody may be reading or writing at that moment."""
 LAST = chr(0x10FFFF)
 """After every name."""
 
 BEGIN, COMMIT = "BEGIN IMMEDIATE", "COMMIT"
 
 Execute = Callable[..., sqlite3.Cursor]
+
+give_way: Callable[[], None] = getattr(os, "sched_yield", lambda: None)
 
 
 class Busy(Exception):
@@ -161,10 +167,18 @@ class Transaction:
 
 
 def checkpoint(path: Path) -> None:
-    """Move the log into the file, as far as nobody is in the way; on a connection of its own."""
-    db = sqlite3.connect(path)
+    """Move the log into the file, as far as nobody is in the way; on a connection of its own.
+
+    The log begins anew with the first writer that finds all of it moved. Where somebody is always writing nobody ever
+    does, so of a long log the rest, which is short, is moved while writers are kept out.
+    """
+    db = sqlite3.connect(path, timeout=0.0)
     try:
-        db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        frames = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1]
+        for _ in range(RESTARTS):
+            if frames < LONG_LOG or not db.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()[0]:
+                break
+            give_way()
     except sqlite3.Error:
         pass  # another time
     finally:

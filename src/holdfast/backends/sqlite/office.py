@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from typing import Any
 
 from ...model import Ask, Claim
 from ..line import Release, Take, Taken
-from .file import Busy
+from .file import Busy, give_way
 from .mailbox import AVAILABLE, Postman
 from .store import Promotion, SQLiteStore
 
 MOST_CROWDED = 1024
 TRIES = 16
 """At a busy file, to take out a waiter that is gone: each is longer than most writers need."""
-give_way: Callable[[], None] = getattr(os, "sched_yield", lambda: None)
 
 
 class Office:
@@ -23,7 +20,7 @@ class Office:
 
     def __init__(self, store: SQLiteStore) -> None:
         self.store = store
-        self._crowded: set[str] = set()
+        self.crowded: set[str] = set()
         """Names whose line was not empty lately: there the quick verbs would be a wasted try."""
         self._postman = Postman() if AVAILABLE else None
 
@@ -31,19 +28,16 @@ class Office:
         """The verb in a statement, or in the few of a hand-over; None if it is not that simple."""
         kind = request.__class__
         if kind is Take:
-            if len(request.claims) == 1 and not self.is_crowded(request):
-                token = self.store.take_free(request.claims[0])
+            claim = request.claims[0]
+            if len(request.claims) == 1 and claim.ask.name not in self.crowded:
+                token = self.store.take_free(claim)
                 return [Taken(token)] if token else None
         elif kind is Release and not request.linger:
             claim = request.claim
-            if claim.ask.name in self._crowded:
+            if claim.ask.name in self.crowded:
                 return self._hand_over(claim)
             return self.store.release_alone(claim) or None
         return None
-
-    def is_crowded(self, request: Take) -> bool:
-        """Nothing is quick about it: the line was not empty lately."""
-        return request.claims[0].ask.name in self._crowded
 
     def whole(self, request: Any, wake: str = "") -> Any:
         """The verb in a transaction; whoever it promoted is woken, and whoever is gone is taken out of the line."""
@@ -75,9 +69,9 @@ class Office:
 
     def _note(self, name: str, crowded: bool) -> None:
         if not crowded:
-            self._crowded.discard(name)
-        elif len(self._crowded) < MOST_CROWDED:
-            self._crowded.add(name)
+            self.crowded.discard(name)
+        elif len(self.crowded) < MOST_CROWDED:
+            self.crowded.add(name)
 
     def _wake(self, promoted: list[Promotion]) -> None:
         while promoted and self._postman is not None:

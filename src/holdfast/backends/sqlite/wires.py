@@ -15,9 +15,9 @@ from typing import Any
 
 from ...errors import BackendUnavailable
 from ..line import Push, Release, Take, closed
-from .file import CHECKPOINT_EVERY, Busy, checkpoint
+from .file import CHECKPOINT_EVERY, Busy, checkpoint, give_way
 from .mailbox import AVAILABLE, Mailbox
-from .office import Office, give_way
+from .office import Office
 from .store import SQLiteStore
 
 SPINS = 8
@@ -42,7 +42,7 @@ class SQLiteWire:
         self._idle: list[Mailbox] = []
         self._early: dict[str, Push] = {}
         self._pushable = AVAILABLE
-        self._written = 0
+        self._written = random.randrange(CHECKPOINT_EVERY)  # processes that start together take turns
 
     def call(self, request: Any, timeout: float) -> Any:
         self._written += 1
@@ -53,7 +53,7 @@ class SQLiteWire:
         if kind is Release and self._waiting:
             self._put_back(request.claim.owner)
         office = self._office
-        hopeless = kind is Take and office is not None and office.is_crowded(request)
+        hopeless = kind is Take and office is not None and request.claims[0].ask.name in office.crowded
         if not hopeless and (reply := self._attempt(Office.quick, request, timeout)) is not None:
             return reply
         if kind is Take and request.queue and self._pushable:

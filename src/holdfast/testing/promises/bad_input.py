@@ -24,19 +24,27 @@ BAD_OPTIONS: dict[str, list[Any]] = {
 }
 
 
-async def refused(stage: Stage, what: str, make: Callable[..., Any], *bad: Any, **options: Any) -> None:
-    """Made with bad input and used, it is refused; nothing has reached the engine."""
-    trouble = Trouble()
-    locks = await stage.connect(trouble=trouble, ttl=30)
+class Refusals:
+    """One coordinator that is given nothing but bad input: connecting anew for each piece would take long."""
 
-    async def use() -> None:
-        await make(locks, *bad, **options)
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._trouble = Trouble()
+        self._locks: Coordinator | None = None
 
-    error = await stage.fails(Misconfigured, use())
-    assert isinstance(error, ValueError)
-    assert what in str(error), f"{error} does not name {what}"
-    assert trouble.requests == [], f"{trouble.requests[0]} was sent"
-    await locks.close()
+    async def __call__(self, what: str, make: Callable[..., Any], *bad: Any, **options: Any) -> None:
+        """Made with bad input and used, it is refused; nothing has reached the engine."""
+        if self._locks is None:
+            self._locks = await self._stage.connect(trouble=self._trouble, ttl=30)
+        locks = self._locks
+
+        async def use() -> None:
+            await make(locks, *bad, **options)
+
+        error = await self._stage.fails(Misconfigured, use())
+        assert isinstance(error, ValueError)
+        assert what in str(error), f"{error} does not name {what}"
+        assert self._trouble.requests == [], f"{self._trouble.requests[0]} was sent"
 
 
 def lock(locks: Coordinator, name: Any, **options: Any) -> Any:
@@ -89,62 +97,69 @@ LOCKS = (lock, lock_late, reentrant, read, write, permit, several, election)
 @promise(needs={"shared", "counting"})
 async def names(stage: Stage) -> None:
     """Of every recipe: empty, too long, with control characters, or no text at all."""
+    refused = Refusals(stage)
     for bad in BAD_NAMES:
         for make in (*LOCKS, limiter, evict):
-            await refused(stage, "name", make, bad)
+            await refused("name", make, bad)
 
 
 @promise(needs={"shared", "counting"})
 async def options(stage: Stage) -> None:
     """Of every recipe, given to the recipe or to the call."""
+    refused = Refusals(stage)
     for option, values in BAD_OPTIONS.items():
         for bad in values:
             for make in LOCKS:
-                await refused(stage, option, make, "door", **{option: bad})
+                await refused(option, make, "door", **{option: bad})
 
 
 @promise()
 async def what_is_not_an_option_of_a_call(stage: Stage) -> None:
     """What a lock is can not be changed by asking for it."""
+    refused = Refusals(stage)
     for inner in ("name", "weight", "capacity", "mode"):
-        await refused(stage, inner, lambda locks, **given: locks.lock("door").acquire(**given), **{inner: 2})
+        await refused(inner, lambda locks, **given: locks.lock("door").acquire(**given), **{inner: 2})
 
 
 @promise()
 async def a_ttl_that_the_engine_can_not_keep(stage: Stage) -> None:
     """Below its minimum."""
+    refused = Refusals(stage)
     least = (await stage.connect()).core.backend.least_ttl
     for make in (lock, lock_late):
-        await refused(stage, "ttl", make, "door", ttl=least / 2)
+        await refused("ttl", make, "door", ttl=least / 2)
 
 
 @promise(needs={"counting"})
 async def counts(stage: Stage) -> None:
     """Permits and weights that can not be."""
+    refused = Refusals(stage)
     for bad in (0, -1, 1.5, "2", None, True, 1 << 40):
-        await refused(stage, "pool", permit, "pool", permits=bad)
-        await refused(stage, "pool", permit, "pool", weight=bad)
-    await refused(stage, "pool", permit, "pool", permits=3, weight=4)
+        await refused("pool", permit, "pool", permits=bad)
+        await refused("pool", permit, "pool", weight=bad)
+    await refused("pool", permit, "pool", permits=3, weight=4)
 
 
 @promise()
 async def several_names(stage: Stage) -> None:
     """None, one twice, or one string."""
+    refused = Refusals(stage)
     for bad in ([], ["a", "a"], ["a", ""], ["a", 7], [None]):
-        await refused(stage, "name", several, bad)
+        await refused("name", several, bad)
     for alone in ("ab", 7, None):
-        await refused(stage, "name", lambda locks, bad: locks.lock_all(bad).acquire(), alone)
+        await refused("name", lambda locks, bad: locks.lock_all(bad).acquire(), alone)
 
 
 @promise()
 async def rates(stage: Stage) -> None:
     """Rates, bursts, costs and timeouts that can not be."""
+    refused = Refusals(stage)
     for rate in ("", "5", "5/x", "0/s", "5/0s", "-1/s", "5 per s", 5, None, "1/0.0000001s", "9999999/s"):
-        await refused(stage, "rate", limiter, "mail", rate=rate)
+        await refused("rate", limiter, "mail", rate=rate)
     for burst in (0, -1, 1.5, "2", True, 10**9):
-        await refused(stage, "burst", limiter, "mail", rate="1/min", burst=burst)
+        await refused("burst", limiter, "mail", rate="1/min", burst=burst)
     for cost in (0, -1, 1.5, "2", True, 6):
-        await refused(stage, "cost", limiter, "mail", cost=cost)
-        await refused(stage, "cost", limiter_try, "mail", cost=cost)
+        await refused("cost", limiter, "mail", cost=cost)
+        await refused("cost", limiter_try, "mail", cost=cost)
     for timeout in (-1, NAN, "2", True):
-        await refused(stage, "timeout", limiter, "mail", timeout=timeout)
+        await refused("timeout", limiter, "mail", timeout=timeout)

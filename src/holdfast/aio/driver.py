@@ -63,6 +63,8 @@ async def run(flow: Flow[T], wire: AsyncWire) -> T:
                     answer: Any = clock()
                 elif kind is Call:
                     answer = await wire.call(op.request, op.timeout)
+                elif kind is Wait:
+                    answer = await wire.wait(op.owner, min(op.timeout, MAX_DOZE))
                 else:
                     answer = await _carry_out(op, wire)
             except BaseException as error:
@@ -76,8 +78,6 @@ async def run(flow: Flow[T], wire: AsyncWire) -> T:
 
 async def _carry_out(op: Op, wire: AsyncWire) -> Any:
     match op:
-        case Wait(owner=owner, timeout=timeout):
-            return await wire.wait(owner, min(timeout, MAX_DOZE))
         case Sleep(seconds=seconds):
             await asyncio.sleep(seconds)
         case Random():

@@ -46,6 +46,8 @@ def run(flow: Flow[T], wire: Wire) -> T:
                     answer: Any = clock()
                 elif kind is Call:
                     answer = wire.call(op.request, op.timeout)
+                elif kind is Wait:
+                    answer = wire.wait(op.owner, min(op.timeout, MAX_DOZE))
                 else:
                     answer = _carry_out(op, wire)
             except BaseException as error:
@@ -59,8 +61,6 @@ def run(flow: Flow[T], wire: Wire) -> T:
 
 def _carry_out(op: Op, wire: Wire) -> Any:
     match op:
-        case Wait(owner=owner, timeout=timeout):
-            return wire.wait(owner, min(timeout, MAX_DOZE))
         case Sleep(seconds=seconds):
             time.sleep(seconds)
         case Random():

@@ -185,9 +185,9 @@ class AsyncRedisWire:
             views: list[LockView] = stop.value
             return views
 
-    async def wait(self, owner: str, timeout: float) -> Push | None:
-        push = await self._listener.wait(owner, timeout)
-        return push if self._durability is None else None
+    def wait(self, owner: str, timeout: float) -> Awaitable[Push | None]:
+        push = self._listener.wait(owner, timeout)
+        return push if self._durability is None else _looking_again(push)
 
     def freeze(self) -> None:
         pass  # the child does not touch what is under way
@@ -202,6 +202,11 @@ class AsyncRedisWire:
     async def close(self) -> None:
         self._listener.close()
         await self._servers.close()
+
+
+async def _looking_again(push: Awaitable[Push | None]) -> None:
+    """A grant that was pushed is taken again: rule 3 of the blocking wire."""
+    await push
 
 
 def _finish(reply: Reply, work: Coroutine[Any, Any, Any]) -> None:

@@ -35,7 +35,8 @@ class Parking:
             if isinstance(error, OSError):
                 return None  # to look again finds out more
             raise
-        self.forget(owner)
+        if self.parked.pop(owner, None) is not None:  # `forget`, in place
+            self._links.put(link)
         if not token:
             return None
         if len(self.pushed) >= MOST_PUSHED:

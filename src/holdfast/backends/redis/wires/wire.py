@@ -139,7 +139,8 @@ class RedisWire:
         links.put(link)
         if reply.__class__ is Error:
             return None
-        self._forget(claim.owner)
+        if parking.parked or self._listener.ready:
+            self._forget(claim.owner)
         return bool(reply == 1)
 
     def _forget(self, owner: str) -> None:

@@ -8,14 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast._core.flow import Now
+from holdfast._core.flow import Call, Now
 from holdfast.backends.zookeeper.inheriting import Inheriting, farewell
+from holdfast.backends.zookeeper.jute import Stat
+from holdfast.backends.zookeeper.leaving import Leaving
 from holdfast.backends.zookeeper.line import Heir, granted_of, judge, picture_of
 from holdfast.backends.zookeeper.ops import Create, Delete, Multi, Unwatch, Watches, acl
 from holdfast.backends.zookeeper.paths import entry_of, farewell_of, prefix_of, seat_prefix, will_of
 from holdfast.backends.zookeeper.places import GAP, Place
 from holdfast.backends.zookeeper.requests import Farewell
-from holdfast.model import Ask, Claim, Grant
+from holdfast.backends.zookeeper.taking import Taking
+from holdfast.backends.zookeeper.traces import Traces
+from holdfast.backends.zookeeper.tree import Tree
+from holdfast.model import Ask, Claim, Grant, Queued
 
 TTL = 30.0
 ASK = Ask("x", ttl=TTL)
@@ -190,3 +195,29 @@ def test_only_a_hold_with_company_says_farewell() -> None:
     assert isinstance(step, Farewell)
     steps = (Create(place.farewell, b"", acl()), Delete(place.farewell), Delete(place.path))
     assert (step.kind, step.body()) == (Multi.kind, Multi(steps).body())
+
+
+@pytest.mark.parametrize(
+    ("version", "mzxid", "expected"),
+    [(0, 1, (True, "")), (1, 3, (False, farewell_of(FIRST))), (1, 9, None)],
+    ids=["never", "before-mine", "after-mine"],
+)
+def test_where_somebody_was_granted_out_of_turn_the_first_may_be_about_to_mint_its_token(
+    version: int, mzxid: int, expected: tuple[bool, str] | None
+) -> None:
+    tree, place = Tree("/h", acl()), waiting(None)
+    places = {"me": place}
+    traces = Traces(tree, 5.0)
+    taking = Taking(tree, places, Leaving(places, traces, 5.0), traces, lambda claim: b"{}", 5.0)
+    parent = Stat(1, mzxid, 7000, 7000, version, 0, 0, 0, 0, 2, 5)
+    flow = taking._decide(place, ([FIRST, MINE], parent), 100.0, 5.0, True)
+    op = flow.send(None)
+    assert isinstance(op, Call)
+    with pytest.raises(StopIteration) as ended:
+        flow.send([True] * len(op.request.ops))
+    assert isinstance(ended.value.value, Queued)
+    if expected is None:
+        assert place.heir is None
+    else:
+        assert place.heir is not None
+        assert (place.heir.first, place.expects.removeprefix("/h/x/")) == expected

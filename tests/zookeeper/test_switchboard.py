@@ -41,7 +41,8 @@ def test_what_will_never_be_made_is_forgotten() -> None:
     one = board()
     for owner in ("me", "other", "third"):
         one.connect(owner, [Watches([], ("/~a",))])
-    one.connect("me", [Unwatch("/~a")])
+    one.connect("me", [Watches([], ("/~b",))])
+    one.connect("me", [Unwatch("/~b")])
     one.forget("other")
     assert one._watchers == {"/~a": ["third"]}
     one.lost()

@@ -8,8 +8,10 @@
 3. A farewell is a node that is made and deleted in the same step as the claim is deleted, so that nobody ever finds it;
    who watches for it is told. Only the release of a hold does that, if its token is that of its own node, and if
    somebody stood in line when it was granted. Who was alone then is the first for whoever comes after it.
-4. By rule 6 of `line`, the heir is then granted, and its own czxid is above every token that was given before: had a
-   seat been taken since its node was made, the other would have seen that, and have a token that is not its own.
+4. By rule 6 of `line`, the heir is then granted, and its own czxid is above every token that was given before: for each
+   seat and each token that is minted the parent is written to, and whoever is granted sees that. Had it happened since
+   the heir's node was made, the other would have minted its token, and say no farewell. That it is the first is not
+   enough, though, where the parent was ever written to: it may be about to mint.
 5. Its hold counts from the last word of the leader to this session, not from the news. Where that word is not fresh, or
    the connection was lost in between, it looks as everybody else.
 """

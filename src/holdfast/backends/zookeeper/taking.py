@@ -20,7 +20,7 @@ from ...model import Claim, Grant, Queued
 from ..line import patience
 from .inheriting import DOUBT, Inheriting
 from .leaving import Leaving
-from .line import Verdict, judge, picture_of
+from .line import Heir, Verdict, judge, picture_of
 from .ops import NO_NODE, Create, CreateContainer, Failure, Op, Sync
 from .places import Place
 from .requests import Batch, Enter, EnterAll
@@ -239,8 +239,8 @@ class Taking:
         if not queue:
             yield from self._leaving.release(place.claim)
             return None
-        if parent.mzxid > place.token:  # somebody was granted out of turn: it needs another token
-            verdict.heir = None
+        if verdict.heir is not None and parent.version:  # somebody was granted out of turn: see `inheriting`, rule 4
+            verdict.heir = None if parent.mzxid > place.token else Heir(verdict.heir.of, False)
         return (yield from self._queue(place, verdict, opens, sent, timeout))
 
     def _queue(self, place: Place, verdict: Verdict, opens: float, sent: float, timeout: float) -> Flow[Any]:

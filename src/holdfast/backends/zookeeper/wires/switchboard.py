@@ -38,6 +38,7 @@ class Switchboard:
                 found = True
                 self._news.setdefault(owner, [])
                 for path in op.made:
+                    self._expect_nothing(owner)
                     self._expected[owner] = path
                 for path in (*op.paths, *op.made):
                     self._watchers.setdefault(path, []).append(owner)

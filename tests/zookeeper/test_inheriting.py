@@ -150,7 +150,9 @@ def test_what_the_news_say(heir: Heir | None, news: list[str], granted: bool) ->
 @pytest.mark.parametrize(("options", "granted"), [({"granted": 90.0}, True), ({}, False)])
 def test_of_a_claim_of_our_own_we_know_whether_it_was_granted(options: dict[str, Any], granted: bool) -> None:
     ours = Place(Claim(ASK, "second", "actor"), "/h/x", 110.0, True, FakeLink(), 5, SECOND, 6, **options)
-    assert (news_of(waiting(Heir(entry(SECOND), False)), SECOND, ours=ours) is not None) is granted
+    place = waiting(Heir(entry(SECOND), False))
+    assert (news_of(place, SECOND, ours=ours) is not None) is granted
+    assert place.ahead is (None if granted else ours), "or all that ever held it would be remembered"
     ours.minted = True
     assert news_of(waiting(Heir(entry(SECOND), False)), SECOND, ours=ours) is None, "its heir needs another token, too"
 

@@ -84,6 +84,7 @@ class Inheriting:
         if place.gone:  # it had lapsed, and is being deleted: see `places`, rule 3
             return None
         place.granted, place.heirs = now, True
+        place.ahead = None  # or each would remember the one before it, and so all of them
         link.keep(place)
         return Grant(place.token, since, min(ttl, link.lasts - link.unheard(since)))
 

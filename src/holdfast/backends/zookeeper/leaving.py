@@ -30,6 +30,7 @@ class Leaving:
         place = self._places.get(claim.owner)
         if place is None:
             return False
+        place.ahead = None
         if not place.node and place.tried and place.link is not None and not place.gone:
             listed = yield Call(Batch((List(place.parent),), place), self._timeout)
             if listed and listed[0]:

@@ -281,7 +281,7 @@ class Taking:
             if (yield Call(Batch((will,), place), timeout)) is None:
                 return AGAIN
         place.granted = yield NOW
-        place.heirs = True
+        place.heirs, place.ahead = True, None
         assert place.link is not None
         place.link.keep(place)
         return self._grant(place, sent)

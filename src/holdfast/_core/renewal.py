@@ -2,8 +2,8 @@
 
 1. Renewals leave in batches, one at a time: while one is under way, what falls due meanwhile joins the next.
 2. The deadline is apart from renewal: a renewal that hangs does not keep a lease from being declared lost in time.
-   The keeper sends one itself only while the engine answers at once, and waits no longer than until something else is
-   due; else an errand waits for the reply, and the keeper goes on.
+   The keeper sends one itself only while the engine answers at once and nothing else is due until then; what is due is
+   waited for if there is time for that. Else an errand waits for the reply, and the keeper goes on.
 3. One failed renewal never ends renewal: the hold is in jeopardy and is tried again until its deadline.
 4. A hold that was released or lost is never renewed again.
 """
@@ -21,10 +21,9 @@ from .flow import NOW, RANDOM, Bell, Doze, Flow, Spawn
 from .lease import NEVER, Hold
 
 AT_ONCE = 0.1
-"""How long the keeper itself waits for a reply, in seconds; an engine that needs longer is waited for by an errand."""
-
-A_MOMENT = 0.02
-"""If something else is due sooner than this, the keeper sees to that first, for so long at most, and then renews."""
+"""How long the keeper itself waits for a reply, in seconds; an engine that needs longer is waited for by an errand.
+Never less: a request that is given up costs most wires their connection. If something else is due sooner, the keeper
+sees to that first, for so long at most, and then renews."""
 
 SHORT_OF_THREADS = 0.02
 """When to try again if a renewal could not be started."""
@@ -77,12 +76,11 @@ class Keeper:
                 for hold in due:
                     self._attend(hold, now)
             if self._backlog and not self._under_way:
-                left = self._calendar.waking_at - now
-                if self._swift and left > A_MOMENT:
-                    yield from self._renew_at_once(min(left, AT_ONCE))
+                if self._swift and self._calendar.waking_at > now + AT_ONCE:
+                    yield from self._renew_at_once()
                     continue
                 if self._can_wait(now):
-                    self._put_off = self._put_off or now + A_MOMENT
+                    self._put_off = self._put_off or now + AT_ONCE
                 else:
                     self._put_off = 0.0
                     self._under_way = True
@@ -97,7 +95,7 @@ class Keeper:
         """Whether all that is to be renewed has time for a moment, and has not waited for one."""
         if not self._swift or (self._put_off and now >= self._put_off):
             return False
-        return all(hold.deadline > now + 10 * A_MOMENT for hold in self._backlog)
+        return all(hold.deadline > now + 10 * AT_ONCE for hold in self._backlog)
 
     def _attend(self, hold: Hold, now: float) -> None:
         if not hold.alive:
@@ -115,12 +113,12 @@ class Keeper:
         batch = [self._backlog.popleft() for _ in range(min(BATCH, len(self._backlog)))]
         return [hold for hold in batch if hold.alive]
 
-    def _renew_at_once(self, within: float) -> Flow[None]:
+    def _renew_at_once(self) -> Flow[None]:
         """One batch, by the keeper itself; if no reply comes at once, it is left to an errand."""
         self._put_off = 0.0
         holds = self._next_batch()
         try:
-            yield from self._renew(holds, within)
+            yield from self._renew(holds, AT_ONCE)
         except Exception:  # noqa: BLE001  the errand will meet it again, and see to it
             self._swift = False
             self._backlog.extend(holds)

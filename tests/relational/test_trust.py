@@ -9,16 +9,20 @@ from holdfast._core.lease import margin_of
 from holdfast.backends.line import Take, Taken
 from holdfast.backends.mysql.session.codec import IDLE
 from holdfast.backends.postgresql.wires.dialling import DEFAULTS
-from holdfast.backends.session import TRUST, SessionBackend, session_promises
+from holdfast.backends.session import HASTE, TRUST, SessionBackend, session_promises
+from holdfast.errors import BackendUnavailable
 from holdfast.model import Ask, Claim, Grant, Promises
 
 SERVER = Promises(frozenset({"fencing", "linearizable"}), {})
 
 
+def new_backend() -> SessionBackend:
+    return SessionBackend("x+session", "x://", "c", session_promises("x://", "KILL", SERVER), 5.0)
+
+
 def granted(ask: Ask) -> Grant:
     """What a take answers with whose request was sent at 100 s, and granted."""
-    backend = SessionBackend("x+session", "x://", "c", session_promises("x://", "KILL", SERVER), 5.0)
-    flow = backend.take(Claim(ask, "o1", "actor"), True)
+    flow = new_backend().take(Claim(ask, "o1", "actor"), True)
     assert isinstance(next(flow), Now)
     call = flow.send(100.0)
     assert isinstance(call, Call)
@@ -45,6 +49,19 @@ def test_a_holder_stops_in_time(ask: Ask, stops: float) -> None:
     grant = granted(ask)
     assert grant == Grant(7, 100.0, grant.ttl)
     assert grant.ttl - margin_of(ask) == stops
+
+
+def test_no_session_ends_because_its_caller_is_in_haste() -> None:
+    """A request that is not answered in time ends the session, and every lock of it."""
+    claim = Claim(Ask("door"), "o1", "actor", 7)
+    for within, expected in ((0.02, HASTE), (3.0, 3.0), (60.0, 5.0), (None, 5.0)):
+        flow = new_backend().take(claim, True, within)
+        next(flow)
+        call = flow.send(100.0)
+        assert isinstance(call, Call)
+        assert call.timeout == expected
+    with pytest.raises(BackendUnavailable, match="haste"):
+        next(new_backend().renew([claim], 0.02))
 
 
 def test_the_server_is_more_patient() -> None:

@@ -7,7 +7,9 @@
    `wait_timeout`, 30 s).
 3. Only mutexes. What would have to outlive the session or end before it can not be kept: `lock_delay`,
    `hold_at_least`, the end of a silent hold with its ttl; and nobody can evict one lock of a session.
-4. Claims of one coordinator stand in line in front of the server's own line, so the order is kept among the claims of
+4. A request that is not answered in time ends its session, and every lock of that session. So none is asked in `HASTE`:
+   who has less time waits a little longer, or (the keeper) has somebody else ask.
+5. Claims of one coordinator stand in line in front of the server's own line, so the order is kept among the claims of
    one coordinator, and among coordinators, but not of all claims.
 """
 
@@ -16,12 +18,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core.flow import NOW, Call, Flow, Wait
-from ..errors import Misconfigured
+from ..errors import BackendUnavailable, Misconfigured
 from ..model import Ask, Claim, Extension, Grant, LockView, Promises, Queued, Refusal
 from .line import Allow, Push, Release, Renew, Survey, Take, Taken, patience
 
 TRUST = 20.0
 """So many seconds after the last word at most, a holder has stopped; the server keeps a silent session for longer."""
+
+HASTE = 1.0
+"""A session has this time to answer, seconds, however little its caller has."""
 
 
 def trust(ask: Ask) -> float:
@@ -71,7 +76,7 @@ class SessionBackend:
                 f"and it is a mutex; use {self._table}"
             )
         sent: float = yield NOW
-        timeout = self._timeout if within is None else min(self._timeout, within)
+        timeout = self._timeout if within is None else min(self._timeout, max(within, HASTE))
         replies: list[Taken] = yield Call(Take((claim,), queue), timeout)
         taken = replies[0]
         if taken.token:
@@ -84,6 +89,10 @@ class SessionBackend:
         return None if push is None else Grant(push.token, queued.since, queued.patience)
 
     def renew(self, claims: Sequence[Claim], within: float | None = None) -> Flow[Sequence[Extension | Refusal | None]]:
+        if within is not None and within < HASTE:
+            raise BackendUnavailable(
+                f"a session is not asked in haste: {within:g} s are too short to tell that it ended"
+            )
         sent: float = yield NOW
         timeout = self._timeout if within is None else min(self._timeout, within)
         said: list[str] = yield Call(Renew(claims), timeout)

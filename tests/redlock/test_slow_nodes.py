@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -43,7 +44,11 @@ def test_three_hung_nodes_are_an_error_and_leave_nothing_once_they_wake(five: Se
 
 
 def test_late_replies_are_not_shifted(five: Servers, namespace: str) -> None:
-    """Yes to one name and no to another, again and again, while nodes stop and go."""
+    """Yes to one name and no to another, again and again, while nodes stop and go.
+
+    On a busy machine three nodes may need longer than this short timeout: then nobody can tell, which is no wrong answer.
+    """
+    refused = 0
     with (
         holdfast.connect(five.url(node_timeout=0.02), namespace=namespace) as locks,
         holdfast.connect(five.url(), namespace=namespace) as other,
@@ -55,15 +60,20 @@ def test_late_replies_are_not_shifted(five: Servers, namespace: str) -> None:
             node.pause()
             try:
                 for _ in range(3):
-                    assert locks.lock("held").try_acquire() is None
+                    with suppress(BackendUnavailable):
+                        assert locks.lock("held").try_acquire() is None
+                        refused += 1
                     with locks.lock("free", timeout=5) as lease:
                         assert lease.token != held.token
             finally:
                 node.resume()
         assert held.release()
+    assert refused
 
 
 def test_late_replies_are_not_shifted_in_asyncio(five: Servers, namespace: str) -> None:
+    refused = 0
+
     async def main() -> None:
         async with (
             holdfast.aio.connect(five.url(node_timeout=0.02), namespace=namespace) as locks,
@@ -72,8 +82,11 @@ def test_late_replies_are_not_shifted_in_asyncio(five: Servers, namespace: str) 
             held = await other.lock("held").acquire(timeout=5)
 
             async def worker(number: int) -> None:
+                nonlocal refused
                 for _ in range(5):
-                    assert await locks.lock("held").try_acquire() is None
+                    with suppress(BackendUnavailable):
+                        assert await locks.lock("held").try_acquire() is None
+                        refused += 1
                     async with locks.lock(f"free{number}", timeout=5):
                         pass
 
@@ -87,6 +100,7 @@ def test_late_replies_are_not_shifted_in_asyncio(five: Servers, namespace: str) 
             assert await held.release()
 
     asyncio.run(main())
+    assert refused
 
 
 def test_a_slow_node_gets_the_lease_with_the_next_renewal(five: Servers, namespace: str) -> None:

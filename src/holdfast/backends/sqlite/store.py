@@ -21,7 +21,7 @@ from ...clock import calendar_us, now
 from ...model import Claim
 from ..line import Renew, Taken, patience
 from ..verbs import SECOND, Moment, carry_out, us
-from .file import BEGIN, COMMIT, LockFile
+from .file import COMMIT, LockFile
 from .lines import SQLiteLines
 from .programs import SQL
 
@@ -82,7 +82,7 @@ class SQLiteStore:
         key, keep = self._prefix + ask.name, int(patience(ask) * 1e6)
         execute = self._execute
         try:
-            execute(BEGIN)
+            self._file.begin()
             moment = int(now() * 1e6)
             look = (key, moment, claim.owner)
             last, mark, held, odd, waiting, holding, ends = execute(LOOK_AT_LINE, look).fetchone()
@@ -107,7 +107,7 @@ class SQLiteStore:
         key = self._prefix + name
         execute = self._execute
         try:
-            execute(BEGIN)
+            self._file.begin()
             moment = int(now() * 1e6)
             heir = execute(NEXT, (key, claim.owner, moment)).fetchone()
             if heir is not None:

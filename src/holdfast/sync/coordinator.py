@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import TypeVar, Unpack, cast
+from typing import TypeVar, Unpack
 
 from .._core.coordination import Coordination
 from .._core.deadlock import LOOSE
@@ -142,12 +142,10 @@ class Coordinator:
             raise _closed()
         return run(flow, self._wire)
 
-    def obtain(self, ask: Ask, on_lost: OnLost | None, scoped: bool, obtain: Obtain = Coordination.obtain) -> Lease:
+    def obtain(self, ask: Ask, scoped: bool, obtain: Obtain) -> Hold:
         if self._closed:
             raise _closed()
-        hold = run(obtain(self.core, ask, ask.timeout, self.actor(scoped)), self._wire)
-        lease = hold.lease
-        return Lease(self, hold, on_lost) if lease is None else cast(Lease, lease)
+        return run(obtain(self.core, ask, ask.timeout, self.actor(scoped)), self._wire)
 
     def actor(self, scoped: bool) -> str:
         """This thread, as others see it; loose unless what it takes is let go of by itself."""

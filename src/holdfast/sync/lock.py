@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from functools import wraps
 from types import TracebackType
-from typing import TYPE_CHECKING, ParamSpec, TypeVar, Unpack
+from typing import TYPE_CHECKING, ParamSpec, TypeVar, Unpack, cast
 
 from .._core.coordination import Coordination
 from ..errors import NotAcquired
@@ -55,7 +55,8 @@ class Lock:
     def acquire(self, **options: Unpack[Options]) -> Lease:
         """Wait for the lock and hold it. Raises `NotAcquired` once `timeout` has passed (None: never)."""
         ask = changed(self._ask, options) if options else self._ask
-        return self._coordinator.obtain(ask, self._on_lost, False, self._obtain)
+        hold = self._coordinator.obtain(ask, False, self._obtain)
+        return Lease(self._coordinator, hold, self._on_lost) if hold.lease is None else cast(Lease, hold.lease)
 
     def try_acquire(self, **options: Unpack[Options]) -> Lease | None:
         """Hold the lock if it is free now; None if it is not."""
@@ -66,7 +67,8 @@ class Lock:
             return None
 
     def __enter__(self) -> Lease:
-        lease = self._coordinator.obtain(self._ask, self._on_lost, True, self._obtain)
+        hold = self._coordinator.obtain(self._ask, True, self._obtain)
+        lease = Lease(self._coordinator, hold, self._on_lost) if hold.lease is None else cast(Lease, hold.lease)
         self._entered.setdefault(threading.get_ident(), []).append(lease)
         return lease
 

@@ -50,6 +50,20 @@ def each_try_is_another_owner(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(verbs, "place_of", lambda claim, at: replace(real(claim, at), owner=f"{claim.owner}-{next(numbers)}"))
 
 
+@plant("lost_reply.of_a_waiter_whom_another_follows")
+def who_asks_again_takes_itself_for_the_first(patch: pytest.MonkeyPatch) -> None:
+    real = line.Line.take
+
+    def take(self: line.Line, asked: line.Place, capacity: int, now: int, clock: int, queue: bool) -> Any:
+        known = self.find(asked.owner)
+        if known is None or known.token or self.places[-1] is known:
+            return real(self, asked, capacity, now, clock, queue)
+        known.token = self.mark = max(self.mark + 1, clock)
+        return known, []
+
+    patch.setattr(line.Line, "take", take)
+
+
 @plant("try_and_timeout.it_does_not_start_over_on_a_wake")
 def the_timeout_starts_over(patch: pytest.MonkeyPatch) -> None:
     real = acquire._await_turn

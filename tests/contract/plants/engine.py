@@ -155,7 +155,12 @@ def holds_expire_early(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(verbs, "place_of", lambda claim, at: replace(real(claim, at), ttl=real(claim, at).ttl // 2))
 
 
-@plant("lock_delay.after_an_expiry", "lock_delay.after_an_eviction", "crash.of_a_holder_with_a_delay")
+@plant(
+    "lock_delay.after_an_expiry",
+    "lock_delay.after_an_eviction",
+    "lock_delay.after_a_renewal",
+    "crash.of_a_holder_with_a_delay",
+)
 def no_lock_delay(patch: pytest.MonkeyPatch) -> None:
     real = verbs.place_of
     patch.setattr(verbs, "place_of", lambda claim, at: replace(real(claim, at), delay=0))

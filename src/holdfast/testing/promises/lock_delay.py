@@ -33,6 +33,23 @@ async def after_an_eviction(stage: Stage) -> None:
 
 
 @promise()
+async def after_a_renewal(stage: Stage) -> None:
+    """Renewed before, evicted, and others of its coordinator renewed since: the delay counts all the same."""
+    locks, operator = await stage.connect(), await stage.connect()
+    kept = await locks.lock("window").acquire()
+    lease = await locks.lock("door", lock_delay=stage.short).acquire()
+    [before] = (await stage.view("door")).holders
+    await lease.renew()
+    assert await operator.evict("door", lease.token)
+    await kept.renew()
+    async with operator.lock("door"):
+        [after] = (await stage.view("door")).holders
+        assert after.since >= before.since + stage.short
+    await lease.release()
+    assert await kept.release()
+
+
+@promise()
 async def not_after_a_release(stage: Stage) -> None:
     """A clean end opens the name at once."""
     locks = await stage.connect()

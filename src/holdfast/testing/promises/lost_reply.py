@@ -5,6 +5,7 @@ Each script is played once for each of its requests, with that one in trouble.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -82,6 +83,49 @@ async def of_a_waiter(stage: Stage) -> None:
         await lease.release()
 
     await fail_everywhere(stage, script)
+
+
+@promise()
+async def of_a_waiter_whom_another_follows(stage: Stage) -> None:
+    """It is cut off until somebody else has come: still behind the holder then, and nobody is let in twice."""
+    other = await stage.connect()
+
+    async def cut_off_at(point: int | None) -> int:
+        trouble = Trouble()
+        locks = await stage.connect(trouble=trouble)
+        holder = await other.lock("door").acquire()
+        if point is not None:
+            trouble.at(point, Fault.REPLY_LOST)
+            trouble.cut(after=point + 1)
+        first = stage.start(locks.lock("door", ttl=60).acquire())
+        if point is None:
+            await stage.queued("door", 1)
+        else:
+            await stage.eventually(lambda: trouble.points > point and not trouble.under_way, "the loss")
+        requests = len(trouble.requests)
+        before = len((await stage.view("door")).waiters)
+        second = stage.start(other.lock("door", ttl=60).acquire())
+        await stage.queued("door", before + 1)
+        trouble.mend()
+        if point is not None:
+            seen = trouble.points
+            await stage.eventually(lambda: trouble.points > seen and not trouble.under_way, "another try")
+        await stage.queued("door", 2)
+        assert not first.done(), "two hold at once"
+        assert not second.done(), "two hold at once"
+        assert await holder.release()
+        waiting = {first, second}
+        while waiting:
+            done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            [lease] = [await task for task in done]
+            assert [claim.token for claim in (await stage.view("door")).holders] == [lease.token]
+            assert await lease.release()
+        await stage.free("door")
+        await locks.close()
+        return requests
+
+    for point in range(await cut_off_at(None)):
+        await cut_off_at(point)
 
 
 @promise()

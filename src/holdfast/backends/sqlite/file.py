@@ -26,7 +26,7 @@ DAY = 24 * 3600 * 1_000_000
 TIDY_EVERY = 512
 CHECKPOINT_EVERY = 1000
 """Requests after which a wire has the log moved into the file; SQLite does not do it by itself here."""
-LONG_LOG = 4 * CHECKPOINT_EVERY
+LONG_LOG = 16 * CHECKPOINT_EVERY
 """Frames, each a changed page, after which the log has to begin anew: it would grow, and to append is slow."""
 RESTARTS = 8
 """Tries to begin it anew: somebody may be reading or writing at that moment."""

@@ -2,8 +2,9 @@
 
 1. Renewals leave in batches, one at a time: while one is under way, what falls due meanwhile joins the next.
 2. The deadline is apart from renewal: a renewal that hangs does not keep a lease from being declared lost in time.
-   The keeper sends one itself only while the engine answers at once and nothing else is due until then; what is due is
-   waited for if there is time for that. Else an errand waits for the reply, and the keeper goes on.
+   The keeper sends one itself only while the engine answers at once and nobody would suffer if it did not
+   (`Calendar.can_spare`); a deadline is waited for if there is time for that. Else an errand waits for the reply, and
+   the keeper goes on.
 3. One failed renewal never ends renewal: the hold is in jeopardy and is tried again until its deadline.
 4. A hold that was released or lost is never renewed again.
 """
@@ -76,7 +77,7 @@ class Keeper:
                 for hold in due:
                     self._attend(hold, now)
             if self._backlog and not self._under_way:
-                if self._swift and self._calendar.waking_at > now + AT_ONCE:
+                if self._swift and self._calendar.can_spare(now, AT_ONCE):
                     yield from self._renew_at_once()
                     continue
                 if self._can_wait(now):

@@ -46,7 +46,7 @@ def test_three_hung_nodes_are_an_error_and_leave_nothing_once_they_wake(five: Se
 def test_late_replies_are_not_shifted(five: Servers, namespace: str) -> None:
     """Yes to one name and no to another, again and again, while nodes stop and go.
 
-    On a busy machine three nodes may need longer than this short timeout: then nobody can tell, which is no wrong answer.
+    On a busy machine three nodes may need longer than this short timeout: then nobody can tell, and no answer is wrong.
     """
     refused = 0
     with (

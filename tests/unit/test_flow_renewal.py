@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from holdfast._core.flow import Doze
-from holdfast._core.lease import Hold, drift
+from holdfast._core.lease import NEVER, Hold, drift
 from holdfast._core.renewal import AT_ONCE, BATCH
 from holdfast.backends.line import Renew
 from holdfast.errors import BackendUnavailable, LeaseLost
@@ -81,6 +81,20 @@ def test_validity_counts_from_when_the_renewal_was_sent() -> None:
     hand.answer(["held"], after=0.05)
     assert kept.hold.valid_until == pytest.approx(sent + VALID)
     assert kept.told == []
+
+
+def test_a_renewal_that_adds_nothing_is_tried_again() -> None:
+    """A session may have no news since the last one: that is no reason to stop asking."""
+    kept = Kept()
+    hand = kept.until_renewal()
+    [hold] = kept.holds
+    until = hold.valid_until
+    hold.renew_at = NEVER  # as the keeper leaves it while a renewal is under way
+    hold.extend(100.0, TTL, hand.now)
+    assert hold.valid_until == until
+    assert hand.now < hold.renew_at < hold.deadline
+    hold.extend(100.0, TTL, hold.deadline)
+    assert hold.renew_at < NEVER
 
 
 def test_a_failed_renewal_is_jeopardy_and_is_tried_again_soon() -> None:

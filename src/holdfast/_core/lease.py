@@ -102,9 +102,11 @@ class Hold:
         return Claim(claim.ask, claim.owner, claim.actor, self.token)
 
     def extend(self, sent: float, ttl: float, now: float) -> None:
-        """A renewal succeeded that was sent at `sent`. One that adds nothing to what is known changes nothing."""
+        """A renewal succeeded that was sent at `sent`. One that adds nothing to what is known is tried again."""
         valid_until = sent + ttl - drift(ttl)
         if valid_until <= self.valid_until:
+            if self.renew_at == NEVER and self.claim.ask.renew and self.deadline < self.final:
+                self.renew_at = now + max(0.001, (self.deadline - now) / 3)
             return
         self.valid_until = valid_until
         self.deadline = deadline = min(valid_until - self.margin, self.final)

@@ -21,6 +21,12 @@ class Parking:
         self.pushed: set[str] = set()
         """Who was granted by a push: most likely others wait, too."""
 
+    def park(self, owner: str, link: Link) -> None:
+        """From now on it is this link that listens; an owner that asks again may have another one."""
+        if owner in self.parked:
+            self.forget(owner)
+        self.parked[owner] = link
+
     def forget(self, owner: str) -> None:
         """This owner waits no longer."""
         if (link := self.parked.pop(owner, None)) is not None:

@@ -111,7 +111,7 @@ class RedisWire:
                 raise _no_answer(timeout, error) from error
             raise
         if reply.__class__ is list and wake is link.channel:
-            parking.parked[request.claims[0].owner] = link
+            parking.park(request.claims[0].owner, link)
             return one_taken(reply)
         links.put(link)
         return None if reply.__class__ is Error else self._reachable(request, timeout, wake, one_taken(reply))

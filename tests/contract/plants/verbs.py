@@ -15,7 +15,7 @@ from holdfast.backends import verbs
 from holdfast.backends.memory.store import MemoryStore
 from holdfast.face import LeaseFace
 from holdfast.model import LockView, Sequencer
-from holdfast.recipes import asks
+from holdfast.recipes import asks, kept
 from tests.contract.plants.plant import plant
 
 
@@ -94,13 +94,13 @@ def a_survey_without_owners(patch: pytest.MonkeyPatch) -> None:
 @plant("survey.names_are_any_text")
 def names_are_folded(patch: pytest.MonkeyPatch) -> None:
     real = asks.mutex
-    patch.setattr(asks, "mutex", lambda name, *rest: real(name.encode("ascii", "ignore").decode() or "x", *rest))
+    patch.setattr(kept, "mutex", lambda name, *rest: real(name.encode("ascii", "ignore").decode() or "x", *rest))
 
 
 @plant("mutual_exclusion.names_do_not_exclude_each_other")
 def one_lock_for_all_names(patch: pytest.MonkeyPatch) -> None:
     real = asks.mutex
-    patch.setattr(asks, "mutex", lambda name, *rest: real("the only one", *rest))
+    patch.setattr(kept, "mutex", lambda name, *rest: real("the only one", *rest))
 
 
 @plant("tokens_grow.over_requests_that_failed")

@@ -143,6 +143,13 @@ def test_a_majority_that_comes_back_in_time_costs_no_lease(cluster: Cluster, way
 
 
 @ways
+def test_a_member_that_is_gone_keeps_nobody_from_connecting(cluster: Cluster, way: str) -> None:
+    victims, order = member_in_use(cluster)
+    with out(way, *victims), holdfast.connect(cluster.url_of(*order), request_timeout=2.0) as locks:
+        await_true(lambda: _answer(lambda: locks.lock("door").acquire().release()), "a lock")
+
+
+@ways
 def test_a_waiter_is_woken_though_the_member_it_listens_to_is_gone(cluster: Cluster, way: str) -> None:
     """It hears nothing there; its own looks, which go elsewhere, let it in."""
     victims, order = member_in_use(cluster)

@@ -6,6 +6,7 @@ import os
 import socket
 
 from ... import clock
+from ...errors import OutcomeUnknown
 from ...model import Promises
 from ...ports import AsyncWire, Wire
 from .backend import EtcdBackend
@@ -37,12 +38,19 @@ class EtcdEngine:
         self.backend = EtcdBackend(here, self._cluster(request_timeout), PROMISES, LEAST_TTL)
 
     def _cluster(self, timeout: float) -> str:
+        """Of whichever member answers: one that hangs keeps nobody from connecting to the others."""
         wire = EtcdWire(self._address, lambda _: None, list, lambda: None)
         try:
-            [status] = wire.call((Rpc("/v3/maintenance/status", "{}"),), timeout)
-            return f"{int(status['header']['cluster_id']):x}"
+            for others in reversed(range(len(self._address.endpoints))):
+                try:
+                    [status] = wire.call((Rpc("/v3/maintenance/status", "{}"),), timeout)
+                    return f"{int(status['header']['cluster_id']):x}"
+                except OutcomeUnknown:
+                    if not others:
+                        raise
         finally:
             wire.close()
+        raise AssertionError("an address has an endpoint")
 
     def wire(self) -> Wire:
         return EtcdWire(self._address, self.backend.watch_of, self.backend.farewell, self.backend.forget)

@@ -30,6 +30,33 @@ with Site("hf-arena-") as site:
 """
 
 
+PORTS = """
+import sys
+from holdfast.torture.arena import loopback
+loopback._first = lambda: int(sys.argv[1])
+print(*(loopback.free_port() for _ in range(20)), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_port_is_given_to_one_process_only() -> None:
+    """Also if nobody listens there yet: servers take their time to start."""
+    words = [sys.executable, "-W", "error", "-c", PORTS, str(free_port())]
+    with (
+        subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as one,
+        subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other,
+    ):
+        assert one.stdout is not None
+        assert other.stdout is not None
+        first, second = set(one.stdout.readline().split()), set(other.stdout.readline().split())
+        for process in (one, other):
+            assert process.stdin is not None
+            process.stdin.close()
+    assert len(first) == len(second) == 20
+    assert not first & second
+    assert (one.returncode, other.returncode) == (0, 0)
+
+
 def a_run() -> tuple[subprocess.Popen[str], int, Path]:
     run = subprocess.Popen([sys.executable, "-c", RUN], stdout=subprocess.PIPE, text=True)
     assert run.stdout is not None

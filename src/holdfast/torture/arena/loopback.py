@@ -6,10 +6,15 @@ import os
 import socket
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 
-_given: dict[int, int] = {}
-"""Ports, and the descriptors that speak for them."""
+SPEAKERS = 100
+"""So many ports are spoken for at a time: by then a server listens at those before them, or nobody will."""
+
+_given: set[int] = set()
+_speakers: deque[int] = deque()
+"""The descriptors that speak for the last ports."""
 _mutex = threading.Lock()
 
 
@@ -22,8 +27,11 @@ def free_port() -> int:
     """
     with _mutex:
         for port in range(_first(), 32000):
-            if port not in _given and (claim := _spoken_for(port)) is not None:
-                _given[port] = claim
+            if port not in _given and (speaker := _speaker(port)) is not None:
+                _given.add(port)
+                _speakers.append(speaker)
+                if len(_speakers) > SPEAKERS:
+                    os.close(_speakers.popleft())
                 return port
     raise OSError("no free loopback port between 20000 and 32000")
 
@@ -33,17 +41,17 @@ def _first() -> int:
     return 20000 + os.getpid() * 37 % 10000
 
 
-def _spoken_for(port: int) -> int | None:
+def _speaker(port: int) -> int | None:
     """The descriptor that speaks for a port, if it is free."""
-    claim = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    speaker = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
         with socket.socket() as probe:
-            claim.bind(("127.0.0.1", port))
+            speaker.bind(("127.0.0.1", port))
             probe.bind(("127.0.0.1", port))
     except OSError:
-        claim.close()
+        speaker.close()
         return None
-    return claim.detach()
+    return speaker.detach()
 
 
 def eventually(condition: Callable[[], bool], within: float, pause: float = 0.02) -> bool:

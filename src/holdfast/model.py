@@ -7,7 +7,7 @@ says otherwise; tokens are integers that strictly grow per name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -71,7 +71,7 @@ class Ask:
             )
 
     def _check_counts(self) -> None:
-        _check_count("capacity", self.capacity, self.name)
+        _check_count("permits", self.capacity, self.name)
         _check_count("weight", self.weight, self.name)
         if self.weight > self.capacity:
             raise Misconfigured(
@@ -185,12 +185,18 @@ class Promises:
 
     KNOWN = frozenset({"fencing", "linearizable", "durable", "shared", "counting"})
 
-    def demand(self, required: Iterable[str], engine: str) -> None:
-        """Raise `Misconfigured` unless every required promise is kept."""
+    @classmethod
+    def known(cls, required: Collection[str]) -> Collection[str]:
+        """These promises; raises `Misconfigured` if there is none of that name."""
         for promise in required:
-            if promise not in self.KNOWN:
-                known = ", ".join(sorted(self.KNOWN))
+            if promise not in cls.KNOWN:
+                known = ", ".join(sorted(cls.KNOWN))
                 raise Misconfigured(f"require={promise!r} is not a promise holdfast knows; there are: {known}")
+        return required
+
+    def demand(self, required: Collection[str], engine: str) -> None:
+        """Raise `Misconfigured` unless every required promise is kept."""
+        for promise in self.known(required):
             if promise not in self.kept:
                 why = self.notes.get(promise, "the engine does not have it")
                 raise Misconfigured(f"{engine} cannot promise {promise!r}: {why}")

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from .backends import open_engine
 from .errors import Misconfigured
-from .model import check_name, check_seconds
+from .model import Promises, check_name, check_seconds
 from .observe.event import Event
 from .ports import Engine
 
@@ -57,6 +57,7 @@ class Settings:
 def engine_for(url: object, namespace: str, require: Iterable[str], request_timeout: float) -> Engine:
     """The engine of a URL, once it promises what is required."""
     required = {require} if isinstance(require, str) else set(require)
+    Promises.known(required)  # before anybody is asked
     engine = open_engine(default_url() if url is None else url, namespace, request_timeout)
     engine.backend.promises.demand(required, engine.backend.scheme)
     return engine

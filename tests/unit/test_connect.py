@@ -69,6 +69,17 @@ def test_bad_urls_are_refused(connect: Callable[..., None], url: Any) -> None:
     assert repr(named).strip("'\"") in str(caught.value)
 
 
+@pytest.mark.parametrize("connect", [blocking, awaited])
+def test_a_promise_that_nobody_knows_is_refused_before_anything_is_sent(connect: Callable[..., None]) -> None:
+    with pytest.raises(Misconfigured, match="'durabel'"):
+        connect("redis://127.0.0.1:1", require={"durabel"})
+
+
+def test_permits_are_refused_by_the_name_they_were_given_by() -> None:
+    with holdfast.connect("memory://bad") as locks, pytest.raises(Misconfigured, match="permits of 'pool'"):
+        locks.semaphore("pool", permits=0)
+
+
 def test_an_unknown_scheme_names_the_known_ones() -> None:
     with pytest.raises(Misconfigured, match=r"nosuch.*memory.*sqlite"):
         holdfast.connect("nosuch://x")

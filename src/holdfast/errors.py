@@ -24,22 +24,23 @@ class HoldfastError(Exception):
 class NotAcquired(HoldfastError, TimeoutError):
     """The lock was not granted in time. Nothing is held and nothing is left in the line."""
 
-    def __init__(self, name: str, waited: float, *, ahead: int | None = None) -> None:
+    def __init__(self, name: str, waited: float, *, ahead: int | None = None, advice: str | None = None) -> None:
         self.name = name
         self.waited = waited
         self.ahead = ahead
+        self.advice = advice
         line = "" if not ahead else f", {ahead} claim{'' if ahead == 1 else 's'} ahead of it"
         super().__init__(
             f"{name!r} was not acquired within {waited:.3g} s{line}; "
-            f"wait longer (timeout=), or see who holds it with survey({name!r})"
+            + (advice or f"wait longer (timeout=), or see who holds it with survey({name!r})")
         )
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild_not_acquired, (self.name, self.waited, self.ahead))
+        return (_rebuild_not_acquired, (self.name, self.waited, self.ahead, self.advice))
 
 
-def _rebuild_not_acquired(name: str, waited: float, ahead: int | None) -> NotAcquired:
-    return NotAcquired(name, waited, ahead=ahead)
+def _rebuild_not_acquired(name: str, waited: float, ahead: int | None, advice: str | None) -> NotAcquired:
+    return NotAcquired(name, waited, ahead=ahead, advice=advice)
 
 
 _WHY_LOST = {
@@ -86,6 +87,10 @@ class FenceRejected(HoldfastError):
         return (FenceRejected, (self.resource, self.token, self.mark))
 
 
+_CROSSED = "Take the names in one call (lock_all), or always in the same order"
+_ALONE = "It waits for itself: use reentrant() to take a lock again, or release what it holds first"
+
+
 class DeadlockDetected(HoldfastError):
     """This claim closes a circle of holders that wait for each other. `circle` says who, in words."""
 
@@ -93,8 +98,10 @@ class DeadlockDetected(HoldfastError):
         self.name = name
         self.circle = tuple(circle)
         super().__init__(
-            f"waiting for {name!r} would never end: " + "; ".join(circle) + ". "
-            "Take the names in one call (lock_all), or always in the same order"
+            f"waiting for {name!r} would never end: "
+            + "; ".join(circle)
+            + ". "
+            + (_ALONE if len(circle) == 1 else _CROSSED)
         )
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -17,9 +17,22 @@ from .ports import Engine
 
 
 def default_url() -> str:
-    """`HOLDFAST_URL` if it is set, else the embedded file of this user."""
-    if url := os.environ.get("HOLDFAST_URL"):
-        return url
+    """`HOLDFAST_URL` if it is set, else the embedded file of this user.
+
+    A variable that is set and empty is a mistake of a script or a template: a file of this machine in its place would
+    lock nothing on the others.
+    """
+    url = os.environ.get("HOLDFAST_URL")
+    if url is not None and not url.strip():
+        raise Misconfigured(
+            "HOLDFAST_URL is set and empty; set it to the engine's URL, or unset it to use a file of this user on this "
+            "machine"
+        )
+    return url or user_file_url()
+
+
+def user_file_url() -> str:
+    """The embedded file of this user: a lock in it is one for this machine only."""
     if sys.platform == "darwin":
         folder = Path.home() / "Library" / "Application Support"
     else:

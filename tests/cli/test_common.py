@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.cli.common import SECONDS, discreet
+from holdfast.cli.common import SECONDS
+from holdfast.cli.engine_choice import discreet
 from holdfast.cli.runner.order import Order, allowance, default_grace, least_ttl
 from holdfast.cli.views import seconds
 from holdfast.errors import Misconfigured
@@ -18,6 +19,10 @@ from holdfast.errors import Misconfigured
         ("redlock://a:one@h1,b:two@h2:6379", "redlock://a:…@h1,b:…@h2:6379"),
         ("sqlite:///home/a:b@c.db", "sqlite:///home/a:b@c.db"),
         ("etcd://h1:2379,h2:2379", "etcd://h1:2379,h2:2379"),
+        ("redis://:a/b@db1", "redis://:…@db1"),
+        ("redis://db1?password=secret&db=1", "redis://db1?password=…&db=1"),
+        ("redis+sentinel://h1/m?db=1&sentinel_password=secret", "redis+sentinel://h1/m?db=1&sentinel_password=…"),
+        ("postgresql://app@h1/db?sslpassword=secret", "postgresql://app@h1/db?sslpassword=…"),
     ],
 )
 def test_a_password_is_never_shown(url: str, shown: str) -> None:
@@ -40,7 +45,7 @@ def test_a_remaining_time_is_short(value: float, text: str) -> None:
 
 @pytest.mark.parametrize("ttl", [0.1, 1.0, 2.0, 10.0, 30.0, 3600.0])
 def test_the_default_grace_suits_every_ttl(ttl: float) -> None:
-    order = Order("job", ("true",), ttl=ttl, grace=default_grace(ttl))
+    order = Order("job", ("true",), "memory://", ttl=ttl, grace=default_grace(ttl))
     assert order.margin == order.grace + allowance(ttl)
     assert order.ttl > 2 * order.margin
 
@@ -48,7 +53,7 @@ def test_the_default_grace_suits_every_ttl(ttl: float) -> None:
 @pytest.mark.parametrize("grace", [0.0, 0.01, 0.5, 3.0, 5.0, 77.7, 3600.0])
 def test_the_least_ttl_is_enough_and_not_much_more(grace: float) -> None:
     ttl = least_ttl(grace)
-    assert Order("job", ("true",), ttl=ttl, grace=grace).ttl == ttl
+    assert Order("job", ("true",), "memory://", ttl=ttl, grace=grace).ttl == ttl
     if grace:
         with pytest.raises(Misconfigured, match=f"use --ttl {ttl:g} or more"):
-            Order("job", ("true",), ttl=2 * grace, grace=grace)
+            Order("job", ("true",), "memory://", ttl=2 * grace, grace=grace)

@@ -58,7 +58,8 @@ def test_what_is_shared_and_counted_is_shown(cli: Cli) -> None:
 def test_nothing_is_said_to_be_nothing(cli: Cli) -> None:
     done = cli.run("ls", "orders/")
     assert (done.code, done.out) == (0, "")
-    assert done.err == "no lock is held or waited for with a name that begins with 'orders/'\n"
+    assert done.err == f"no lock with a name that begins with 'orders/' is held or waited for at {cli.url}\n"
+    assert cli.run("ls", "--quiet").err == ""
     assert cli.json("ls") == []
 
 
@@ -79,7 +80,12 @@ def test_a_reader_that_goes_away_is_no_traceback(cli: Cli) -> None:
     os.close(reader)
     with cli.locks.lock("job"):
         done = subprocess.run(
-            [HOLDFAST, "ls"], env=cli.environment, stdout=writer, stderr=subprocess.PIPE, timeout=20, check=False
+            [HOLDFAST, "ls", "--quiet"],
+            env=cli.environment,
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            timeout=20,
+            check=False,
         )
     os.close(writer)
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b"")

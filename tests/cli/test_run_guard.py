@@ -103,7 +103,7 @@ def test_a_command_that_starts_while_the_holder_gives_up_is_stopped() -> None:
     ours, theirs = channel_pair()
     deadline = Deadline()
     deadline.set(now() + 60)
-    holder = Holder(Order("job", ("true",), ttl=30, grace=5), theirs, deadline, os.getpid())
+    holder = Holder(Order("job", ("true",), "memory://", ttl=30, grace=5), theirs, deadline, os.getpid())
     command = subprocess.Popen(["sleep", "60"], process_group=0)
     giving_up = threading.Thread(target=holder.stand_in)
     giving_up.start()

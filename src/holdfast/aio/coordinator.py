@@ -18,7 +18,7 @@ from ..ports import AsyncWire, Engine, Evicts, Surveys
 from ..recipes import asks
 from ..recipes.election import candidacy
 from ..recipes.kept import Mutexes
-from ..recipes.limiter import Rate
+from ..recipes.limiter import Rate, Rates
 from ..recipes.multi import canonical
 from ..recipes.options import Options
 from ..recipes.reentrant import reenter
@@ -52,6 +52,7 @@ class Coordinator:
         self._emit = None if emit is None else guarded(emit)
         self._defaults: Options = {"ttl": ttl, "timeout": timeout}
         self._mutexes = Mutexes(self._defaults)
+        self._rates = Rates()
         self._closed = False
         self._wire = wire
         self._begin()
@@ -100,8 +101,8 @@ class Coordinator:
         return Election(self, candidacy(name, self._defaults | options), on_lost)
 
     def limiter(self, name: str, rate: str, *, burst: int | None = None) -> Limiter:
-        """So many per period ("5/s", "100/min"), at most `burst` (the count) at once."""
-        return Limiter(self, Rate.parse(name, rate, burst))
+        """So many per period ("5/s", "100/min"), evenly spaced unless a `burst` says how many may pass at once."""
+        return Limiter(self, self._rates.get(Rate.parse(name, rate, burst)))
 
     # Looking after them
 

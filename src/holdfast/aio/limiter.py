@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from ..recipes.decorator import check_awaited
 from ..recipes.limiter import Rate, pass_in_turn, pass_now
 
 if TYPE_CHECKING:
@@ -31,9 +32,15 @@ class Limiter:
         await self._coordinator.run(pass_in_turn(self._coordinator.core.backend, self._rate, cost, timeout))
 
     def __call__(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Coroutine[Any, Any, R]]:
+        """Wait for a turn before each call of a coroutine function."""
+        check_awaited(function, repr(self))
+
         @wraps(function)
         async def limited(*args: P.args, **kwargs: P.kwargs) -> R:
             await self.acquire()
             return await function(*args, **kwargs)
 
         return limited
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._rate.name!r}>"

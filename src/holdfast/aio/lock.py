@@ -13,6 +13,7 @@ from ..errors import NotAcquired
 from ..face import leave_last
 from ..model import Ask
 from ..recipes.asks import changed
+from ..recipes.decorator import check_awaited
 from ..recipes.options import Options
 from .body import Body
 from .lease import Lease
@@ -83,6 +84,9 @@ class Lock:
         await leave_last(self._entered, asyncio.current_task()).__aexit__(kind, error, tb)
 
     def __call__(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Coroutine[Any, Any, R]]:
+        """Hold it for each call of a coroutine function; `Misconfigured` for a plain or generator function."""
+        check_awaited(function, repr(self))
+
         @wraps(function)
         async def locked(*args: P.args, **kwargs: P.kwargs) -> R:
             async with self:

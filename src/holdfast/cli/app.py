@@ -17,6 +17,7 @@ from .common import Session
 from .demo.command import demo
 from .evict import evict
 from .ls import ls
+from .plain_words import plain_words
 from .run import run
 from .schema import schema
 from .torture import torture
@@ -68,7 +69,7 @@ def invoke(arguments: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return exits.SIGNALLED + 2
     except HoldfastError as error:
-        return _complain(session, str(error), exits.code_of(error))
+        return _complain(session, plain_words(error), exits.code_of(error))
     except BrokenPipeError:  # `holdfast ls | head`: nobody reads on, which is no error
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exits.SIGNALLED + 13

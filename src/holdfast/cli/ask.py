@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from . import exits
-from .common import coordinator, engine_options, json_option, print_json
+from .common import engine_options, json_option, print_json
+from .engine_choice import coordinator_to_look
 
 
 @click.command()
@@ -26,8 +27,10 @@ def ask(name: str, token: int | None, url: str | None, namespace: str, as_json: 
 
     Exit code 1 if nobody holds it.
     """
-    with coordinator(url, namespace) as locks:
-        asked = locks.ask(name, token)
+    asked = 0
+    if (locks := coordinator_to_look(url, namespace, as_json)) is not None:
+        with locks:
+            asked = locks.ask(name, token)
     if as_json:
         print_json({"name": name, "token": token, "asked": asked})
     elif asked:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import click
-
-from .. import Coordinator, connect
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -65,6 +62,11 @@ def engine_options(command: F) -> F:
     return command
 
 
+def quiet_option(command: F) -> F:
+    """--quiet, for every command that tells something on stderr which is no error."""
+    return click.option("--quiet", "-q", is_flag=True, help="Say nothing on stderr but errors.")(command)
+
+
 def json_option(command: F) -> F:
     """--json, for every command that prints results."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")(command)
@@ -73,15 +75,6 @@ def json_option(command: F) -> F:
 def _set_debug(context: click.Context, _: click.Parameter, value: bool) -> None:
     if value and (session := context.find_object(Session)) is not None:
         session.debug = True
-
-
-def discreet(url: str) -> str:
-    """A URL that can be shown: without its passwords."""
-    return re.sub(r"(://|,)([^/@,]*):[^/@,]*@", r"\1\2:…@", url)
-
-
-def coordinator(url: str | None, namespace: str) -> Coordinator:
-    return connect(url, namespace=namespace)
 
 
 def print_json(value: object) -> None:

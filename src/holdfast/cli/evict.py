@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from . import exits
-from .common import coordinator, engine_options, json_option, print_json
+from .common import engine_options, json_option, print_json
+from .engine_choice import coordinator_to_look
 
 
 @click.command()
@@ -26,8 +27,10 @@ def evict(name: str, token: int, url: str | None, namespace: str, as_json: bool)
 
     Exit code 1 if there was no such hold.
     """
-    with coordinator(url, namespace) as locks:
-        found = locks.evict(name, token)
+    found = False
+    if (locks := coordinator_to_look(url, namespace, as_json)) is not None:
+        with locks:
+            found = locks.evict(name, token)
     if as_json:
         print_json({"name": name, "token": token, "evicted": found})
     elif found:

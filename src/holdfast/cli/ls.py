@@ -6,15 +6,18 @@ import sys
 
 import click
 
+from ..model import LockView
 from . import views
-from .common import coordinator, engine_options, json_option, print_json
+from .common import engine_options, json_option, print_json, quiet_option
+from .engine_choice import chosen_url, coordinator_to_look, discreet
 
 
 @click.command()
 @click.argument("prefix", default="")
 @engine_options
 @json_option
-def ls(prefix: str, url: str | None, namespace: str, as_json: bool) -> None:
+@quiet_option
+def ls(prefix: str, url: str | None, namespace: str, as_json: bool, quiet: bool) -> None:
     """List the locks whose name begins with PREFIX: holders first, then waiters in their order.
 
     'age' is for how long it has been held, or waited for; 'remaining' for how long the engine keeps the claim without
@@ -27,14 +30,20 @@ def ls(prefix: str, url: str | None, namespace: str, as_json: bool) -> None:
       holdfast ls orders/
       holdfast ls --json | jq '.[] | select(.waiters != [])'
     """
-    with coordinator(url, namespace) as locks:
-        found = list(locks.survey(prefix))
+    found: list[LockView] = []
+    if (locks := coordinator_to_look(url, namespace, quiet or as_json)) is not None:
+        with locks:
+            found = locks.survey(prefix)
+    engine = discreet(chosen_url(url))
     if as_json:
         print_json(views.as_data(found))
     elif not found:
         where = f" with a name that begins with {prefix!r}" if prefix else ""
-        click.echo(f"no lock is held or waited for{where}", err=True)
+        if not quiet:
+            click.echo(f"no lock{where} is held or waited for at {engine}", err=True)
     elif sys.stdout.isatty():
-        views.console().print(views.table(views.rows(found)))
+        views.console().print(views.table(views.rows(found), None if quiet else f"locks at {engine}"))
     else:
+        if not quiet:
+            click.echo(f"locks at {engine}", err=True)
         click.echo(views.plain(views.rows(found)))

@@ -7,7 +7,8 @@ import sys
 
 import click
 
-from .common import SECONDS, Session, engine_options
+from .common import SECONDS, Session, engine_options, quiet_option
+from .engine_choice import chosen_url, say_which
 
 
 class RunCommand(click.Command):
@@ -40,6 +41,19 @@ class RunCommand(click.Command):
     help="If it is not free: wait; skip (exit 0); or fail (exit 75).",
 )
 @click.option("--max-hold", type=SECONDS, help="Stop the command when it has held the lock for so long.")
+@click.option(
+    "--hold-at-least",
+    type=SECONDS,
+    default=0.0,
+    help="Keep the name closed for so long after the grant, even if COMMAND ends sooner: for jobs that machines "
+    "with different clocks start at the same time.",
+)
+@click.option(
+    "--lock-delay",
+    type=SECONDS,
+    default=0.0,
+    help="Keep the name closed for so long after a hold that did not end cleanly: for resources without a fence.",
+)
 @click.option("--shared", is_flag=True, help="Read side of a read-write lock: together with others that are --shared.")
 @click.option("--exclusive", is_flag=True, help="Write side of a read-write lock: apart from all that are --shared.")
 @click.option("--permits", type=click.IntRange(min=1), help="A semaphore: so many at a time.")
@@ -50,6 +64,7 @@ class RunCommand(click.Command):
 )
 @click.option("--request-timeout", type=SECONDS, default=5.0, show_default=True, help="For one request to the engine.")
 @engine_options
+@quiet_option
 @click.pass_context
 def run(
     context: click.Context,
@@ -59,6 +74,8 @@ def run(
     timeout: float | None,
     busy: str,
     max_hold: float | None,
+    hold_at_least: float,
+    lock_delay: float,
     shared: bool,
     exclusive: bool,
     permits: int | None,
@@ -66,6 +83,7 @@ def run(
     request_timeout: float,
     url: str | None,
     namespace: str,
+    quiet: bool,
 ) -> int:
     """Run COMMAND while holding the lock NAME.
 
@@ -81,6 +99,7 @@ def run(
       holdfast run --timeout 5m deploy -- make deploy          exit 75 if it takes longer
       holdfast run --permits 3 transcode -- ffmpeg -i in out   three at a time
       holdfast run --max-hold 1h backup -- ./backup.sh         stopped after an hour
+      holdfast run --hold-at-least 1m cron/report -- ./report  once a minute, though clocks differ
 
     \b
     Exit code: COMMAND's own, or 128 + N if signal N ended it;
@@ -100,17 +119,21 @@ def run(
     order = Order(
         name=name,
         command=command,
-        url=url,
+        url=chosen_url(url),
         namespace=namespace,
         ttl=ttl,
         timeout=timeout,
         skip=busy == "skip",
         max_hold=max_hold,
+        hold_at_least=hold_at_least,
+        lock_delay=lock_delay,
         mode="read" if shared else "write" if exclusive else "lock" if permits is None else "permit",
         permits=permits or 1,
         grace=default_grace(ttl) if grace is None else grace,
         request_timeout=request_timeout,
+        quiet=quiet,
     )
+    say_which(url, quiet)
     session = context.find_object(Session) or Session()
     return Supervisor(order, _report, session.debug).run()
 

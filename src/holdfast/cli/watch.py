@@ -15,11 +15,12 @@ from datetime import datetime
 
 import click
 
-from .. import Coordinator
+from .. import Coordinator, connect
 from ..errors import BackendUnavailable
 from ..model import LockView
 from . import views
-from .common import SECONDS, coordinator, discreet, engine_options, json_option
+from .common import SECONDS, engine_options, json_option, quiet_option
+from .engine_choice import chosen_url, coordinator_to_look, discreet
 
 Look = tuple[list[LockView], str]
 """What a survey showed, or why there was none."""
@@ -30,7 +31,8 @@ Look = tuple[list[LockView], str]
 @click.option("--interval", type=SECONDS, default=1.0, show_default=True, help="How often to look.")
 @engine_options
 @json_option
-def watch(prefix: str, interval: float, url: str | None, namespace: str, as_json: bool) -> None:
+@quiet_option
+def watch(prefix: str, interval: float, url: str | None, namespace: str, as_json: bool, quiet: bool) -> None:
     """Watch the locks whose name begins with PREFIX, until Ctrl-C.
 
     On a terminal: a table that keeps itself up to date. Elsewhere: a line for each change (holds, waits, gone). With
@@ -44,12 +46,13 @@ def watch(prefix: str, interval: float, url: str | None, namespace: str, as_json
     """
     over = threading.Event()
     signal.signal(signal.SIGINT, lambda *_: over.set())
-    with coordinator(url, namespace) as locks:
+    locks = coordinator_to_look(url, namespace, quiet or as_json) or connect(chosen_url(url), namespace=namespace)
+    with locks:
         looks = _looks(locks, prefix, max(0.05, interval), over)
         if as_json:
             _print_pictures(looks)
         elif sys.stdout.isatty():
-            _draw(looks, locks.url, prefix)
+            _draw(looks, chosen_url(url), prefix)
         else:
             _print_changes(looks)
 

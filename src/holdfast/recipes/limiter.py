@@ -1,5 +1,7 @@
 """The limiter: so many per period, with a burst. The rule is in `_core.gcra`, the one number at the engine.
 
+"5/s" lets through at most 5 in any second, a fifth of a second apart. Whoever wants more at once names it: with
+`burst=5` five pass together, and then up to 9 in the first second, because the burst comes on top of the rate.
 A caller that may wait books its moment in the same request, and sleeps until then: served in order, no herd, no retry.
 A booked moment is spent even if its caller is cancelled before it comes.
 """
@@ -16,22 +18,26 @@ from ..ports import Backend, Limits
 
 _UNITS = {"ms": 0.001, "s": 1.0, "sec": 1.0, "second": 1.0, "m": 60.0, "min": 60.0, "minute": 60.0, "h": 3600.0,
           "hour": 3600.0, "d": 86400.0, "day": 86400.0}  # fmt: skip
+REMEMBERED_COUNT = 1024
 _RATE = re.compile(r"\s*(\d+)\s*/\s*(\d+(?:\.\d+)?)?\s*([a-z]+)\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """One in `interval` seconds in the long run, at most `burst` at once."""
+    """One in `interval` seconds in the long run, at most `burst` at once (1 unless it is named)."""
 
     name: str
     interval: float
     burst: int
 
+    def __str__(self) -> str:
+        return f"one in {self.interval:g} s with a burst of {self.burst}"
+
     @classmethod
     def parse(cls, name: str, rate: str, burst: int | None) -> Rate:
         """
         >>> Rate.parse("mail/user7", "5/s", None)
-        Rate(name='mail/user7', interval=0.2, burst=5)
+        Rate(name='mail/user7', interval=0.2, burst=1)
         >>> Rate.parse("mail/user7", "100 / 10 min", 1).interval
         6.0
         """
@@ -47,12 +53,37 @@ class Rate:
         if interval < 1e-6:
             raise Misconfigured(f"the rate of {name!r} is {rate!r}; at most one in a microsecond can be counted")
         if burst is None:
-            burst = count
+            burst = 1
         if isinstance(burst, bool) or not isinstance(burst, int) or burst < 1:
             raise Misconfigured(f"burst of {name!r} is a whole number from 1, not {burst!r}")
         if burst * interval > MAX_SECONDS:
             raise Misconfigured(f"burst of {name!r} is {burst}: more than a year at that rate; make it smaller")
         return cls(name, interval, burst)
+
+
+class Rates:
+    """The rates that one coordinator has asked for: one name, one rate.
+
+    Two rates for one name would share its one number at the engine and spend each other's turns.
+    """
+
+    __slots__ = ("_rates",)
+
+    def __init__(self) -> None:
+        self._rates: dict[str, Rate] = {}
+
+    def get(self, rate: Rate) -> Rate:
+        """This rate; raises `Misconfigured` if the name has had another one lately."""
+        known = self._rates.get(rate.name, rate)
+        if known != rate:
+            raise Misconfigured(
+                f"{rate.name!r} is limited to {known} in this coordinator already, and now to {rate}; "
+                "give both the same rate and burst, or another name"
+            )
+        if len(self._rates) >= REMEMBERED_COUNT:
+            self._rates.clear()
+        self._rates[rate.name] = rate
+        return rate
 
 
 def pass_now(backend: Backend, rate: Rate, cost: int) -> Flow[bool]:
@@ -68,7 +99,9 @@ def pass_in_turn(backend: Backend, rate: Rate, cost: int, timeout: float | None)
     reserve = MAX_SECONDS if timeout is None else min(timeout, MAX_SECONDS)
     ok, wait = yield from _limits(backend, rate, cost).allow(rate.name, rate.interval, rate.burst, cost, reserve)
     if not ok:
-        raise NotAcquired(rate.name, 0.0)
+        raise NotAcquired(
+            rate.name, 0.0, advice=f"its turn comes in {wait:.3g} s: wait longer (timeout=), or ask less often"
+        )
     if wait > 0:
         yield Sleep(wait)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
+from ..recipes.decorator import check_blocking
 from ..recipes.limiter import Rate, pass_in_turn, pass_now
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ class Limiter:
 
     >>> import holdfast
     >>> locks = holdfast.connect("memory://doc")
-    >>> mail = locks.limiter("mail/user7", "2/min")
+    >>> mail = locks.limiter("mail/user7", "2/min", burst=2)
     >>> [mail.try_acquire() for _ in range(3)]
     [True, True, False]
     """
@@ -38,9 +39,15 @@ class Limiter:
         self._coordinator.run(pass_in_turn(self._coordinator.core.backend, self._rate, cost, timeout))
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        """Wait for a turn before each call of a plain function."""
+        check_blocking(function, repr(self))
+
         @wraps(function)
         def limited(*args: P.args, **kwargs: P.kwargs) -> R:
             self.acquire()
             return function(*args, **kwargs)
 
         return limited
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._rate.name!r}>"

@@ -12,6 +12,7 @@ from ..errors import NotAcquired
 from ..face import LeasesFace, first_lost, leave_last, still_inside
 from ..model import Ask
 from ..recipes.asks import changed
+from ..recipes.decorator import check_blocking, refuse_coroutine
 from ..recipes.multi import let_go_all, obtain_all
 from ..recipes.options import Options
 from .lease import Lease
@@ -86,9 +87,17 @@ class LockAll:
         leave_last(self._entered, threading.get_ident()).__exit__(kind, error, tb)
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        """Hold it for each call of a plain function; `Misconfigured` for a coroutine or generator function."""
+        check_blocking(function, repr(self))
+
         @wraps(function)
         def locked(*args: P.args, **kwargs: P.kwargs) -> R:
             with self:
-                return function(*args, **kwargs)
+                result = function(*args, **kwargs)
+                refuse_coroutine(result, function, repr(self))
+                return result
 
         return locked
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.names!r}>"

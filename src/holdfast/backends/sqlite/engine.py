@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import socket
-from pathlib import Path
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
-from ...errors import Misconfigured
 from ...model import Promises
 from ...ports import AsyncWire, Wire
 from ..line import LineBackend
+from .address import path_of
 from .store import SQLiteStore
 
 PROMISES = Promises(frozenset({"fencing", "linearizable", "durable", "shared", "counting"}))
@@ -48,17 +47,6 @@ class SQLiteEngine:
         wire = AsyncSQLiteWire(self._open)
         self._discard_first()
         return wire
-
-
-def path_of(url: str) -> Path:
-    """The file of a URL."""
-    rest = url.removeprefix("sqlite://")
-    if "?" in rest or "#" in rest:
-        raise Misconfigured(f"{url!r}: sqlite:// takes no options; a '?' or '#' in a path is written %3F or %23")
-    path = unquote(rest)
-    if not path or path.endswith("/") or path == "/:memory:":
-        raise Misconfigured(f"{url!r} names no file; write sqlite:///absolute/path.db, or use memory://")
-    return Path(path).absolute()
 
 
 def open_engine(url: str, namespace: str, request_timeout: float) -> SQLiteEngine:

@@ -20,7 +20,6 @@ class Message:
     kind: str
     token: int = 0
     sequencer: str = ""
-    url: str = ""
     pid: int = 0
     reason: str = ""
     told: bool = True

@@ -23,6 +23,7 @@ from ...observe.event import Event
 from ...recipes.options import Options
 from ...sync.lock import Lock
 from .. import exits
+from ..plain_words import plain_words
 from .channel import Channel, Deadline, Message, channel_pair
 from .family import stop_group
 from .order import Order
@@ -79,7 +80,7 @@ class Holder:
         except Cancelled:
             pass
         except HoldfastError as error:
-            self._fail(exits.code_of(error), str(error))
+            self._fail(exits.code_of(error), plain_words(error))
         except Exception as error:  # noqa: BLE001 - the wrapper tells of it: it has the exit code
             self._fail(exits.INTERNAL, f"{type(error).__name__}: {error}")
 
@@ -102,6 +103,8 @@ class Holder:
             "timeout": order.timeout,
             "max_hold": order.max_hold,
             "margin": order.margin,
+            "hold_at_least": order.hold_at_least,
+            "lock_delay": order.lock_delay,
         }
         if order.mode == "permit":
             return locks.semaphore(order.name, permits=order.permits, on_lost=self._on_lost, **options)
@@ -113,7 +116,7 @@ class Holder:
     def _keep(self, locks: Coordinator, lease: Lease) -> None:
         """From the grant until the wrapper says that the command has ended."""
         self._note(lease)
-        self._channel.send(Message("granted", token=lease.token, sequencer=str(lease.sequencer()), url=locks.url))
+        self._channel.send(Message("granted", token=lease.token, sequencer=str(lease.sequencer())))
         answer_by = now() + self._order.ttl
         tick = min(1.0, max(0.02, self._order.ttl / 20))
         while True:

@@ -20,21 +20,28 @@ class Order:
 
     name: str
     command: tuple[str, ...]
-    url: str | None = None
+    url: str
     namespace: str = "holdfast"
     ttl: float = 30.0
     timeout: float | None = None
     skip: bool = False
     """Not to acquire it is no failure."""
     max_hold: float | None = None
+    hold_at_least: float = 0.0
+    lock_delay: float = 0.0
     mode: str = "lock"
     """lock, read, write or permit."""
     permits: int = 1
     grace: float = DEFAULT_GRACE
     request_timeout: float = 5.0
+    quiet: bool = False
+    """Only errors are told."""
 
     def __post_init__(self) -> None:
-        Ask(self.name, self.ttl, 1, self.permits, timeout=self.timeout, max_hold=self.max_hold)  # checks them
+        Ask(  # checks them
+            self.name, self.ttl, 1, self.permits, timeout=self.timeout, max_hold=self.max_hold,
+            hold_at_least=self.hold_at_least, lock_delay=self.lock_delay,
+        )  # fmt: skip
         if self.ttl <= 2 * self.margin:
             raise Misconfigured(
                 f"--grace {self.grace:g} is too long for --ttl {self.ttl:g}: the command must be gone before the "

@@ -101,7 +101,7 @@ class Supervisor:
             case Message("granted") if waiting:
                 self._start(message)
             case Message("failed", code=exits.NOT_ACQUIRED) if waiting and self._order.skip:
-                self._report(f"{self._order.name!r} is busy; skipped")
+                self._note(f"{self._order.name!r} is busy; skipped")
                 self._leave(exits.OK)
             case Message("failed", code=code, text=text) if waiting:
                 self._report(message.reason if self._debug else text)
@@ -148,11 +148,11 @@ class Supervisor:
             case State.WAITING if moment >= self._next_at:
                 self._next_at = NEVER
                 if os.isatty(2):
-                    self._report(f"waiting for {self._order.name!r}; 'holdfast ls' shows who holds it")
+                    self._note(f"waiting for {self._order.name!r}; 'holdfast ls' shows who holds it")
             case State.RUNNING if self._command.gone(False):
                 self._leave(self._command.code)
             case State.RUNNING if self._command.ended:
-                self._report("the command has ended and left processes in its group; stopping them")
+                self._note("the command has ended and left processes in its group; stopping them")
                 self._stop()
             case State.RUNNING if moment >= self._deadline.get():
                 self._lose()  # the holder says why, if it can
@@ -180,7 +180,7 @@ class Supervisor:
             "HOLDFAST_NAME": self._order.name,
             "HOLDFAST_TOKEN": str(grant.token),
             "HOLDFAST_SEQUENCER": grant.sequencer,
-            "HOLDFAST_URL": grant.url,
+            "HOLDFAST_URL": self._order.url,
         }
         try:
             self._command.start(environment, self._channel, self._deadline)
@@ -216,6 +216,11 @@ class Supervisor:
         self._state = State.OVER
         if self._lost:
             self._code = exits.LOST
+
+    def _note(self, text: str) -> None:
+        """Say what is no error."""
+        if not self._order.quiet:
+            self._report(text)
 
     def _tell_lost(self, reason: str, then: str = "the command is being stopped") -> None:
         """Once, with the reason of whoever knows it first."""

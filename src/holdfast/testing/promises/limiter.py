@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from ...errors import NotAcquired
+from ...errors import Misconfigured, NotAcquired
 from ..promise import promise
 from ..stage import Stage
 
@@ -13,10 +13,36 @@ from ..stage import Stage
 async def a_burst_and_no_more(stage: Stage) -> None:
     """For all coordinators together, each name by itself."""
     one, other = await stage.connect(), await stage.connect()
-    limiters = [locks.limiter("mail/1", "3/h") for locks in (one, other)]
+    limiters = [locks.limiter("mail/1", "3/h", burst=3) for locks in (one, other)]
     answers = [await limiters[number % 2].try_acquire() for number in range(5)]
     assert answers == [True, True, True, False, False]
     assert await one.limiter("mail/2", "3/h").try_acquire()
+
+
+@promise()
+async def no_more_than_the_rate_in_any_period(stage: Stage) -> None:
+    """Without a burst that was named, "3/h" is not four in an hour: one now, the next in twenty minutes."""
+    locks = await stage.connect()
+    limiter = locks.limiter("mail", "3/h")
+    assert [await limiter.try_acquire() for _ in range(3)] == [True, False, False]
+    error = await stage.fails(NotAcquired, limiter.acquire(timeout=1000))
+    assert "its turn comes in 1.2e+03 s" in str(error)
+    assert "holds" not in str(error)
+
+
+@promise()
+async def one_name_has_one_rate(stage: Stage) -> None:
+    """Another rate or burst for the same name is refused: the two would spend each other's turns."""
+    locks = await stage.connect()
+    assert await locks.limiter("mail", "3/h").try_acquire()
+    locks.limiter("mail", "3/h")
+    for rate, burst in (("4/h", None), ("3/h", 2)):
+        try:
+            locks.limiter("mail", rate, burst=burst)
+        except Misconfigured:
+            pass  # as it must
+        else:
+            raise AssertionError(f"{rate} with a burst of {burst} was accepted beside 3/h")
 
 
 @promise()

@@ -1,0 +1,20 @@
+"""Errors in the words of the command line: what a program would do with `timeout=` or `survey()`, a shell does here."""
+
+from __future__ import annotations
+
+from ..errors import DeadlockDetected, HoldfastError, NotAcquired
+
+
+def plain_words(error: HoldfastError) -> str:
+    """What happened, to which name, and what to do about it in a shell."""
+    match error:
+        case NotAcquired(name=name, waited=waited, ahead=ahead):
+            line = "" if not ahead else f", {ahead} claim{'' if ahead == 1 else 's'} ahead of it"
+            return (
+                f"{name!r} was not acquired within {waited:.3g} s{line}; wait longer (--timeout), "
+                f"or see who holds it with 'holdfast ls {name}'"
+            )
+        case DeadlockDetected(name=name, circle=circle):
+            return f"waiting for {name!r} would never end: {'; '.join(circle)}. Take the locks always in the same order"
+        case _:
+            return str(error)

@@ -3,7 +3,7 @@
 
 PYTHON  ?= python3
 # Debian packages of the engines that `make test` and `make bench` start by themselves.
-SERVERS ?= etcd-server redis-server postgresql pgbouncer mariadb-server zookeeper spin gcc libc6-dev faketime iproute2 iptables
+SERVERS ?= etcd-server redis-server postgresql pgbouncer mariadb-server zookeeper spin gcc libc6-dev faketime strace iproute2 iptables
 SEEDS   ?= 2000
 # Test files that run at a time: most of a test is waiting for a real ttl to pass, so one more than there are cores.
 WORKERS ?= 3

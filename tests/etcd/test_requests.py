@@ -116,8 +116,8 @@ def test_waiters_of_a_full_semaphore_are_not_all_stirred(cluster: Cluster) -> No
         assert sum(spent.values()) <= 5 * 14, spent
 
 
-def test_many_leases_are_kept_with_two_requests(cluster: Cluster) -> None:
-    """A keep-alive and a list of keys, for each third of the ttl, whatever their number."""
+def test_many_leases_are_kept_with_three_requests(cluster: Cluster) -> None:
+    """A keep-alive, a list of keys and a read that a majority confirms, for each third of the ttl, whatever their number."""
     trouble = Trouble()
     engine = TroubledEngine(open_engine(cluster.url, "holdfast", 5.0), trouble)
     with Coordinator(engine, 3.0, None, None) as locks:
@@ -127,7 +127,7 @@ def test_many_leases_are_kept_with_two_requests(cluster: Cluster) -> None:
         await_true(lambda: all(lease.hold.valid_until > before[lease.name] for lease in leases), "renewals")
         sent: list[Any] = trouble.requests[taken:]
         paths = [rpc.path for request in sent if isinstance(request, tuple) for rpc in request]
-        assert set(paths) == {"/v3/lease/keepalive", "/v3/lease/timetolive"}
+        assert set(paths) == {"/v3/lease/keepalive", "/v3/lease/timetolive", "/v3/kv/range"}
         assert len(paths) <= 20
         for lease in leases:
             lease.release()

@@ -21,6 +21,7 @@ KEYS = Keys("holdfast")
 SEAT = KEYS.claim("door", "coordinator.0")
 NOW_IS = 100.0
 TTL = 30.0
+HEADER = {"revision": "98", "raft_term": "2"}
 
 
 def standing(owner: str, session: Session, given: float) -> Standing:
@@ -58,7 +59,7 @@ def tended(sessions: Sessions, session: Session, *replies: Any) -> list[str]:
 
 
 def listed(*keys: str) -> list[Any]:
-    return [{"result": {"TTL": "30"}}, {"TTL": "30", "keys": list(keys)}]
+    return [{"result": {"header": HEADER, "TTL": "30"}}, {"TTL": "30", "keys": list(keys)}, {"header": HEADER}]
 
 
 def read(*kvs: Any) -> list[Any]:
@@ -153,3 +154,16 @@ def test_a_read_that_fails_is_no_failure_of_the_renewal() -> None:
     session = Session(1, 30, sole=False)
     assert tended(Sessions(KEYS), session, listed(SEAT), OutcomeUnknown("no answer")) == []
     assert session.since == NOW_IS
+
+
+def test_what_was_answered_in_another_term_than_the_one_that_a_majority_confirmed_does_not_count() -> None:
+    """A leader that was deposed answers keep-alives by itself; a member that followed it passes them on."""
+    session = Session(1, 30, sole=False)
+    replies = [*listed(SEAT)[:2], {"header": HEADER | {"raft_term": "3"}}]
+    assert tended(Sessions(KEYS), session, replies) == []
+    assert session.since < 0
+    over = [{"result": {"header": HEADER}}, {"TTL": "-1"}]
+    assert tended(Sessions(KEYS), session, [*over, {"header": HEADER | {"raft_term": "3"}}]) == []
+    assert not session.dead
+    assert tended(Sessions(KEYS), session, [*over, {"header": HEADER}]) == []
+    assert session.dead

@@ -27,6 +27,8 @@ class Keys:
         self._note = f"{namespace}/note/"
         self._ask = f"{namespace}/ask/"
         self._rate = f"{namespace}/rate/"
+        self.root = b64(f"{namespace}/")
+        """A key of the namespace where nothing ever stands."""
         self._known: dict[str, tuple[str, str, str]] = {}
         """By name: where its line begins, where the ghosts in it do, and where it ends."""
 

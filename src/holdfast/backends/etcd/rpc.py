@@ -137,6 +137,11 @@ def time_to_live(lease: int) -> Rpc:
     return Rpc("/v3/lease/timetolive", f'{{"ID":{lease}}}')
 
 
+def linearizable_read(key: str) -> Rpc:
+    """A read that a majority confirms. What it reads is of no interest: see `session`, rule 5."""
+    return Rpc("/v3/kv/range", f'{{"key":"{key}","count_only":true}}')
+
+
 def revoke(lease: int) -> Rpc:
     return Rpc("/v3/lease/revoke", f'{{"ID":{lease}}}')
 
@@ -145,6 +150,11 @@ def seconds_left(reply: Any) -> int:
     """The TTL that a keep-alive was answered with; 0: there is no such lease."""
     result = reply.get("result", reply)
     return int(result.get("TTL", 0))
+
+
+def term_of(reply: Any) -> int:
+    """The term of the last entry that the answering member had applied."""
+    return int(reply.get("result", reply)["header"]["raft_term"])
 
 
 def revision_of(reply: Any) -> int:

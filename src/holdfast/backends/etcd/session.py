@@ -8,6 +8,12 @@
 4. Whoever looks after a session reads which keys hang on it. What is not there any more was taken away; what is there
    and belongs to nobody (a take that was carried out after its undoing, a hold that was lost and never let go) is
    removed, because a shared lease would keep it for ever.
+5. A keep-alive does not go through consensus: a leader that was deposed and does not know it (its disk hangs) answers
+   it by itself, and the leader that counts lets the lease end. So a keep-alive counts if something behind it on the
+   same connection was confirmed by a majority, in the same term. A member tells the term of the last entry that it has
+   applied. What a majority confirms waits for an entry of the term of its leader, and no leader of an earlier term can
+   have it confirmed: so if the term is the same before and after, the leader that renewed the lease leads at the later
+   moment, and the lease is good for its whole time from then on, whoever leads next.
 """
 
 from __future__ import annotations

@@ -11,7 +11,17 @@ from ...errors import BackendUnavailable
 from ...model import Ask
 from . import sweeping
 from .keys import Keys
-from .rpc import Rejected, Rpc, grant_lease, keep_alive, keys_of, revoke, seconds_left
+from .rpc import (
+    Rejected,
+    Rpc,
+    grant_lease,
+    keep_alive,
+    keys_of,
+    linearizable_read,
+    revoke,
+    seconds_left,
+    term_of,
+)
 from .session import NEVER, Session, Standing, new_session, whole
 from .watch import Watch
 
@@ -67,12 +77,16 @@ class Sessions:
         return rpcs, about
 
     def hear(self, about: Sequence[Session], replies: Sequence[Any], sent: float) -> None:
+        """What was answered to `prepare`; the last reply is that of the take, which went through consensus."""
+        proof = replies[-1]
         for session, reply in zip(about, replies, strict=False):
             if isinstance(reply, Rejected):
                 if not reply.lease_exists:
                     raise BackendUnavailable(f"etcd granted no lease: {reply.message}")
                 session.since = max(session.since, session.asked_for)
             elif "result" in reply:
+                if not _proven(reply, proof):
+                    continue
                 if seconds_left(reply) > 0:
                     session.since = max(session.since, sent)
                 else:
@@ -87,13 +101,15 @@ class Sessions:
             del self._shared[session.seconds]
 
     def tend(self, sessions: Sequence[Session], timeout: float) -> Flow[None]:
-        """Keep these alive, and see what hangs on them: two small requests for each, in one write."""
+        """Keep these alive, see what hangs on them, and have a majority confirm it: all in one write."""
         sent: float = yield NOW
         rpcs = [rpc for each in sessions for rpc in (keep_alive(each.lease), keys_of(each.lease))]
+        rpcs.append(linearizable_read(self._keys.root))
         replies: list[Any] = yield Call(tuple(rpcs), timeout)
+        proof = replies.pop()
         stray: list[str] = []
         for session, kept, listed in zip(sessions, replies[::2], replies[1::2], strict=True):
-            if isinstance(kept, Rejected) or isinstance(listed, Rejected):
+            if isinstance(kept, Rejected) or isinstance(listed, Rejected) or not _proven(kept, proof):
                 continue
             if seconds_left(kept) <= 0:
                 if seconds_left(listed) < 0:  # both say so: a new leader may not have caught up with the first
@@ -143,3 +159,8 @@ class Sessions:
     def forget(self) -> None:
         """In a forked child: these are the parent's."""
         self._shared, self.standings, self.by_name, self.behind = {}, {}, {}, {}
+
+
+def _proven(kept: Any, proof: Any) -> bool:
+    """Whether what a keep-alive was answered counts: see `session`, rule 5."""
+    return not isinstance(proof, Rejected) and term_of(kept) == term_of(proof)

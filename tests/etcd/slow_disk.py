@@ -1,0 +1,36 @@
+"""A member whose disk hangs: every fdatasync of its takes longer than the test, made so by strace."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from tests.etcd.cluster import Cluster, Member, await_true
+
+HANGS_S = 120
+
+
+@contextmanager
+def hanging_disk(member: Member) -> Iterator[None]:
+    """Etcd has to have been started with fsync. Reads, timers and the network of the member go on."""
+    assert member.process is not None
+    inject = f"inject=fdatasync,fsync:delay_enter={HANGS_S}s"
+    words = ["strace", "-f", "-p", str(member.process.pid), "-e", "trace=fdatasync,fsync", "-e", inject]
+    with (member.folder / f"strace{member.number}").open("wb+") as story:
+        strace = subprocess.Popen(words, stdout=story, stderr=story, stdin=subprocess.DEVNULL)
+        try:
+            await_true(lambda: b"attached" in (member.folder / story.name).read_bytes(), "strace to attach")
+            yield
+        finally:
+            strace.send_signal(signal.SIGTERM)
+            strace.wait(10)
+
+
+def depose(cluster: Cluster, leader: Member) -> Member:
+    """The leader writes once more, which hangs its raft loop; the others elect another one, without telling it."""
+    with suppress(OSError):
+        leader.rpc("/v3/kv/put", timeout=0.5, key="AA==", value="AA==")
+    others = Cluster(cluster.folder, [member for member in cluster.members if member is not leader])
+    return others.leader()

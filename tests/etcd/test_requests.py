@@ -117,7 +117,7 @@ def test_waiters_of_a_full_semaphore_are_not_all_stirred(cluster: Cluster) -> No
 
 
 def test_many_leases_are_kept_with_three_requests(cluster: Cluster) -> None:
-    """A keep-alive, a list of keys and a read that a majority confirms, for each third of the ttl, whatever their number."""
+    """A keep-alive, a list of keys and a read that a majority confirms, for each third of the ttl."""
     trouble = Trouble()
     engine = TroubledEngine(open_engine(cluster.url, "holdfast", 5.0), trouble)
     with Coordinator(engine, 3.0, None, None) as locks:

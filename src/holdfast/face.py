@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from ._core.coordination import Coordination
 from ._core.lease import Hold
+from ._core.pickling import unpicklable
 from .clock import now
 from .errors import LeaseLost
 from .model import Sequencer, State
@@ -55,6 +56,8 @@ class LeaseFace:
     def sequencer(self) -> Sequencer:
         """The grant as one line of text, for others to check."""
         return self._core.sequencer(self.hold)
+
+    __reduce__ = unpicklable("hand on its token, or its sequencer(), which is text")
 
     def guard(self) -> Any:
         """What to add to a transaction of your own on the same engine, so that it fails once this grant is over.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import Misconfigured, NotAcquired
-from holdfast.sql import advisory_xact, lock_row
+from holdfast.sql import advisory_xact, lock_row, versioned_update
 from tests.sql.connections import LIBRARIES, connected, opened, plain
 
 
@@ -98,3 +98,38 @@ def test_autocommit_is_refused(url: str) -> None:
 def test_other_things_are_refused() -> None:
     with pytest.raises(Misconfigured, match="psycopg"):
         lock_row(object(), "orders", {"id": 7})
+
+
+def test_sqlite_locks_also_in_a_transaction_that_has_only_read(shop: Path) -> None:
+    with opened(shop) as first, opened(shop) as second:
+        first.execute("BEGIN DEFERRED")
+        first.execute("SELECT * FROM orders").fetchall()
+        assert lock_row(first, "orders", {"id": 7}) is not None
+        with pytest.raises(NotAcquired):
+            lock_row(second, "orders", {"id": 7}, nowait=True)
+        first.rollback()
+
+
+def test_sqlite_refuses_a_row_that_was_written_since_the_transaction_read(shop: Path) -> None:
+    with opened(shop) as first, opened(shop) as second:
+        first.execute("PRAGMA journal_mode = WAL")
+        first.execute("BEGIN DEFERRED")
+        first.execute("SELECT * FROM orders").fetchall()
+        second.execute("UPDATE orders SET paid = 100")
+        second.commit()
+        with pytest.raises(Misconfigured, match="lock first"):
+            lock_row(first, "orders", {"id": 7}, timeout=0.1)
+        first.rollback()
+        row = lock_row(first, "orders", {"id": 7})
+        assert row is not None
+        assert row["paid"] == 100
+
+
+def test_an_error_that_means_nothing_to_us_is_the_library_s_own(shop: Path) -> None:
+    import sqlite3
+
+    with opened(shop) as first, opened(shop) as second:
+        second.execute("PRAGMA busy_timeout = 0")
+        lock_row(first, "orders", {"id": 7})
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            versioned_update(second, "orders", {"id": 7}, 1, {"paid": 5})

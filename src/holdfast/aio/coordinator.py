@@ -11,6 +11,7 @@ from typing import Any, TypeVar, Unpack
 from .._core.coordination import Coordination
 from .._core.flow import Flow
 from .._core.lease import Hold
+from .._core.pickling import unpicklable
 from ..errors import BackendUnavailable, Misconfigured
 from ..model import Ask, LockView, Promises, Sequencer, check_name
 from ..observe.event import Event, guarded
@@ -63,6 +64,8 @@ class Coordinator:
         numbers = itertools.count(1)
         self.core = Coordination(self._engine.backend, keeper, os.urandom(8).hex(), self._emit)
         self._actors = Actors(lambda: self.core.actor(next(numbers)))
+
+    __reduce__ = unpicklable("connect() there, with the same URL")
 
     # Recipes
 

@@ -6,14 +6,16 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
+from .._core.pickling import unpicklable
+from ..fenced.clients import FENCE_ELSEWHERE
 from ..fenced.holder import Holder, token_of
 from ..fenced.refusal import refused
 from ..model import check_name
-from . import statements
+from . import locks, statements
 from .fence import raised
 from .helpers import pause
-from .statements import Answer, Denied, Say, Talk, VersionConflict
-from .voices import SAVEPOINT, Voice, answer_of, locked, voice
+from .statements import Answer, Meaning, Say, Talk, VersionConflict
+from .voices import Voice, answer_of, meaning, voice
 
 __all__ = ["Fence", "VersionConflict", "advisory_xact", "lock_row", "retry", "versioned_update"]
 
@@ -25,7 +27,7 @@ async def advisory_xact(
 ) -> None:
     """See `holdfast.sql.advisory_xact`."""
     known = voice(connection, asynchronous=True)
-    await speak(connection, statements.advisory_xact(known.dialect, name, namespace, timeout, shared), known)
+    await speak(connection, locks.advisory_xact(known.dialect, name, namespace, timeout, shared), known)
 
 
 async def lock_row(
@@ -39,7 +41,7 @@ async def lock_row(
 ) -> dict[str, Any] | None:
     """See `holdfast.sql.lock_row`."""
     known = voice(connection, asynchronous=True)
-    return await speak(connection, statements.lock_row(known.dialect, table, key, nowait, skip_locked, timeout), known)
+    return await speak(connection, locks.lock_row(known.dialect, table, key, nowait, skip_locked, timeout), known)
 
 
 async def versioned_update(
@@ -76,6 +78,8 @@ class Fence:
         self._connection = connection
         self._voice = voice(connection, asynchronous=True)
 
+    __reduce__ = unpicklable(FENCE_ELSEWHERE)
+
     async def claim(self, resource: str, lease: Holder) -> None:
         check_name(resource, "resource")
         token = token_of(lease)
@@ -85,35 +89,36 @@ class Fence:
 
 
 async def speak(connection: Any, talk: Talk[T], known: Voice) -> T:
-    """Run a talk to its end."""
+    """Run a talk to its end. A cancellation is told to the talk, and what it then puts back is not cancelled."""
     try:
-        say = next(talk)
+        return await _converse(connection, talk, known, lambda: next(talk))
+    except asyncio.CancelledError as error:
+        cancelled = error
+    rest = asyncio.ensure_future(_converse(connection, talk, known, lambda: talk.throw(cancelled)))
+    while not rest.done():
+        try:
+            await asyncio.wait([rest])
+        except asyncio.CancelledError:
+            pass  # once is enough
+    rest.cancelled() or rest.exception()  # seen
+    raise cancelled
+
+
+async def _converse(connection: Any, talk: Talk[T], known: Voice, begin: Callable[[], Say]) -> T:
+    try:
+        say = begin()
         while True:
             try:
-                answer = await _said(connection, known, say)
-            except Exception as error:
-                if not (say.guarded and locked(error)):
-                    raise
-                say = talk.throw(Denied())
+                answer = await _execute(connection, known, say)
+            except Exception as error:  # noqa: BLE001  the talk raises it again, when it has put things back
+                say = talk.throw(meaning(error))
             else:
                 say = talk.send(answer)
     except StopIteration as stop:
         result: T = stop.value
         return result
-
-
-async def _said(connection: Any, known: Voice, say: Say) -> Answer:
-    if not say.guarded or known.dialect != "postgresql":
-        return await _execute(connection, known, say)
-    await _execute(connection, known, Say(f"SAVEPOINT {SAVEPOINT}"))
-    try:
-        answer = await _execute(connection, known, say)
-    except Exception:
-        await _execute(connection, known, Say(f"ROLLBACK TO SAVEPOINT {SAVEPOINT}"))
-        await _execute(connection, known, Say(f"RELEASE SAVEPOINT {SAVEPOINT}"))
-        raise
-    await _execute(connection, known, Say(f"RELEASE SAVEPOINT {SAVEPOINT}"))
-    return answer
+    except Meaning as meant:
+        raise meant.error from None
 
 
 async def _execute(connection: Any, known: Voice, say: Say) -> Answer:

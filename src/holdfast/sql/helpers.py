@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from . import statements
+from . import locks, statements
 from .speaking import dialect_of, speak
 from .statements import VersionConflict
 
@@ -19,7 +19,7 @@ def advisory_xact(
 ) -> None:
     """Hold a named lock until this transaction ends (PostgreSQL). `NotAcquired` once `timeout` is over."""
     known = dialect_of(connection)
-    speak(connection, statements.advisory_xact(known.dialect, name, namespace, timeout, shared), known)
+    speak(connection, locks.advisory_xact(known.dialect, name, namespace, timeout, shared), known)
 
 
 def lock_row(
@@ -36,7 +36,7 @@ def lock_row(
     Somebody else has it: wait, or `NotAcquired` at once (`nowait`) or after `timeout` seconds, or None (`skip_locked`).
     """
     known = dialect_of(connection)
-    return speak(connection, statements.lock_row(known.dialect, table, key, nowait, skip_locked, timeout), known)
+    return speak(connection, locks.lock_row(known.dialect, table, key, nowait, skip_locked, timeout), known)
 
 
 def versioned_update(

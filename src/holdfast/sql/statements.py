@@ -1,7 +1,10 @@
 """What is said to the database, as generators that yield statements and are sent their rows: no I/O here.
 
-A statement's values stand at `{}`; a voice writes them in its client's way. A generator may be thrown `Denied`: the
-lock was not to be had. It has then been undone to the savepoint before it by whoever speaks (see `Say.guarded`).
+1. A statement's values stand at `{}`; a voice writes them in its client's way.
+2. Whatever a statement raises is thrown into the generator, in its meaning if it has one (`voices.meaning`), also an
+   interrupt or a cancellation: what was changed for the sake of the statement is put back there, by statements.
+3. A lock that ends with the transaction, and a fence, need one: outside of it they would end at once, in silence. So
+   each asks the server, in a statement that it sends anyway, and nothing is left behind where there is none.
 """
 
 from __future__ import annotations
@@ -12,10 +15,12 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
-from ..errors import HoldfastError, Misconfigured, NotAcquired
-from ..model import check_name, check_seconds
+from ..errors import HoldfastError, Misconfigured
+from ..model import check_name
 
 T = TypeVar("T")
+MYSQL_OPEN = "(@@autocommit = 0 OR @@in_transaction = 1)"
+"""Whether what MariaDB is told now is part of a transaction that goes on after it."""
 _NAME = re.compile(r"(?:[A-Za-z_]\w*\.)?[A-Za-z_]\w*")
 
 
@@ -32,17 +37,35 @@ class VersionConflict(HoldfastError):
         return (VersionConflict, (self.table, self.key, self.version))
 
 
-class Denied(Exception):
+class Meaning(Exception):
+    """What an error of the database means to a talk. One that the talk does not expect is raised as it came."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+class Denied(Meaning):
     """The database would have had to wait for a lock, or has waited for long enough."""
+
+
+class Stale(Meaning):
+    """The transaction reads a snapshot that is older than what it was about to lock."""
+
+
+class NoTransaction(Meaning):
+    """PostgreSQL was told something that only means something inside a transaction."""
+
+
+class Nested(Meaning):
+    """SQLite was told to begin a transaction inside one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """One statement. `guarded`: it may be denied, and is then undone alone."""
+    """One statement."""
 
     text: str
     values: Sequence[object] = ()
-    guarded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,82 +79,25 @@ class Answer:
 Talk: TypeAlias = Generator[Say, Answer, T]
 
 
+def no_transaction(what: str) -> Misconfigured:
+    return Misconfigured(
+        f"there is no transaction open on this connection (autocommit), so {what} would end at once and protect "
+        "nothing; nothing was changed. Begin one: with conn.transaction() (psycopg), conn.begin() (PyMySQL), or "
+        "without isolation_level='AUTOCOMMIT' (SQLAlchemy)"
+    )
+
+
+def stale(what: str) -> Misconfigured:
+    return Misconfigured(
+        f"this transaction read before it claimed or locked {what}, and that has been overwritten since: it would go "
+        "on reading the old state. Roll back, then claim or lock first and read after"
+    )
+
+
 def advisory_key(namespace: str, name: str) -> int:
     """64 bits of a strong hash: no two names in use will ever meet."""
     digest = hashlib.sha256(f"{namespace}/{check_name(name)}".encode()).digest()
     return int.from_bytes(digest[:8], "big", signed=True)
-
-
-def advisory_xact(dialect: str, name: str, namespace: str, timeout: float | None, shared: bool) -> Talk[None]:
-    if dialect != "postgresql":
-        raise Misconfigured(
-            f"{dialect} has no advisory lock that ends with the transaction; lock a row of its own with lock_row()"
-        )
-    key = advisory_key(namespace, name)
-    suffix = "_shared" if shared else ""
-    if timeout == 0:
-        answer = yield Say(f"SELECT pg_try_advisory_xact_lock{suffix}({{}}) AS granted", (key,))
-        if not answer.rows[0]["granted"]:
-            raise NotAcquired(name, 0.0)
-        return
-    yield from _within(timeout, name, Say(f"SELECT pg_advisory_xact_lock{suffix}({{}})", (key,), guarded=True))
-
-
-def _within(timeout: float | None, what: str, say: Say) -> Talk[Answer]:
-    """Say it with a bound on the wait for a lock, on PostgreSQL, and put the old bound back."""
-    before = "0"
-    if timeout is not None:
-        check_seconds("timeout", timeout, what)
-        # pg_settings has it in milliseconds; SHOW would say '30s' or '1d'.
-        answer = yield Say("SELECT setting FROM pg_settings WHERE name = 'lock_timeout'")
-        before = str(answer.rows[0]["setting"])
-        yield Say("SELECT set_config('lock_timeout', {}, true)", (str(max(1, int(timeout * 1000))),))
-    try:
-        answer = yield say
-    except Denied:
-        raise NotAcquired(what, timeout or 0.0) from None
-    finally:
-        if timeout is not None:
-            yield Say("SELECT set_config('lock_timeout', {}, true)", (before,))
-    return answer
-
-
-def lock_row(
-    dialect: str, table: str, key: Mapping[str, object], nowait: bool, skip_locked: bool, timeout: float | None
-) -> Talk[dict[str, Any] | None]:
-    if nowait + skip_locked + (timeout is not None) > 1:
-        raise Misconfigured("lock_row() takes one of nowait=, skip_locked= and timeout=")
-    where, values = _where(dialect, key)
-    text = f"SELECT * FROM {quoted(dialect, table)} WHERE {where}"
-    what = f"{table} {dict(key)}"
-    if dialect == "sqlite":
-        if skip_locked:
-            raise Misconfigured("SQLite locks the whole database, so no row can be skipped; use nowait=True")
-        answer = yield from _sqlite_row(Say(text, values), what, 0.0 if nowait else timeout)
-    else:
-        text += " FOR UPDATE" + (" NOWAIT" if nowait else " SKIP LOCKED" if skip_locked else "")
-        if dialect == "mysql" and timeout is not None:
-            text += f" WAIT {max(0, round(timeout))}"
-        bound = timeout if dialect == "postgresql" else None
-        answer = yield from _within(bound, what, Say(text, values, guarded=True))
-    return answer.rows[0] if answer.rows else None
-
-
-def _sqlite_row(say: Say, what: str, timeout: float | None) -> Talk[Answer]:
-    """SQLite has one writer: its lock is the row's."""
-    before: object = None
-    if timeout is not None:
-        answer = yield Say("PRAGMA busy_timeout")
-        before = next(iter(answer.rows[0].values()))
-        yield Say(f"PRAGMA busy_timeout = {int(timeout * 1000)}")
-    try:
-        yield Say("BEGIN IMMEDIATE", guarded=True)
-    except Denied:
-        raise NotAcquired(what, timeout or 0.0) from None
-    finally:
-        if timeout is not None:
-            yield Say(f"PRAGMA busy_timeout = {before}")
-    return (yield say)
 
 
 def versioned_update(
@@ -139,11 +105,11 @@ def versioned_update(
 ) -> Talk[int]:
     if not values or column in values:
         raise Misconfigured(f"versioned_update() takes the values to set, without {column!r}, which it counts itself")
-    where, match = _where(dialect, key)
+    found, match = where(dialect, key)
     sets = ", ".join(f"{quoted(dialect, name)} = {{}}" for name in values)
     counter = quoted(dialect, column)
     answer = yield Say(
-        f"UPDATE {quoted(dialect, table)} SET {sets}, {counter} = {counter} + 1 WHERE {where} AND {counter} = {{}}",
+        f"UPDATE {quoted(dialect, table)} SET {sets}, {counter} = {counter} + 1 WHERE {found} AND {counter} = {{}}",
         (*values.values(), *match, version),
     )
     if answer.count != 1:
@@ -151,7 +117,8 @@ def versioned_update(
     return version + 1
 
 
-def _where(dialect: str, key: Mapping[str, object]) -> tuple[str, tuple[object, ...]]:
+def where(dialect: str, key: Mapping[str, object]) -> tuple[str, tuple[object, ...]]:
+    """The condition for one row, and its values."""
     if not isinstance(key, Mapping) or not key:
         raise Misconfigured(f"a key is a dict of columns and values, as in {{'id': 7}}, not {key!r}")
     return " AND ".join(f"{quoted(dialect, name)} = {{}}" for name in key), tuple(key.values())

@@ -1,7 +1,6 @@
-"""How each client library is spoken to: values in its own style, rows as dicts, and which of its errors means "locked".
+"""How each client library is spoken to: values in its own style, rows as dicts, and what its errors mean to us.
 
-A voice never commits. A guarded statement stands behind a savepoint, because PostgreSQL gives a whole transaction up
-when one statement of it fails.
+A voice never commits.
 """
 
 from __future__ import annotations
@@ -11,11 +10,25 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import Misconfigured
-from .statements import Answer, Say
+from .statements import Answer, Denied, Nested, NoTransaction, Say, Stale
 
-SAVEPOINT = "holdfast_helper"
-LOCKED_STATES = frozenset({"55P03"})
-LOCKED_NUMBERS = frozenset({1205, 3572})
+LOCKED_STATE, NO_TRANSACTION_STATE = "55P03", "25P01"
+LOCKED_NUMBERS = frozenset({1205, 1969, 3572})
+"""MariaDB: waited for long enough, bounded by max_statement_time; MySQL: NOWAIT."""
+CHANGED_SINCE_READ_NUMBER = 1020
+"""MariaDB with innodb_snapshot_isolation: what is to be locked is newer than the snapshot."""
+SQLITE_ERROR, SQLITE_LOCKED, SQLITE_BUSY_SNAPSHOT = 1, (5, 6), 517
+KINDS = (
+    ("psycopg", ("Connection",), ("AsyncConnection",)),
+    (
+        "sqlalchemy",
+        ("Connection", "Session", "scoped_session"),
+        ("AsyncConnection", "AsyncSession", "async_scoped_session"),
+    ),
+    ("pymysql", ("Connection",), ()),
+    ("sqlite3", ("Connection",), ()),
+)
+"""What is taken of each library, blocking and for asyncio; a subclass will do."""
 DIALECTS = {"postgresql": "postgresql", "mysql": "mysql", "mariadb": "mysql", "sqlite": "sqlite"}
 
 
@@ -32,25 +45,26 @@ class Voice:
 def voice(connection: Any, asynchronous: bool) -> Voice:
     """The voice for a connection, or `Misconfigured`."""
     kinds = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(connection).__mro__}
-    names = {name for _, name in kinds}
-    roots = {root for root, _ in kinds}
-    if "psycopg" in roots and ("AsyncConnection" in names) == asynchronous:
-        if connection.autocommit and connection.info.transaction_status.name == "IDLE":
-            raise Misconfigured(
-                "this connection is in autocommit mode; begin a transaction: with conn.transaction(): …"
-            )
-        return Voice("postgresql", _with("%s"), "psycopg")
-    if "sqlalchemy" in roots and any(name.startswith("Async") for name in names) == asynchronous:
-        return Voice(_dialect_of(connection), _as_text, "sqlalchemy")
-    if "pymysql" in roots and not asynchronous:
-        return Voice("mysql", _with("%s"), "pymysql")
-    if "sqlite3" in roots and not asynchronous:
-        return Voice("sqlite", _with("?"), "sqlite3")
+    for library, *names in KINDS:
+        if any((library, name) in kinds for name in names[asynchronous]):
+            return _voice_of(library, connection)
     kind = "an asyncio" if asynchronous else "a blocking"
     raise Misconfigured(
         f"{type(connection).__module__}.{type(connection).__qualname__} is not {kind} connection of psycopg 3, "
-        "SQLAlchemy, PyMySQL or sqlite3 (asyncio: holdfast.sql.aio, with psycopg's or SQLAlchemy's)"
+        "SQLAlchemy, PyMySQL or sqlite3 (asyncio: holdfast.sql.aio, with psycopg's or SQLAlchemy's); "
+        "of an engine or a pool give one connection, the one that your transaction is on"
     )
+
+
+def _voice_of(library: str, connection: Any) -> Voice:
+    match library:
+        case "psycopg":
+            return Voice("postgresql", _with("%s"), library)
+        case "pymysql":
+            return Voice("mysql", _with("%s"), library)
+        case "sqlite3":
+            return Voice("sqlite", _with("?"), library)
+    return Voice(_dialect_of(connection), _as_text, library)
 
 
 def _dialect_of(connection: Any) -> str:
@@ -84,10 +98,17 @@ def answer_of(cursor: Any, rows: Any) -> Answer:
     )
 
 
-def locked(error: BaseException) -> bool:
-    """Whether an error of any library means: somebody else has the lock."""
-    error = getattr(error, "orig", None) or error  # SQLAlchemy wraps what its driver raised
-    if getattr(error, "sqlstate", None) in LOCKED_STATES or getattr(error, "sqlite_errorcode", 0) & 0xFF in (5, 6):
-        return True
-    code = error.args[0] if error.args else None
-    return code in LOCKED_NUMBERS
+def meaning(error: BaseException) -> BaseException:
+    """What an error of any library means to a talk; itself, if nothing of ours."""
+    cause = getattr(error, "orig", None) or error  # SQLAlchemy wraps what its driver raised
+    state, number = getattr(cause, "sqlstate", None), cause.args[0] if cause.args else None
+    code = getattr(cause, "sqlite_errorcode", None)
+    if code == SQLITE_BUSY_SNAPSHOT or number == CHANGED_SINCE_READ_NUMBER:
+        return Stale(error)
+    if state == LOCKED_STATE or number in LOCKED_NUMBERS or (code is not None and code & 0xFF in SQLITE_LOCKED):
+        return Denied(error)
+    if state == NO_TRANSACTION_STATE:
+        return NoTransaction(error)
+    if code == SQLITE_ERROR and "within a transaction" in str(cause):
+        return Nested(error)
+    return error

@@ -13,6 +13,7 @@ from .._core.coordination import Coordination
 from .._core.deadlock import LOOSE
 from .._core.flow import Flow
 from .._core.lease import Hold
+from .._core.pickling import unpicklable
 from ..errors import BackendUnavailable, Misconfigured
 from ..model import Ask, LockView, Promises, Sequencer, check_name
 from ..observe.event import Event, guarded
@@ -58,6 +59,8 @@ class Coordinator:
         self._local = threading.local()
         self._actors = itertools.count(1)
         self.core = Coordination(self._engine.backend, keeper, os.urandom(8).hex(), self._emit)
+
+    __reduce__ = unpicklable("connect() there, with the same URL")
 
     # Recipes
 

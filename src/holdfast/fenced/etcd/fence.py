@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
+from ..._core.pickling import unpicklable
+from ..clients import FENCE_ELSEWHERE, check_client
 from ..holder import Holder, token_of
 from .programs import (
     Key,
@@ -35,6 +37,8 @@ from .programs import (
 Transact = Callable[[Txn], Txn]
 AsyncTransact = Callable[[Txn], Awaitable[Txn]]
 
+WANTED = 'a function that carries out a transaction, such as gateway("http://127.0.0.1:2379")'
+
 
 class EtcdFence:
     """A fence in front of keys.
@@ -46,7 +50,10 @@ class EtcdFence:
     """
 
     def __init__(self, transact: Transact) -> None:
+        check_client(transact, "EtcdFence", WANTED)
         self._transact = transact
+
+    __reduce__ = unpicklable(FENCE_ELSEWHERE)
 
     def claim(self, key: Key, lease: Holder) -> FencedKey:
         """Raise the mark of `key` to the lease's token, or raise `FenceRejected` if it is beyond."""
@@ -66,6 +73,8 @@ class FencedKey:
         self._transact = transact
         self.key = key
         self.token = token
+
+    __reduce__ = unpicklable(FENCE_ELSEWHERE)
 
     @property
     def condition(self) -> dict[str, str]:
@@ -90,7 +99,10 @@ class AsyncEtcdFence:
     """The same, through a function that is awaited."""
 
     def __init__(self, transact: AsyncTransact) -> None:
+        check_client(transact, "AsyncEtcdFence", WANTED)
         self._transact = transact
+
+    __reduce__ = unpicklable(FENCE_ELSEWHERE)
 
     async def claim(self, key: Key, lease: Holder) -> AsyncFencedKey:
         token, name = token_of(lease), check_key(key)
@@ -108,6 +120,8 @@ class AsyncFencedKey:
         self._transact = transact
         self.key = key
         self.token = token
+
+    __reduce__ = unpicklable(FENCE_ELSEWHERE)
 
     @property
     def condition(self) -> dict[str, str]:

@@ -12,8 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..._core.pickling import unpicklable
+from ..clients import FENCE_ELSEWHERE, check_blocking, check_client
 from ..holder import Holder, token_of
 from .programs import COMMAND, Word, check_key, claimed, claiming, digits, done, fenced, mark_key
+
+WANTED = "a client of redis-py, as from redis.Redis.from_url(…)"
 
 
 class RedisFence:
@@ -26,7 +30,11 @@ class RedisFence:
     """
 
     def __init__(self, client: Any) -> None:
+        check_client(client, "RedisFence", WANTED, "register_script", "get")
+        check_blocking(client, "RedisFence", False, "AsyncRedisFence")
         self._client = client
+
+    __reduce__ = unpicklable(FENCE_ELSEWHERE)
 
     def claim(self, key: str, lease: Holder) -> FencedKey:
         """Raise the mark of `key` to the lease's token, or raise `FenceRejected` if it is beyond."""
@@ -48,6 +56,8 @@ class FencedKey:
         self._client = client
         self.key = key
         self.token = token
+
+    __reduce__ = unpicklable(FENCE_ELSEWHERE)
 
     def get(self) -> Any:
         return self.execute("GET")
@@ -86,7 +96,11 @@ class AsyncRedisFence:
     """The same through a client of `redis.asyncio`."""
 
     def __init__(self, client: Any) -> None:
+        check_client(client, "AsyncRedisFence", WANTED, "register_script", "get")
+        check_blocking(client, "AsyncRedisFence", True, "RedisFence")
         self._client = client
+
+    __reduce__ = unpicklable(FENCE_ELSEWHERE)
 
     async def claim(self, key: str, lease: Holder) -> AsyncFencedKey:
         token = token_of(lease)
@@ -106,6 +120,8 @@ class AsyncFencedKey:
         self._client = client
         self.key = key
         self.token = token
+
+    __reduce__ = unpicklable(FENCE_ELSEWHERE)
 
     async def get(self) -> Any:
         return await self.execute("GET")

@@ -20,8 +20,10 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from ..._core.pickling import unpicklable
 from ...errors import Misconfigured
 from ...model import check_name
+from ..clients import FENCE_ELSEWHERE
 from ..holder import Holder, token_of
 from ..refusal import refused
 from .programs import TABLE, programs
@@ -52,8 +54,15 @@ class SQLiteFence:
     __slots__ = ("_connection", "_programs")
 
     def __init__(self, connection: sqlite3.Connection, table: str = TABLE) -> None:
+        if not hasattr(type(connection), "in_transaction") or not hasattr(type(connection), "cursor"):
+            raise Misconfigured(
+                f"SQLiteFence takes a connection as from sqlite3.connect(…), not {type(connection).__qualname__}; "
+                "of SQLAlchemy give connection.connection.driver_connection"
+            )
         self._connection = connection
         self._programs = programs(table)
+
+    __reduce__ = unpicklable(FENCE_ELSEWHERE)
 
     def claim(self, resource: str, lease: Holder) -> None:
         """Raise the mark of `resource` to the lease's token, or raise `FenceRejected` if it is beyond.

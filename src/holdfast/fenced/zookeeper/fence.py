@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._core.pickling import unpicklable
 from ...errors import Misconfigured
+from ..clients import FENCE_ELSEWHERE, check_client
 from ..holder import Holder, token_of
 from ..refusal import refused
 
@@ -32,7 +34,10 @@ class ZooKeeperFence:
     """
 
     def __init__(self, client: Any) -> None:
+        check_client(client, "ZooKeeperFence", "a started kazoo.client.KazooClient", "get", "create", "transaction")
         self._client = client
+
+    __reduce__ = unpicklable(FENCE_ELSEWHERE)
 
     def claim(self, path: str, lease: Holder) -> FencedNode:
         """Raise the mark of the node to the lease's token, or raise `FenceRejected` if it is beyond."""
@@ -68,6 +73,8 @@ class FencedNode:
         self._version = version
         self.path = path
         self.token = token
+
+    __reduce__ = unpicklable(FENCE_ELSEWHERE)
 
     @property
     def condition(self) -> tuple[str, int]:

@@ -1,0 +1,32 @@
+"""What a fence is given: a client or connection of the user's, looked at when the fence is made.
+
+A wrong one (a URL, an engine, the asyncio variant of the client) is refused before anything is sent.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import Misconfigured
+
+FENCE_ELSEWHERE = "make the fence there, on a connection of that process, and hand it the lease's token"
+"""What to do instead of pickling a fence."""
+
+
+def check_client(client: Any, fence: str, wanted: str, *methods: str) -> None:
+    """Raise `Misconfigured` unless the client has these methods (or can be called, if none is named)."""
+    if methods:
+        fits = all(callable(getattr(client, name, None)) for name in methods)
+    else:
+        fits = callable(client)
+    if isinstance(client, type) or not fits:
+        shown = type(client).__qualname__ if not isinstance(client, type) else f"the class {client.__qualname__}"
+        raise Misconfigured(f"{fence} takes {wanted}, not {shown}; make one and hand it over")
+
+
+def check_blocking(client: Any, fence: str, awaited: bool, other: str) -> None:
+    """Raise `Misconfigured` if a client of `redis.asyncio` is to block, or a blocking one is to be awaited."""
+    modules = [kind.__module__ for kind in type(client).__mro__ if kind.__module__.startswith("redis.")]
+    if modules and any(".asyncio" in module for module in modules) != awaited:
+        kind = "an asyncio" if awaited else "a blocking"
+        raise Misconfigured(f"{fence} takes {kind} client; for {type(client).__qualname__} there is {other}")

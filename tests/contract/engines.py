@@ -20,7 +20,7 @@ def memory(folder: Path) -> Iterator[Venue]:
 
 @contextmanager
 def sqlite(folder: Path) -> Iterator[Venue]:
-    yield Venue(f"sqlite://{folder}/locks.db", own_clock=True)
+    yield Venue(f"sqlite://{folder}/locks.db", own_clock=True, network=False)
 
 
 ENGINES: dict[str, Callable[[Path], AbstractContextManager[Venue]]] = {

@@ -36,16 +36,19 @@ NOT_KEPT = {
 @pytest.fixture(scope="module")
 def venue() -> Iterator[Venue]:
     with quorum(5) as servers:
+        founded: set[str] = set()
+
+        def open_founded(url: str, namespace: str, request_timeout: float) -> Engine:
+            """The first request in a namespace founds it; a promise that counts requests is played after that."""
+            if namespace not in founded:
+                founded.add(namespace)
+                engine = open_engine(servers.url(), namespace, 5.0)
+                wire = engine.wire()
+                run(engine.backend.survey(""), wire)  # type: ignore[attr-defined]
+                wire.close()
+            return open_engine(url, namespace, request_timeout)
+
         yield Venue(servers.url(), open_founded)
-
-
-def open_founded(url: str, namespace: str, request_timeout: float) -> Engine:
-    """The first request in a namespace founds it; a promise that counts requests is played after that."""
-    engine = open_engine(url, namespace, request_timeout)
-    wire = engine.wire()
-    run(engine.backend.survey(""), wire)  # type: ignore[attr-defined]
-    wire.close()
-    return engine
 
 
 @pytest.mark.parametrize("body", BODIES)

@@ -14,6 +14,7 @@ from .clock import FakeClock
 from .contract import Contract, play
 from .fakes import aio_granted, granted, lose, memory_engine
 from .promise import Promise, contract_promises, promise
+from .proxy import Network
 from .stage import BODIES, Body, Stage
 from .trouble import Fault, Interrupted, Trouble
 from .venue import Venue, memory_venue
@@ -25,6 +26,7 @@ __all__ = [
     "FakeClock",
     "Fault",
     "Interrupted",
+    "Network",
     "Promise",
     "Stage",
     "Trouble",

@@ -27,14 +27,18 @@ class Promise:
     """Other processes or threads take part, so time can not be made to jump."""
     leaves: bool
     """Something stays behind at the engine until it expires."""
+    network: bool = False
+    """It is about connections to servers, so an engine that has none keeps it without being asked."""
 
 
-def promise(*, needs: Iterable[str] = (), real_time: bool = False, leaves: bool = False) -> Callable[[Play], Promise]:
+def promise(
+    *, needs: Iterable[str] = (), real_time: bool = False, leaves: bool = False, network: bool = False
+) -> Callable[[Play], Promise]:
     """Make an asyncio function of a `Stage` a promise."""
 
     def make(play: Play) -> Promise:
         name = f"{play.__module__.rpartition('.')[2]}.{play.__name__}"
-        return Promise(name, play, frozenset(needs), real_time, leaves)
+        return Promise(name, play, frozenset(needs), real_time or network, leaves, network)
 
     return make
 

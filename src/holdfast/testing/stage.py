@@ -20,6 +20,7 @@ from ..model import LockView
 from ..observe.event import Event
 from ..sync.coordinator import Coordinator as BlockingCoordinator
 from .player import Player, Puppet, Stranger
+from .proxy import Network
 from .trouble import Trouble, TroubledEngine
 from .twins import Awaited, Threads, awaited
 from .venue import Venue
@@ -31,6 +32,9 @@ BODIES: tuple[Body, ...] = ("sync", "asyncio")
 
 HANG = 40.0
 """How long to look for something that must come, before it counts as never coming: longer than the longest ttl."""
+
+SLACK = 3.0
+"""What a machine that is not busy may take longer than promised, where a promise is about time."""
 
 _numbers = itertools.count(1)
 
@@ -47,6 +51,7 @@ class Stage:
         self._open: list[Coordinator] = []
         self._players: list[Player] = []
         self._tasks: list[asyncio.Task[Any]] = []
+        self._networks: list[Network] = []
         self._observer: Coordinator | None = None
         self._crowd = min(5.0, max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)))
         """How many want each core: read once, so that a promise plays at one pace."""
@@ -73,11 +78,13 @@ class Stage:
         timeout: float | None = None,
         on_event: Callable[[Event], None] | None = None,
         trouble: Trouble | None = None,
+        network: Network | None = None,
         request_timeout: float = 5.0,
         body: Body | None = None,
     ) -> Coordinator:
         """A coordinator, as one process would have it; closed at the end."""
-        engine = self.venue.open(self.venue.url, namespace or self.namespace, request_timeout)
+        url = self.venue.url if network is None else network.url
+        engine = self.venue.open(url, namespace or self.namespace, request_timeout)
         if trouble is not None:
             engine = TroubledEngine(engine, trouble)
         if (body or self.body) == "asyncio":
@@ -86,6 +93,12 @@ class Stage:
             locks = cast(Coordinator, awaited(BlockingCoordinator(engine, ttl, timeout, on_event), self._threads))
         self._open.append(locks)
         return locks
+
+    def network(self) -> Network:
+        """A way to the engine that can be made bad; see `connect`."""
+        network = Network.start(self.venue.url)
+        self._networks.append(network)
+        return network
 
     def plain(self, thing: Any) -> Any:
         """The object itself: of the blocking API where threads are on stage."""
@@ -116,6 +129,16 @@ class Stage:
         except kind as error:
             return error
         raise AssertionError(f"{kind.__name__} was not raised; the answer was {done!r}")
+
+    async def ends(self, work: Coroutine[Any, Any, T] | asyncio.Task[T], within: float, what: str) -> asyncio.Task[T]:
+        """Have somebody else do something, and see that it ends in time; how it ended is left to the caller."""
+        task = asyncio.ensure_future(work)
+        task.add_done_callback(lambda task: task.cancelled() or task.exception())  # seen, whoever looks at it
+        done, _ = await asyncio.wait({task}, timeout=within + self.seconds(SLACK))
+        if not done:
+            self._tasks.append(task)
+            raise AssertionError(f"{what} should end within {within:g} s, and has not after {SLACK:g} s more")
+        return task
 
     async def eventually(self, look: Callable[[], Any], what: str = "") -> Any:
         """Look until the answer (awaited, if it has to be) is true, and return it."""
@@ -170,17 +193,23 @@ class Stage:
         """Everybody goes home; what is left behind is found out."""
         for player in self._players:
             await player.kill()
-        if not failed:
+        for network in self._networks:  # what hangs there must not hang any longer
+            network.close() if failed else network.flow()
+        try:
+            if not failed:
+                for task in self._tasks:
+                    await task
+                if not leaves:
+                    await self.free()
+            for locks in self._open:
+                try:
+                    await locks.close()
+                except HoldfastError:
+                    if not failed:
+                        raise
             for task in self._tasks:
-                await task
-            if not leaves:
-                await self.free()
-        for locks in self._open:
-            try:
-                await locks.close()
-            except HoldfastError:
-                if not failed:
-                    raise
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+        finally:
+            for network in self._networks:
+                network.close()

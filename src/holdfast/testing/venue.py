@@ -25,6 +25,8 @@ class Venue:
     """The engine lives in this process and reads `holdfast.clock`: with asyncio, promises are played in no time."""
     many_processes: bool = True
     """Other processes reach the same engine by the URL."""
+    network: bool = True
+    """It is reached by TCP, and the URL says host:port for every server, so that a proxy can be put in between."""
 
 
 _numbers = itertools.count(1)
@@ -39,4 +41,5 @@ def memory_venue() -> Venue:
             engines[namespace] = memory_engine(url, request_timeout)
         return engines[namespace]
 
-    return Venue(f"memory://{os.getpid()}.{next(_numbers)}", open_memory, own_clock=True, many_processes=False)
+    url = f"memory://{os.getpid()}.{next(_numbers)}"
+    return Venue(url, open_memory, own_clock=True, many_processes=False, network=False)

@@ -1,0 +1,68 @@
+"""A server ends connections that were idle. That is no fault: the next call goes by a new one."""
+
+from __future__ import annotations
+
+from ...aio.coordinator import Coordinator
+from ...ports import Limits
+from ..promise import promise
+from ..proxy import Network
+from ..stage import Stage
+
+AT_ONCE_COUNT = 6
+"""Calls at once, so that there are several connections, where each has one of its own."""
+
+
+async def many_at_once(stage: Stage, locks: Coordinator) -> None:
+    names = [f"shelf/{number}" for number in range(AT_ONCE_COUNT)]
+    tasks = [stage.start(locks.lock(name).acquire()) for name in names]
+    for lease in [await task for task in tasks]:
+        assert await lease.release()
+
+
+async def connections_that_were_ended(stage: Stage) -> tuple[Coordinator, Network]:
+    network = stage.network()
+    locks = await stage.connect(network=network)
+    await many_at_once(stage, locks)
+    assert network.end_idle(), "nobody is connected"
+    return locks, network
+
+
+@promise(network=True)
+async def the_next_tries_work(stage: Stage) -> None:
+    """Each of them, one after the other: there may be a stale connection for each."""
+    locks, network = await connections_that_were_ended(stage)
+    for _ in range(AT_ONCE_COUNT):
+        lease = await locks.lock("door").try_acquire()
+        assert lease is not None
+        assert await lease.release()
+    network.end_idle()
+    await many_at_once(stage, locks)
+
+
+@promise(network=True)
+async def the_next_look_works(stage: Stage) -> None:
+    """A survey, and a limiter where there is one."""
+    locks, network = await connections_that_were_ended(stage)
+    for _ in range(AT_ONCE_COUNT):
+        assert await locks.survey() == []
+    if isinstance(stage.plain(locks).core.backend, Limits):
+        limiter = locks.limiter("mail", "100/s")
+        for _ in range(AT_ONCE_COUNT):
+            network.end_idle()
+            assert await limiter.try_acquire()
+
+
+@promise(network=True)
+async def what_is_held_stays_held(stage: Stage) -> None:
+    """It is renewed, checked and released by new connections."""
+    network = stage.network()
+    locks = await stage.connect(network=network)
+    lease = await locks.lock("door", ttl=stage.seconds(4.0)).acquire()
+    await many_at_once(stage, locks)
+    network.end_idle()
+    await lease.renew()
+    network.end_idle()
+    assert await locks.check(lease.sequencer())
+    network.end_idle()
+    lease.check()
+    assert await lease.release()

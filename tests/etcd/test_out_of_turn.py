@@ -9,7 +9,7 @@ from typing import Any
 
 import holdfast
 from holdfast.backends import open_engine
-from holdfast.backends.etcd.places import MARKED, OUT_OF_TURN, Place, judge
+from holdfast.backends.etcd.places import CONFIRMED, MARKED, Place, judge
 from holdfast.model import Claim, Queued
 from holdfast.ports import Wire
 from holdfast.recipes import asks
@@ -122,7 +122,7 @@ def test_a_claim_holds_if_it_and_all_before_it_fit() -> None:
 
 def test_what_was_granted_out_of_turn_counts_first() -> None:
     """The heavy one would fit, by its place; but the room is taken."""
-    line = judge([place("heavy", 2, 3, o=1), place("quick", 3, 1, g=OUT_OF_TURN, changed=9)], [])
+    line = judge([place("heavy", 2, 3), place("quick", 3, 1, g=CONFIRMED, changed=9)], [])
     assert [(each.owner, each.token) for each in line.holding] == [("quick", 9)]
     assert [each.owner for each in line.waiting] == ["heavy"]
 
@@ -139,3 +139,30 @@ def test_a_claim_of_another_capacity_does_not_count() -> None:
     line = judge([place("reader", 1, 1, capacity=9), place("mutex", 2, 1, capacity=1), place("other", 3, 1, 9)], [])
     assert line.capacity == 9
     assert [each.owner for each in line.holding] == ["reader", "other"]
+
+
+def test_whoever_came_to_wait_behind_a_marked_claim_is_marked_with_its_grant(standing_cluster: Cluster) -> None:
+    """Three writers, one of them overtaken: each token is larger than the one before, though all came before them."""
+    with holdfast.connect(standing_cluster.url) as locks:
+        doc, tokens = locks.rwlock("doc"), list[int]()
+        reader = doc.read().acquire()
+
+        def write() -> None:
+            with doc.write() as lease:
+                tokens.append(lease.token)
+
+        def writer(number: int) -> threading.Thread:
+            thread = threading.Thread(target=write)
+            thread.start()
+            await_true(lambda: [len(view.waiters) for view in locks.survey("doc")] == [number], "a writer")
+            return thread
+
+        writers = [writer(1)]
+        quick = locks.rwlock("doc", fair=False).read().acquire(timeout=0)
+        writers += [writer(2), writer(3)]
+        assert reader.release()
+        assert quick.release()
+        for thread in writers:
+            thread.join(30)
+        assert [reader.token, quick.token, *tokens] == sorted({reader.token, quick.token, *tokens})
+        assert len(tokens) == 3

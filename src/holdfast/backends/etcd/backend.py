@@ -104,7 +104,7 @@ class EtcdBackend:
     def guard(self, claim: Claim) -> dict[str, Any]:
         """A compare for a transaction of the user's own, in the words of the JSON gateway."""
         standing = self.sessions.standings.get(claim.owner)
-        target = "MOD" if standing is not None and standing.out_of_turn else "CREATE"
+        target = "MOD" if standing is not None and standing.confirmed else "CREATE"
         return {
             "key": self._keys.claim(claim.ask.name, claim.owner) if standing is None else standing.key,
             "target": target,

@@ -13,7 +13,7 @@ from . import overtaking
 from .aside import post
 from .entering import Sight, shade_value, value
 from .keys import Keys
-from .places import MARKED, OUT_OF_TURN
+from .places import CONFIRMED, MARKED
 from .rpc import Rejected, Rpc, changed_at, put, revision_of, txn
 from .session import Standing
 from .sessions import Sessions
@@ -35,6 +35,10 @@ class Here:
     request_timeout: float
 
 
+class Moved(Exception):
+    """The line is not as it was seen any more: look again."""
+
+
 class Granting:
     """From what was seen of a line to a grant, or a place in it."""
 
@@ -46,8 +50,8 @@ class Granting:
     def grant(self, standing: Standing, seen: Sight, timeout: float) -> Flow[Grant | None]:
         own = seen.own
         assert own is not None
-        if own.granted == OUT_OF_TURN:
-            standing.out_of_turn = True
+        if own.granted == CONFIRMED:
+            standing.confirmed = True
             return self.granted(standing, own.created, own.changed)
         if not seen.holds:
             if seen.line is None or standing.claim.ask.fair:
@@ -55,25 +59,30 @@ class Granting:
             revision = yield from overtaking.overtake(self._keys, standing, seen, timeout)
             if revision is None:
                 return None
-            standing.out_of_turn = True
+            standing.confirmed = True
             return self.granted(standing, own.created, revision)
         if own.granted:
             return self.granted(standing, own.created, own.created)
-        if own.overtaken or standing.shade is not None:
-            revision = yield from self._confirm(standing, own.overtaken, timeout)
-            if revision is None:
-                return None
-            standing.out_of_turn = own.overtaken
-            return self.granted(standing, own.created, revision if own.overtaken else own.created)
+        if own.marked or standing.shade is not None:
+            revision = yield from self._confirm(standing, seen, timeout)
+            standing.confirmed = own.marked
+            return self.granted(standing, own.created, revision if own.marked else own.created)
         if standing.waited:
             yield from self.mark(standing)
         return self.granted(standing, own.created, own.created)
 
-    def _confirm(self, standing: Standing, overtaken: bool, timeout: float) -> Flow[int | None]:
-        """Write down a grant that must not go unwritten: it needs a new token, or something that outlives it."""
+    def _confirm(self, standing: Standing, seen: Sight, timeout: float) -> Flow[int]:
+        """Write down a grant that must not go unwritten: that gives it its token, or something that outlives it."""
         now = self._here.calendar_us()
-        granted = OUT_OF_TURN if overtaken else MARKED
-        puts = [put(standing.key, value(standing, now, granted), standing.session.lease)]
+        compare, puts, granted = [changed_at(standing.key, standing.changed)], list[str](), MARKED
+        assert seen.own is not None
+        if seen.own.marked:
+            none_new, puts = overtaking.mark_all(self._keys, seen)
+            compare, granted = compare + none_new, CONFIRMED
+            if len(puts) == overtaking.MOST_MARKS:
+                yield Call((txn(compare, puts),), timeout)
+                raise Moved
+        puts.append(put(standing.key, value(standing, now, granted), standing.session.lease))
         if standing.shade is not None:
             rpcs, about = self._sessions.prepare([standing.shade], standing.claim.ask.ttl, (yield NOW))
             shade = self._keys.ghost(standing.claim.ask.name, standing.claim.owner)
@@ -81,12 +90,12 @@ class Granting:
         else:
             rpcs, about = [], []
         sent: float = yield NOW
-        rpcs.append(txn([changed_at(standing.key, standing.changed)], puts))
+        rpcs.append(txn(compare, puts))
         replies: list[Any] = yield Call(tuple(rpcs), timeout)
         self._sessions.hear(about, replies, sent)
         reply = replies[-1]
         if isinstance(reply, Rejected) or not reply.get("succeeded"):
-            return None
+            raise Moved
         return revision_of(reply)
 
     def mark(self, standing: Standing) -> Flow[None]:
@@ -144,7 +153,8 @@ class Granting:
             return for_ghosts(seen.ghosts, seen.revision)
         first = seen.line is None and seen.count == 2 and not seen.ghosts
         ours = self._sessions.standings.get(before.owner)
-        watch = for_one_before(before, first, seen.revision, None if ours is None else partial(_is_leaving, ours))
+        leaving = None if ours is None else partial(_is_leaving, ours)
+        watch = for_one_before(before, standing.key, first, seen.revision, leaving)
         self._sessions.behind[before.key] = watch
         if ours is not None:  # after the line above: whichever of the two comes later sees the other
             watch.holds(ours.token)

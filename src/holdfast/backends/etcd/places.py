@@ -3,12 +3,14 @@
 1. Claims stand in the order of their create revisions. Nobody comes in before anybody, so who holds is a function of
    the keys: a claim holds if it and everything before it fit into the capacity. Nothing has to be written for that: the
    end of a claim *is* the grant of the next one.
-2. What was granted out of turn (`fair=False`) says so in its value, and counts before all others. Whom it overtook
-   carries a mark, so that its own grant, which comes later, gets a larger token.
+2. What was granted out of turn (`fair=False`) says so in its value, and counts before all others.
 3. A ghost counts once the claim that it belongs to is gone.
 4. The capacity of a line is that of its oldest claim; a claim with another one does not count, and is about to leave.
-5. The token of a claim is its create revision; of one that was granted out of turn or overtaken, the revision of that
-   grant, which is its mod revision.
+5. Tokens grow in the order of grants. Where nobody was let past anybody that is the order of the claims, and the token
+   of each is its create revision. A grant out of turn is written down, and its token is the revision of that: its mod
+   revision. Everybody who waits at that moment came before it and will hold after it, and gets a mark in the same
+   transaction: that its own grant is to be written down, too, in the same way, before it is let in. So whoever has no
+   mark came after every grant that was written down.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ from typing import Any
 from .keys import GHOST
 from .rpc import unb64
 
-WAITING, MARKED, OUT_OF_TURN = 0, 1, 2
-"""What a claim's value says of its grant: nothing; that it holds; that it holds since its last change."""
+WAITING, MARKED, CONFIRMED = 0, 1, 2
+"""What a claim's value says of its grant: nothing; that it holds; that it holds since its last change (rule 5)."""
 
 
 @dataclass(slots=True)
@@ -51,7 +53,8 @@ class Place:
         return int(self.value.get("g", WAITING))
 
     @property
-    def overtaken(self) -> bool:
+    def marked(self) -> bool:
+        """Its create revision is no token any more (rule 5)."""
         return bool(self.value.get("o"))
 
     @property
@@ -63,7 +66,7 @@ class Place:
     def token(self) -> int:
         if token := self.value.get("k"):
             return int(token)
-        return self.changed if self.granted == OUT_OF_TURN else self.created
+        return self.changed if self.granted == CONFIRMED else self.created
 
 
 def read(kv: Any) -> Place:

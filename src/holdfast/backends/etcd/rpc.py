@@ -83,6 +83,10 @@ def unchanged_since(key: str, end: str, revision: int) -> str:
     return f'{{"key":"{key}","range_end":"{end}","target":2,"result":2,"mod_revision":{revision + 1}}}'
 
 
+def none_created_since(key: str, end: str, revision: int) -> str:
+    return f'{{"key":"{key}","range_end":"{end}","target":1,"result":2,"create_revision":{revision + 1}}}'
+
+
 # Operations
 
 

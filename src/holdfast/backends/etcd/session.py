@@ -75,7 +75,8 @@ class Standing:
     given: float = NEVER
     """The `since` of what its holder was last promised."""
     watch: Watch | None = None
-    out_of_turn: bool = False
+    confirmed: bool = False
+    """Its token is the revision of its grant, and not of its making."""
     doomed: bool = False
     """It was lost, and is being swept."""
     leaving: bool = False

@@ -10,7 +10,7 @@ from ..._core.flow import NOW, Call, Flow
 from ...errors import BackendUnavailable, Misconfigured
 from ...model import Claim, Grant, Queued
 from .entering import Sight, describe, enter, look, sight, stand_in_line, take_free
-from .granting import Granting, Here
+from .granting import Granting, Here, Moved
 from .keys import Keys
 from .releasing import forget, release
 from .rpc import Rejected, revision_of
@@ -54,10 +54,13 @@ class Taking:
                 if standing is None:
                     standing = yield from self._admit(claim)
                 standings.append(standing)
-            if all(standing.created for standing in standings):
-                outcomes = yield from self._look(standings, queue, timeout)
-            else:
-                outcomes = yield from self._enter(standings, queue, timeout)
+            try:
+                if all(standing.created for standing in standings):
+                    outcomes = yield from self._look(standings, queue, timeout)
+                else:
+                    outcomes = yield from self._enter(standings, queue, timeout)
+            except Moved:
+                continue
             if outcomes is not None:
                 return outcomes or None
         raise BackendUnavailable(f"the line of {claims[0].ask.name!r} changed {TRIES} times under a take; try again")

@@ -15,7 +15,11 @@
 4. A seat is used again, so a key is not yet a claim: what is written there counts if its create revision is that of the
    claim that was seen. The first end that is heard is the end of that claim, or comes after it.
 5. In other lines a waiter counts what leaves before it, and looks when enough has left for it to fit.
-6. That its own claim lives is not heard here: it follows from its lease, which the flow knows the age of.
+6. Its own claim may be taken from it while it waits (its lease revoked, its key deleted by hand). So it listens to its
+   own key as well, and whose claim has ended is granted nothing: it looks, and stands at the end again. etcd tells a
+   stream of events in the order of their revisions, so the end of its own claim is heard before an end that comes
+   later; only what happened between the look and the beginning of the watch may be heard a tenth of a second late.
+   That its lease has not run out is not heard here: the flow knows the age of it.
 """
 
 from __future__ import annotations
@@ -61,6 +65,11 @@ class Watch:
         self._excess = 0
         self._all = False
         self._own = ""
+        """Its own key: what ends there is no grant."""
+        self._gone = False
+        """Its own claim has ended."""
+        self._other = self._mine = b""
+        """The key of the claim before it, and its own, as they stand in a message."""
         self.parked: Callable[[], None] | None = None
         """Ends what a wire keeps open for it, between two waits."""
 
@@ -82,7 +91,9 @@ class Watch:
 
     def glimpse(self, data: bytes) -> str | None:
         """The verdict, if what comes in can mean one thing only, before anybody has read it."""
-        return HANDED if self._holds and _ENDED in data else None
+        if self._holds and not self._gone and _ENDED in data and self._other in data and self._mine not in data:
+            return HANDED
+        return None
 
     def hear(self, line: bytes) -> str | None:
         """The verdict on a message, or None to go on listening."""
@@ -117,7 +128,9 @@ class Watch:
             self.holds(int(kv["create_revision"]))
 
     def _end_of(self, key: str) -> str | None:
-        if self._all or key == self._own:
+        if key == self._own:
+            self._gone = True
+        if self._all or self._gone:
             return LOOK
         if key == self.key:
             return HANDED if self._holds else LOOK
@@ -128,11 +141,12 @@ class Watch:
         return None
 
 
-def for_one_before(before: Place, alone: bool, revision: int, leaving: Callable[[], bool] | None) -> Watch:
+def for_one_before(before: Place, own: str, alone: bool, revision: int, leaving: Callable[[], bool] | None) -> Watch:
     """In a mutex's line. `alone`: nobody, and no ghost, stands before that one. `leaving`: whether it, being our own,
     has begun to."""
-    watch = Watch([(before.key, "")], revision, words=True)
+    watch = Watch([(before.key, ""), (own, "")], revision, words=True)
     watch.key, watch._created = before.key, before.created
+    watch._own, watch._mine, watch._other = own, f'"{own}"'.encode(), f'"{before.key}"'.encode()
     watch._stays, watch._leaving = before.stays, leaving
     holds = alone or bool(before.granted)
     watch._hasty = holds or leaving is not None

@@ -42,3 +42,27 @@ async def a_mutex_stays_one(stage: Stage) -> None:
         await waiter
     assert tokens == sorted(tokens)
     assert len(tokens) == 4
+
+
+@promise(needs={"fencing", "shared"})
+async def tokens_grow_in_the_order_of_grants(stage: Stage) -> None:
+    """Whoever was overtaken, and whoever stood behind it, gets a token above all that were granted before."""
+    locks = await stage.connect()
+    doc, unfair = locks.rwlock("doc"), locks.rwlock("doc", fair=False)
+    reader = await doc.read().acquire()
+    first = stage.start(doc.write().acquire())
+    await stage.queued("doc", 1)
+    quick = await unfair.read().try_acquire()
+    assert quick is not None
+    second = stage.start(doc.write().acquire())
+    await stage.queued("doc", 2)
+    tokens = [reader.token, quick.token]
+    for lease in (reader, quick):
+        assert await lease.release()
+    for writer in (first, second):
+        lease = await writer
+        tokens.append(lease.token)
+        assert await lease.release()
+    async with doc.write() as lease:
+        tokens.append(lease.token)
+    assert tokens == sorted(set(tokens)), tokens

@@ -1,5 +1,6 @@
 # Each target sets up what it needs, on a machine that has only Python >= 3.11, make and apt; a second run does not.
-# The environment is .venv; a stamp in it says which extras were installed from the present pyproject.toml.
+# The environment is .venv, or .venv-NAME where PYTHON=NAME names another interpreter; a stamp in it says which extras
+# were installed from the present pyproject.toml.
 
 PYTHON  ?= python3
 # Debian packages of the engines that `make test` and `make bench` start by themselves.
@@ -10,53 +11,57 @@ WORKERS ?= 3
 # More words for pytest, the simulator or the benchmark: make test ARGS="-k fence -x"
 ARGS    ?=
 
-bin := .venv/bin
+venv := .venv$(if $(filter-out python3,$(PYTHON)),-$(subst /,-,$(patsubst /%,%,$(PYTHON))))
+bin := $(venv)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check proofs bench sim torture format clean servers
+.PHONY: help demo test pythons check proofs bench sim torture format clean servers
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: .venv/.ready-cli  ## a paused holder wakes up and writes: once unfenced, once fenced (under a minute)
+demo: $(venv)/.ready-cli  ## a paused holder wakes up and writes: once unfenced, once fenced (under a minute)
 	@$(bin)/holdfast demo
 
-test: .venv/.ready-dev servers proofs  ## all tests, on every engine (ARGS="-k fence" for some), and the proofs
+test: $(venv)/.ready-dev servers proofs  ## all tests, on every engine (ARGS="-k fence" for some), and the proofs
 	@$(bin)/python tools/tests $(WORKERS) $(ARGS)
+
+pythons: $(venv)/.ready-dev  ## the tests that need no server, on every other Python that is claimed and found
+	@tools/pythons $$($(bin)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
 proofs: servers  ## the Promela model of Redlock with tokens: sound variants hold, broken ones fail
 	@$(PYTHON) proofs/check.py --jobs 2
 
-check: .venv/.ready-dev  ## ruff, mypy --strict and the rooms of the import graph
+check: $(venv)/.ready-dev  ## ruff, mypy --strict and the rooms of the import graph
 	@$(bin)/ruff check .
 	@$(bin)/ruff format --check .
 	@$(bin)/mypy src tests $(wildcard bench)
 	@$(bin)/pyrefly check --summary=none
 	@$(bin)/pytest -q tests/test_rooms.py
 
-bench: .venv/.ready-bench servers  ## holdfast, its peers and the bare engine, as ratios of one run
+bench: $(venv)/.ready-bench servers  ## holdfast, its peers and the bare engine, as ratios of one run
 	@$(bin)/python -m bench $(ARGS)
 
-sim: .venv/.ready-cli  ## the simulator on SEEDS=2000 seeds; a failing one prints how to replay it (SEED=1234)
+sim: $(venv)/.ready-cli  ## the simulator on SEEDS=2000 seeds; a failing one prints how to replay it (SEED=1234)
 	@$(bin)/python -m holdfast.sim $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(ARGS)
 
-torture: .venv/.ready-dev servers  ## real faults on every engine, 10 minutes each (ARGS="redis --minutes 1")
+torture: $(venv)/.ready-dev servers  ## real faults on every engine, 10 minutes each (ARGS="redis --minutes 1")
 	@$(bin)/holdfast torture $(ARGS)
 
-format: .venv/.ready-dev  ## put the code into the house's format
+format: $(venv)/.ready-dev  ## put the code into the house's format
 	@$(bin)/ruff check --fix-only --quiet .
 	@$(bin)/ruff format .
 
 clean:  ## remove the environment and all caches
-	@rm -rf .venv build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf .venv .venv-* build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	@find src tests $(wildcard bench) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 servers:
 	@tools/servers $(SERVERS)
 
-.venv/.ready-cli: extras := cli
-.venv/.ready-dev: extras := dev
-.venv/.ready-bench: extras := cli,mysql,postgresql,redis,bench
-.venv/.ready-%: pyproject.toml tools/venv
-	@PYTHON=$(PYTHON) tools/venv $(extras)
+$(venv)/.ready-cli: extras := cli
+$(venv)/.ready-dev: extras := dev
+$(venv)/.ready-bench: extras := cli,mysql,postgresql,redis,bench
+$(venv)/.ready-%: pyproject.toml tools/venv
+	@VENV=$(venv) PYTHON=$(PYTHON) tools/venv $(extras)
 	@touch $@

@@ -24,8 +24,13 @@ from .errors import (
 )
 from .model import ClaimView, LockView, Promises, Sequencer, State
 from .observe.event import Event
-from .sync.coordinator import Coordinator
+from .recipes.options import Options
+from .sync.coordinator import Coordinator, RWLock
+from .sync.election import Election
 from .sync.lease import Lease
+from .sync.limiter import Limiter
+from .sync.lock import Lock
+from .sync.multi import Leases, LockAll
 
 if TYPE_CHECKING:
     from . import aio as aio
@@ -38,16 +43,23 @@ __all__ = [
     "ClaimView",
     "Coordinator",
     "DeadlockDetected",
+    "Election",
     "Event",
     "FenceRejected",
     "HoldfastError",
     "Lease",
     "LeaseLost",
+    "Leases",
+    "Limiter",
+    "Lock",
+    "LockAll",
     "LockView",
     "Misconfigured",
     "NotAcquired",
+    "Options",
     "OutcomeUnknown",
     "Promises",
+    "RWLock",
     "Sequencer",
     "State",
     "aio",

@@ -23,6 +23,7 @@ class LeaseFace:
 
     @property
     def name(self) -> str:
+        """What is held."""
         return self.hold.claim.ask.name
 
     @property
@@ -32,6 +33,7 @@ class LeaseFace:
 
     @property
     def owner(self) -> str:
+        """The id of this acquisition, as `survey` shows it; no other has it."""
         return self.hold.claim.owner
 
     @property
@@ -41,6 +43,7 @@ class LeaseFace:
 
     @property
     def state(self) -> State:
+        """Where it is in its life: held, jeopardy, lost or released."""
         self._notice()
         return self.hold.state
 
@@ -96,10 +99,12 @@ class LeasesFace(Mapping[str, L]):
 
     @property
     def tokens(self) -> dict[str, int]:
+        """The token of each, by name: hand each to the fence of its resource."""
         return {name: lease.token for name, lease in self._leases.items()}
 
     @property
     def holds(self) -> list[Hold]:
+        """What the keeper keeps for each."""
         return [lease.hold for lease in self._leases.values()]
 
     def remaining(self) -> float:

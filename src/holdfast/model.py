@@ -229,6 +229,7 @@ class Sequencer:
 
     @classmethod
     def parse(cls, text: str) -> Sequencer:
+        """Read one back; raises `Misconfigured` if the text is none."""
         parts = text.strip().split(":")
         if len(parts) != 6 or parts[0] != "hf1" or not (parts[5].isascii() and parts[5].isdigit()):
             raise Misconfigured(f"not a sequencer: {text[:80]!r}; it looks like hf1:backend:cluster:name:mode:token")
@@ -255,6 +256,13 @@ def check_name(name: str, what: str = "name") -> str:
     if any(ord(c) < 32 or 0x7F <= ord(c) < 0xA0 for c in name):
         raise Misconfigured(f"{what} {name[:80]!r} has a control character; remove it")
     return name
+
+
+def check_token(token: int, of: str) -> int:
+    """A token is a whole number from 1, as `lease.token` and `survey` give it."""
+    if isinstance(token, bool) or not isinstance(token, int) or token < 1:
+        raise Misconfigured(f"the token of a hold on {of!r} is a whole number from 1, not {token!r}")
+    return token
 
 
 def check_seconds(what: str, value: float, of: str, above: float | None = None) -> None:

@@ -67,7 +67,9 @@ class Surveys(Protocol):
 class Evicts(Protocol):
     """Break a lock by hand."""
 
-    def evict(self, name: str, token: int) -> Flow[bool]: ...
+    def evict(self, name: str, token: int) -> Flow[bool]:
+        """End the hold with this token; False if there is none."""
+        ...
 
 
 @runtime_checkable
@@ -95,7 +97,9 @@ class Limits(Protocol):
     With `reserve`, a wait of at most that many seconds is booked: the caller sleeps and then has its turn.
     """
 
-    def allow(self, name: str, interval: float, burst: int, cost: int, reserve: float) -> Flow[tuple[bool, float]]: ...
+    def allow(self, name: str, interval: float, burst: int, cost: int, reserve: float) -> Flow[tuple[bool, float]]:
+        """Whether `cost` may pass, and in how many seconds; see `holdfast._core.gcra` for the rule."""
+        ...
 
 
 class Wire(Protocol):
@@ -121,23 +125,37 @@ class Wire(Protocol):
         """After the fork, in the child: forget what is the parent's, without touching it."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Let go of the engine; whoever waits is told."""
+        ...
 
 
 class AsyncWire(Protocol):
     """The same for asyncio. A call that is cancelled finishes first (see `holdfast.aio.driver.Reply`)."""
 
-    def call(self, request: Any, timeout: float) -> Awaitable[Any]: ...
+    def call(self, request: Any, timeout: float) -> Awaitable[Any]:
+        """As `Wire.call`, awaited."""
+        ...
 
-    def wait(self, owner: str, timeout: float) -> Awaitable[Any]: ...
+    def wait(self, owner: str, timeout: float) -> Awaitable[Any]:
+        """As `Wire.wait`, awaited."""
+        ...
 
-    def freeze(self) -> None: ...
+    def freeze(self) -> None:
+        """As `Wire.freeze`."""
+        ...
 
-    def thaw(self) -> None: ...
+    def thaw(self) -> None:
+        """As `Wire.thaw`."""
+        ...
 
-    def forked(self) -> None: ...
+    def forked(self) -> None:
+        """As `Wire.forked`."""
+        ...
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """As `Wire.close`, awaited."""
+        ...
 
 
 class Engine(Protocol):
@@ -146,8 +164,14 @@ class Engine(Protocol):
     url: str
 
     @property
-    def backend(self) -> Backend: ...
+    def backend(self) -> Backend:
+        """The algorithm."""
+        ...
 
-    def wire(self) -> Wire: ...
+    def wire(self) -> Wire:
+        """A new blocking wire; the caller closes it."""
+        ...
 
-    async def async_wire(self) -> AsyncWire: ...
+    async def async_wire(self) -> AsyncWire:
+        """A new wire for the running loop; the caller closes it."""
+        ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 import holdfast
+import holdfast.aio
 from holdfast import BackendUnavailable, Misconfigured
 from holdfast.settings import default_url
 
@@ -83,6 +85,20 @@ def test_permits_are_refused_by_the_name_they_were_given_by() -> None:
 def test_an_unknown_scheme_names_the_known_ones() -> None:
     with pytest.raises(Misconfigured, match=r"nosuch.*memory.*sqlite"):
         holdfast.connect("nosuch://x")
+
+
+@pytest.mark.parametrize(
+    ("slip", "meant"), [("rediss+cluster", "redis+cluster"), ("zookeper", "zookeeper"), ("SQLITE", "sqlite")]
+)
+def test_a_slip_in_a_scheme_gets_a_hint(slip: str, meant: str) -> None:
+    with pytest.raises(Misconfigured, match=rf"did you mean {re.escape(meant)}://\?"):
+        holdfast.connect(f"{slip}://x")
+
+
+def test_a_connection_of_asyncio_that_was_not_awaited_says_so() -> None:
+    with pytest.raises(Misconfigured, match=r"async with holdfast\.aio\.connect"):
+        holdfast.aio.connect("memory://x").lock("a")
+    assert not hasattr(holdfast.aio.connect("memory://x"), "nosuch")
 
 
 def test_a_misspelt_option_is_a_type_error_as_everywhere() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import BackendUnavailable, Misconfigured, NotAcquired
-from ..model import Ask, Claim, Grant, Queued, Sequencer, check_name
+from ..model import Ask, Claim, Grant, Queued, Sequencer, check_name, check_token
 from ..observe.event import Event
 from ..ports import Asks, Backend, Guards, Surveys
 from .acquire import acquire, keep_withdrawing, withdraw, within
@@ -189,7 +189,7 @@ class Coordination:
             raise Misconfigured(
                 f"{self.backend.scheme} can not ask a holder of {name!r} to give way; `evict` ends a hold by force"
             )
-        return self.backend.ask(check_name(name), token)
+        return self.backend.ask(check_name(name), None if token is None else check_token(token, name))
 
     def guard(self, hold: Hold) -> Any:
         """A condition for the user's own transaction on the same engine: that this very grant stands."""

@@ -15,15 +15,16 @@ from collections.abc import Callable, Generator, Iterable
 from types import TracebackType
 from typing import Any
 
+from ..errors import Misconfigured
 from ..observe.event import Event
-from .coordinator import Coordinator
+from .coordinator import Coordinator, RWLock
 from .election import Election
 from .lease import Lease
 from .limiter import Limiter
 from .lock import Lock
 from .multi import Leases, LockAll
 
-__all__ = ["Coordinator", "Election", "Lease", "Leases", "Limiter", "Lock", "LockAll", "connect"]
+__all__ = ["Coordinator", "Election", "Lease", "Leases", "Limiter", "Lock", "LockAll", "RWLock", "connect"]
 
 
 class connect:
@@ -45,6 +46,14 @@ class connect:
         self._engine = Settings(url, namespace, ttl, timeout, require, request_timeout, on_event).engine()
         self._defaults = (ttl, timeout, on_event)
         self._coordinator: Coordinator | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_") and hasattr(Coordinator, name):
+            raise Misconfigured(
+                f"{name!r} is of a coordinator, and holdfast.aio.connect() is not one yet: write "
+                "`async with holdfast.aio.connect(…) as locks:`, or `locks = await holdfast.aio.connect(…)`"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     async def _open(self) -> Coordinator:
         return Coordinator(self._engine, await self._engine.async_wire(), *self._defaults)

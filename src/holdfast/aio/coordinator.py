@@ -13,7 +13,7 @@ from .._core.flow import Flow
 from .._core.lease import Hold
 from .._core.pickling import unpicklable
 from ..errors import BackendUnavailable, Misconfigured
-from ..model import Ask, LockView, Promises, Sequencer, check_name
+from ..model import Ask, LockView, Promises, Sequencer, check_name, check_token
 from ..observe.event import Event, guarded
 from ..ports import AsyncWire, Engine, Evicts, Surveys
 from ..recipes import asks
@@ -21,7 +21,7 @@ from ..recipes.election import candidacy
 from ..recipes.kept import Mutexes
 from ..recipes.limiter import Rate, Rates
 from ..recipes.multi import canonical
-from ..recipes.options import Options
+from ..recipes.options import Options, check_hook, shows_options
 from ..recipes.reentrant import reenter
 from ..registry import register, unregister
 from .actors import Actors
@@ -69,19 +69,23 @@ class Coordinator:
 
     # Recipes
 
+    @shows_options
     def lock(self, name: str, *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> Lock:
         """A mutex: one holder at a time."""
         return Lock(self, self._mutexes.get(name, options), on_lost)
 
+    @shows_options
     def reentrant(self, name: str, *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> Lock:
         """A mutex that the same task may take again while it holds it."""
         return Lock(self, self._mutexes.get(name, options), on_lost, reenter)
 
+    @shows_options
     def rwlock(self, name: str, *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> RWLock:
         """A read-write lock: many readers or one writer, in the order of arrival, so neither starves."""
         self._need("shared", name)
         return RWLock(self, name, on_lost, self._defaults | options)
 
+    @shows_options
     def semaphore(
         self,
         name: str,
@@ -95,10 +99,12 @@ class Coordinator:
         self._need("counting", name)
         return Lock(self, asks.permit(name, permits, weight, self._defaults | options), on_lost)
 
+    @shows_options
     def lock_all(self, names: Iterable[str], *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> LockAll:
         """Several mutexes at once, all or none, without deadlock."""
         return LockAll(self, [asks.mutex(name, self._defaults | options) for name in canonical(names)], on_lost)
 
+    @shows_options
     def election(self, name: str, *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> Election:
         """One leader at a time, who has stopped before the next one starts."""
         return Election(self, candidacy(name, self._defaults | options), on_lost)
@@ -116,6 +122,7 @@ class Coordinator:
 
     @property
     def url(self) -> str:
+        """The engine's address, as it may be shown: without passwords."""
         return self._engine.url
 
     async def survey(self, prefix: str = "") -> list[LockView]:
@@ -130,7 +137,7 @@ class Coordinator:
         backend = self._engine.backend
         if not isinstance(backend, Evicts):
             raise Misconfigured(f"{backend.scheme} can not evict")
-        return await self.run(backend.evict(check_name(name), token))
+        return await self.run(backend.evict(check_name(name), check_token(token, name)))
 
     async def ask(self, name: str, token: int | None = None) -> int:
         """Ask the holders of a name (or the one with this token) to give way. Answers how many were asked.
@@ -146,6 +153,7 @@ class Coordinator:
     # Life
 
     def run(self, flow: Flow[T]) -> Coroutine[Any, Any, T]:
+        """Run a flow of holdfast on this engine."""
         if self._closed:
             flow.close()
             raise _closed()
@@ -214,15 +222,18 @@ class RWLock:
     """The two sides of a read-write lock."""
 
     def __init__(self, coordinator: Coordinator, name: str, on_lost: OnLost | None, options: Options) -> None:
+        check_hook("on_lost", on_lost, name)
         self._coordinator = coordinator
         self._on_lost = on_lost
         self._reader = asks.reader(name, options)
         self._writer = asks.writer(name, options)
 
     def read(self) -> Lock:
+        """The side of the readers: many together."""
         return Lock(self._coordinator, self._reader, self._on_lost)
 
     def write(self) -> Lock:
+        """The side of a writer: alone."""
         return Lock(self._coordinator, self._writer, self._on_lost)
 
 

@@ -14,7 +14,7 @@ from ..face import leave_last
 from ..model import Ask
 from ..recipes.asks import changed
 from ..recipes.decorator import check_awaited
-from ..recipes.options import Options
+from ..recipes.options import Options, check_hook, shows_changes
 from .body import Body
 from .lease import Lease
 
@@ -46,6 +46,8 @@ class Lock:
         on_lost: Callable[[Lease], object] | None = None,
         obtain: Obtain = Coordination.obtain,
     ) -> None:
+        if on_lost is not None:
+            check_hook("on_lost", on_lost, ask.name)
         self._coordinator = coordinator
         self._ask = ask
         self._on_lost = on_lost
@@ -54,14 +56,17 @@ class Lock:
 
     @property
     def name(self) -> str:
+        """What is locked."""
         return self._ask.name
 
+    @shows_changes()
     async def acquire(self, **options: Unpack[Options]) -> Lease:
         """Wait for the lock and hold it. Raises `NotAcquired` once `timeout` has passed (None: never)."""
         ask = changed(self._ask, options) if options else self._ask
         hold = await self._coordinator.obtain(ask, False, self._obtain)
         return Lease(self._coordinator, hold, self._on_lost) if hold.lease is None else cast(Lease, hold.lease)
 
+    @shows_changes(without="timeout")
     async def try_acquire(self, **options: Unpack[Options]) -> Lease | None:
         """Hold the lock if it is free now; None if it is not."""
         options["timeout"] = 0

@@ -14,7 +14,7 @@ from ..model import Ask
 from ..recipes.asks import changed
 from ..recipes.decorator import check_awaited
 from ..recipes.multi import let_go_all, obtain_all
-from ..recipes.options import Options
+from ..recipes.options import Options, check_hook, shows_changes
 from .body import Body
 from .lease import Lease
 
@@ -58,6 +58,7 @@ class LockAll:
     def __init__(
         self, coordinator: Coordinator, asks: Sequence[Ask], on_lost: Callable[[Lease], object] | None
     ) -> None:
+        check_hook("on_lost", on_lost, asks[0].name)
         self._coordinator = coordinator
         self._asks = asks
         self._on_lost = on_lost
@@ -68,6 +69,7 @@ class LockAll:
         """In the order in which they are taken."""
         return [ask.name for ask in self._asks]
 
+    @shows_changes()
     async def acquire(self, **options: Unpack[Options]) -> Leases:
         """Wait for all and hold them. Raises `NotAcquired` once `timeout` has passed for the whole."""
         return await self._acquire([changed(ask, options) for ask in self._asks], scoped=False)
@@ -77,6 +79,7 @@ class LockAll:
         holds = await coordinator.run(obtain_all(coordinator.core, asks, asks[0].timeout, coordinator.actor(scoped)))
         return Leases(coordinator, [Lease(coordinator, hold, self._on_lost) for hold in holds])
 
+    @shows_changes(without="timeout")
     async def try_acquire(self, **options: Unpack[Options]) -> Leases | None:
         """Hold them if all are free now; None if not."""
         options["timeout"] = 0

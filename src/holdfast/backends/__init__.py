@@ -48,8 +48,17 @@ def open_engine(url: object, namespace: str, request_timeout: float) -> Engine:
         if plugin.name == scheme:
             engine = plugin.load()(url, namespace, request_timeout)
             return engine
-    known = ", ".join(sorted({*SCHEMES, *plugins.names}))
-    raise Misconfigured(f"no backend has the scheme {scheme!r}; there are: {known}")
+    known = sorted({*SCHEMES, *plugins.names})
+    raise Misconfigured(
+        f"no engine has the scheme {scheme[:40]!r}{_alike(scheme, known)}; there are: {', '.join(known)}"
+    )
+
+
+def _alike(scheme: str, known: list[str]) -> str:
+    """A hint for a slip of the finger."""
+    from difflib import get_close_matches  # not at the top: `import holdfast` stays light
+
+    return "".join(f", did you mean {match}://?" for match in get_close_matches(scheme.lower(), known, n=1))
 
 
 def _of_client(client: object, namespace: str, request_timeout: float) -> Engine:

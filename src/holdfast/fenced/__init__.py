@@ -1,4 +1,4 @@
-"""Fences: the check at the resource, which refuses a holder that comes back too late (DESIGN §7).
+"""Fences: the check at the resource, which refuses a holder that comes back too late.
 
 1. A fence keeps a mark per resource: the highest token that has claimed it. The mark only rises.
 2. Claim before you read. `claim` raises the mark iff token ≥ mark; from then on no older holder can write, so

@@ -1,6 +1,6 @@
 """What the locks protect: a counter per name that everybody reads, raises by one and writes back.
 
-Each stands twice: behind a fence (DESIGN §7: a claim raises the mark iff token ≥ mark, a write is atomic with
+Each stands twice: behind a fence (a claim raises the mark iff token ≥ mark, a write is atomic with
 token == mark), and bare. An accepted write that does not raise the counter by one has undone an earlier one. That
 never happens behind the fence, whatever else goes wrong; bare, it is counted, for contrast.
 """

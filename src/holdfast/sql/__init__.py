@@ -4,7 +4,7 @@
     lock_row(conn, "orders", {"id": 7}, nowait=True)   the row, locked until the transaction ends; None if there is none
     versioned_update(conn, "orders", {"id": 7}, 3, …)  optimistic: only if nobody else was quicker
     retry(work)                                        do it again, with jitter, when somebody was
-    Fence(conn).claim("orders/7", lease)               a stale holder is refused (DESIGN §7)
+    Fence(conn).claim("orders/7", lease)               a stale holder is refused
 
 A connection is one of psycopg 3, SQLAlchemy (Connection or Session, on any of these), PyMySQL or sqlite3. Nothing here
 commits or rolls back your transaction; what fails is undone to where it began, and the transaction can be used further.

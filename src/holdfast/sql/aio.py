@@ -81,6 +81,7 @@ class Fence:
     __reduce__ = unpicklable(FENCE_ELSEWHERE)
 
     async def claim(self, resource: str, lease: Holder) -> None:
+        """As `holdfast.sql.Fence.claim`, awaited."""
         check_name(resource, "resource")
         token = token_of(lease)
         mark = await speak(self._connection, raised(self._voice.dialect, resource, token), self._voice)

@@ -1,4 +1,4 @@
-"""The fence on the user's own connection: claim before you read, in the transaction of the rows (DESIGN §7).
+"""The fence on the user's own connection: claim before you read, in the transaction of the rows.
 
 1. The claim is the first statement of the transaction. It locks the resource's row in `holdfast_fence` until the
    transaction ends, so a newer holder's claim waits for it, and everything in the transaction is covered. Without a

@@ -15,7 +15,7 @@ from .._core.flow import Flow
 from .._core.lease import Hold
 from .._core.pickling import unpicklable
 from ..errors import BackendUnavailable, Misconfigured
-from ..model import Ask, LockView, Promises, Sequencer, check_name
+from ..model import Ask, LockView, Promises, Sequencer, check_name, check_token
 from ..observe.event import Event, guarded
 from ..ports import Engine, Evicts, Surveys
 from ..recipes import asks
@@ -23,7 +23,7 @@ from ..recipes.election import candidacy
 from ..recipes.kept import Mutexes
 from ..recipes.limiter import Rate, Rates
 from ..recipes.multi import canonical
-from ..recipes.options import Options
+from ..recipes.options import Options, check_hook, shows_options
 from ..recipes.reentrant import reenter
 from ..registry import register, unregister
 from .driver import run
@@ -64,19 +64,23 @@ class Coordinator:
 
     # Recipes
 
+    @shows_options
     def lock(self, name: str, *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> Lock:
         """A mutex: one holder at a time."""
         return Lock(self, self._mutexes.get(name, options), on_lost)
 
+    @shows_options
     def reentrant(self, name: str, *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> Lock:
         """A mutex that the same thread may take again while it holds it."""
         return Lock(self, self._mutexes.get(name, options), on_lost, reenter)
 
+    @shows_options
     def rwlock(self, name: str, *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> RWLock:
         """A read-write lock: many readers or one writer, in the order of arrival, so neither starves."""
         self._need("shared", name)
         return RWLock(self, name, on_lost, self._defaults | options)
 
+    @shows_options
     def semaphore(
         self,
         name: str,
@@ -90,10 +94,12 @@ class Coordinator:
         self._need("counting", name)
         return Lock(self, asks.permit(name, permits, weight, self._defaults | options), on_lost)
 
+    @shows_options
     def lock_all(self, names: Iterable[str], *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> LockAll:
         """Several mutexes at once, all or none, without deadlock."""
         return LockAll(self, [asks.mutex(name, self._defaults | options) for name in canonical(names)], on_lost)
 
+    @shows_options
     def election(self, name: str, *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> Election:
         """One leader at a time, who has stopped before the next one starts."""
         return Election(self, candidacy(name, self._defaults | options), on_lost)
@@ -111,6 +117,7 @@ class Coordinator:
 
     @property
     def url(self) -> str:
+        """The engine's address, as it may be shown: without passwords."""
         return self._engine.url
 
     def survey(self, prefix: str = "") -> list[LockView]:
@@ -125,7 +132,7 @@ class Coordinator:
         backend = self._engine.backend
         if not isinstance(backend, Evicts):
             raise Misconfigured(f"{backend.scheme} can not evict")
-        return self.run(backend.evict(check_name(name), token))
+        return self.run(backend.evict(check_name(name), check_token(token, name)))
 
     def ask(self, name: str, token: int | None = None) -> int:
         """Ask the holders of a name (or the one with this token) to give way. Answers how many were asked.
@@ -141,12 +148,14 @@ class Coordinator:
     # Life
 
     def run(self, flow: Flow[T]) -> T:
+        """Run a flow of holdfast on this engine."""
         if self._closed:
             flow.close()
             raise _closed()
         return run(flow, self._wire)
 
     def obtain(self, ask: Ask, scoped: bool, obtain: Obtain) -> Hold:
+        """Called from the thread that asks."""
         if self._closed:
             raise _closed()
         return run(obtain(self.core, ask, ask.timeout, self.actor(scoped)), self._wire)
@@ -193,6 +202,7 @@ class Coordinator:
             hold.lose("forked")
 
     def at_exit(self) -> None:
+        """When the interpreter ends."""
         self.close()
 
     def __enter__(self) -> Coordinator:
@@ -212,15 +222,18 @@ class RWLock:
     """The two sides of a read-write lock."""
 
     def __init__(self, coordinator: Coordinator, name: str, on_lost: OnLost | None, options: Options) -> None:
+        check_hook("on_lost", on_lost, name)
         self._coordinator = coordinator
         self._on_lost = on_lost
         self._reader = asks.reader(name, options)
         self._writer = asks.writer(name, options)
 
     def read(self) -> Lock:
+        """The side of the readers: many together."""
         return Lock(self._coordinator, self._reader, self._on_lost)
 
     def write(self) -> Lock:
+        """The side of a writer: alone."""
         return Lock(self._coordinator, self._writer, self._on_lost)
 
 

@@ -55,9 +55,11 @@ class FakeClock:
         self._now = start
 
     def now(self) -> float:
+        """The time of this clock, in seconds."""
         return self._now
 
     def calendar_us(self) -> int:
+        """The calendar of this clock, in microseconds."""
         return EPOCH_US + int((self._now - self._start) * 1e6)
 
     def advance(self, seconds: float) -> None:
@@ -119,3 +121,7 @@ class _JumpingLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self._clock.now()
+
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+        """Without the limit that newer versions of Python set: threads end in real time, which is not this clock's."""
+        await super().shutdown_default_executor()

@@ -99,6 +99,7 @@ class Contract:
 
     @classmethod
     def venue(cls) -> Venue:
+        """Where the promises are played: by the URL, unless a subclass says otherwise."""
         return Venue(cls.url)
 
     def __init_subclass__(cls) -> None:

@@ -51,6 +51,7 @@ class Network:
 
     @classmethod
     def start(cls, url: str) -> Network:
+        """A network in front of every host of this URL; `url` leads through it."""
         network = cls()
         network._thread.start()
         network._loop = network._started.result(ORDER_TIMEOUT_S)

@@ -71,6 +71,7 @@ class Trouble:
             _let_go(self.stuck.pop())
 
     def next(self, request: Any) -> Fault | None:
+        """For the wire: what happens to this request; None if nothing does."""
         point, self.points = self.points, self.points + 1
         if request is not None:
             self.requests.append(request)

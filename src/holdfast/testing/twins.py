@@ -106,7 +106,7 @@ class Awaited:
         return self._bridge(value) if inspect.iscoroutinefunction(value) else value
 
     def _hooks(self, options: dict[str, Any]) -> dict[str, Any]:
-        if (hook := options.get("on_lost")) is not None:
+        if callable(hook := options.get("on_lost")):
             options["on_lost"] = lambda target: hook(self._wrap(target))
         return options
 

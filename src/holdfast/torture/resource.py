@@ -3,7 +3,7 @@
 1. A write says what it was computed from: the counter that was read plus one, the set that was read plus one member.
    It replaces whatever is there. So a write that was computed from an old version undoes what came in between.
 2. Three disciplines. `unfenced` looks at no token. `check-on-write` compares the token with the mark when it writes,
-   and only then: the mistake that a torture run must catch. `claim-before-read` is a fence (DESIGN §7).
+   and only then: the mistake that a torture run must catch. `claim-before-read` is a fence.
 3. Everything accepted is in one log, in the resource's own order, written in the transaction of the change.
 4. It is an SQLite file that many processes open. It survives their kill; it is not itself under test, so it does not
    wait for the disk. A process that is stopped inside a transaction keeps the others out until it goes on: `patience`.

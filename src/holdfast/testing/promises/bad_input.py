@@ -141,6 +141,22 @@ async def counts(stage: Stage) -> None:
 
 
 @promise()
+async def hooks(stage: Stage) -> None:
+    """What is to be called on a loss can be called."""
+    refused = Refusals(stage)
+    for make in (lock, reentrant, several, election):
+        await refused("on_lost", make, "door", on_lost="x")
+
+
+@promise()
+async def tokens(stage: Stage) -> None:
+    """A token is a whole number from 1, not its text."""
+    refused = Refusals(stage)
+    for bad in ("12", 0, -1, 1.5, None, True):
+        await refused("token", lambda locks, token: locks.evict("door", token), bad)
+
+
+@promise()
 async def several_names(stage: Stage) -> None:
     """None, one twice, or one string."""
     refused = Refusals(stage)

@@ -1,6 +1,8 @@
 """How a connection is made: PyMySQL for the address, TLS and the login; the greeting; keep-alives on both sides.
 
-asyncio dials in a thread, with the same code: a connection is made once and used for long.
+1. `request_timeout` bounds all of it together. PyMySQL bounds each read at most, and by default none, so a timer ends
+   the connection that is not ready in time: a server that accepts and says nothing, or one byte a second, keeps nobody.
+2. asyncio dials in a thread, with the same code: a connection is made once and used for long.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
+import threading
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
@@ -82,12 +85,22 @@ class Dialling:
         self._greeted = False
         self._words = read_url(url)
         self._own_tls = bool(self._words.keys() & (TEXTS | SWITCHES) - {"unix_socket"})
-        self._words |= {"connect_timeout": max(2, round(request_timeout))}
+        self._words |= dict.fromkeys(("connect_timeout", "read_timeout", "write_timeout"), request_timeout)
 
     def dial(self, words: Sequence[bytes] = ()) -> Link:
-        """A greeted connection, on which these words were said."""
+        """A greeted connection, on which these words were said; within the timeout."""
+        connection = self._prepare()
+        watch = threading.Timer(self.timeout, hang_up, (connection,))
+        watch.daemon = True
+        watch.start()
         try:
-            connection = self._connect()
+            return self._dial(connection, words)
+        finally:
+            watch.cancel()
+
+    def _dial(self, connection: Any, words: Sequence[bytes]) -> Link:
+        try:
+            connection.connect()
         except self._pymysql.Error as error:
             if error.args and error.args[0] in DENIED and not self._greeted:
                 raise Misconfigured(f"MariaDB does not let us in: {error.args[-1]}") from error
@@ -109,22 +122,32 @@ class Dialling:
         self._greeted = True
         return link
 
-    def _connect(self) -> Any:
+    def _prepare(self) -> Any:
+        """PyMySQL's connection, before it is made."""
         words = self._words | {"autocommit": True, "charset": "utf8mb4", "program_name": "holdfast"}
         words["client_flag"] = self._pymysql.constants.CLIENT.FOUND_ROWS
         if self._own_tls:
-            return self._pymysql.connect(**words)
+            return self._pymysql.connect(defer_connect=True, **words)
         connection = self._pymysql.connect(defer_connect=True, ssl_disabled=bool(PREFERRED), **words)
         if PREFERRED:
             vars(connection).update(PREFERRED)
         else:
             PREFERRED.update({name: value for name, value in vars(connection).items() if name in TLS})
-        connection.connect()
         return connection
 
     async def dial_async(self, words: Sequence[bytes] = ()) -> AsyncLink:
         """The same for asyncio, dialled in a thread."""
         return AsyncLink(await asyncio.to_thread(self.dial, words), asyncio.get_running_loop())
+
+
+def hang_up(connection: Any) -> None:
+    """End a connection that is being made; from any thread."""
+    sock: socket.socket | None = connection._sock
+    if sock is not None:
+        try:
+            sock.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # it is closed already, or its handshake of TLS has a bound of its own
 
 
 def keep_alive(sock: socket.socket) -> None:

@@ -38,8 +38,8 @@ def test_a_push_from_another_user_comes_too(server: Server, database: str) -> No
     server.execute("DROP USER other@'127.0.0.1'")
 
 
-def test_a_sleeper_is_roused(server: Server, url: str) -> None:
-    """The waiter's connection sleeps at the server; whoever lets go ends that sleep, and does not wait for its end."""
+def test_ears_are_roused(server: Server, url: str) -> None:
+    """The waiter's connection waits at the server; whoever lets go ends that wait, and does not wait for its end."""
 
     def kills() -> int:
         return int(server.execute("SHOW GLOBAL STATUS LIKE 'Com_kill'")[0][1])
@@ -48,8 +48,8 @@ def test_a_sleeper_is_roused(server: Server, url: str) -> None:
         lease = locks.lock("door").acquire()
         waiter = threading.Thread(target=lambda: others.lock("door", timeout=120).acquire().release())
         waiter.start()
-        asleep = "SELECT 1 FROM information_schema.processlist WHERE state = 'User sleep'"
-        while not server.execute(asleep):
+        listening = "SELECT 1 FROM information_schema.processlist WHERE state = 'User lock'"
+        while not server.execute(listening):
             pass
         before = kills()
         lease.release()

@@ -22,7 +22,10 @@ LAST = chr(0x10FFFF)
 
 KEPT = 1024
 QUARTERS = 40
-"""For how long (10 s) ears sleep at the server before they are asked again."""
+"""For how long (10 s) ears wait at the server before they are asked again."""
+
+ALONE = 31000
+"""What `holdfast_hear` answers if there is no request connection beside it."""
 
 NOW = b"TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
 RENEW = b"""UPDATE holdfast_claim c FORCE INDEX (PRIMARY) SET c.expires = %(now)b + c.ttl WHERE c.name IN (%(names)b)
@@ -203,9 +206,9 @@ def ears_open(wake: int) -> Order:
     return Order(b"SELECT GET_LOCK('holdfast-ears-%d', 0)" % wake, _yes)
 
 
-def ears_hear(wake: int) -> Order:
-    """Sleep at the server until there is a push, and fetch it: (owner, token) of each."""
-    return Order(b"CALL holdfast_hear(%d,%d)" % (wake, QUARTERS), _pushes)
+def ears_hear(wake: int, beside: int) -> Order:
+    """Wait at the server until there is a push, and fetch it: (owner, token) of each. `beside` is a request connection."""
+    return Order(b"CALL holdfast_hear(%d,%d,%d)" % (wake, beside, QUARTERS), _pushes)
 
 
 def heard_in(error: Refused) -> list[tuple[str, int]]:

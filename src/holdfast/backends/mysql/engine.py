@@ -34,15 +34,17 @@ class MySQLEngine:
 
     def wire(self) -> Wire:
         from ..relational.wires.table import TableWire
-        from .wires.ears import Hearing
+        from .wires.ears import Hearing, Requests
 
-        return TableWire(self._dialling, self.codec, lambda: Hearing(self._dialling))
+        requests = Requests(self._dialling)
+        return TableWire(requests, self.codec, lambda: Hearing(self._dialling, requests))
 
     async def async_wire(self) -> AsyncWire:
         from ..relational.wires.aio_table import AsyncTableWire
-        from .wires.ears import Hearing
+        from .wires.ears import Hearing, Requests
 
-        wire = AsyncTableWire(self._dialling, self.codec, lambda: Hearing(self._dialling))
+        requests = Requests(self._dialling)
+        wire = AsyncTableWire(requests, self.codec, lambda: Hearing(self._dialling, requests))
         await wire.open()
         return wire
 

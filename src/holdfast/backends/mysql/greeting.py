@@ -8,7 +8,8 @@ It is a generator that yields statements and is sent their replies.
 3. The session is set to READ COMMITTED, which locks no gaps between names; the procedures are right under REPEATABLE
    READ too, and stay there where the binary log is by statement, which does not allow the other.
 4. A wait for a row or for a table is bounded by the request's own bound.
-5. The tables and procedures are made where they are missing and the user may; one client at a time.
+5. A session of our own holds a user lock with its number, so that others can tell whether it lives, and wait for its end.
+6. The tables and procedures are made where they are missing and the user may; one client at a time.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ FACTS = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ({})".format(", ".join(f"'
 REPLICAS = b"SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE COMMAND LIKE 'Binlog Dump%'"
 META = b"SELECT word, value FROM holdfast_meta"
 NO_SUCH = 1146
+SHOW_LIFE = b"SELECT GET_LOCK(CONCAT('holdfast-session-', CONNECTION_ID()), 0)"
 CREATING = b"SELECT GET_LOCK(CONCAT('holdfast-schema-', LEFT(SHA2(DATABASE(), 256), 32)), 30)"
 CREATED = b"SELECT RELEASE_LOCK(CONCAT('holdfast-schema-', LEFT(SHA2(DATABASE(), 256), 32)))"
 
@@ -69,6 +71,8 @@ def greet(told_id: int, request_timeout: float) -> Talk:
     yield f"SET SESSION TRANSACTION ISOLATION LEVEL {level}".encode()
     yield f"SET SESSION autocommit = 1, innodb_lock_wait_timeout = {bound}, lock_wait_timeout = {bound}".encode()
     pooled = int(_text((yield b"SELECT CONNECTION_ID()").rows[0][0])) != told_id
+    if not pooled:
+        yield SHOW_LIFE
     replicas = int(_text((yield REPLICAS).rows[0][0]))
     meta = yield from _meta()
     if b"version" not in meta:

@@ -1,4 +1,10 @@
 -- How a waiter hears that its turn has come.
+--
+-- Ears wait for a user lock that they are not meant to get: the one that the request connection of their own
+-- coordinator holds for as long as it lives. Whoever promotes a waiter ends that wait with KILL QUERY.
+-- Not SLEEP: all sleepers of a server share one mutex, and a KILL that meets it taken tries for two seconds, holding what
+-- the sleeper needs to wake up. Measured on 10.11: of 50 kills of sleepers 14 took two or four seconds, of 16,194 kills of
+-- sessions that waited for a user lock none took 4 ms.
 
 DELIMITER $$
 
@@ -16,11 +22,16 @@ BEGIN
     END WHILE;
 END $$
 
--- Sleep until there is a push for these ears, or for so many quarters of a second; then take all that is there.
-CREATE OR REPLACE PROCEDURE holdfast_hear(wake_ bigint, quarters int) SQL SECURITY INVOKER
+-- Wait until there is a push for these ears, or for so many quarters of a second; then take all that is there. `beside`
+-- is the request connection. Without it there is nothing to wait for: error 31000, and the client pauses by itself.
+CREATE OR REPLACE PROCEDURE holdfast_hear(wake_ bigint, beside bigint, quarters int) SQL SECURITY INVOKER
 BEGIN
+    DECLARE bell varbinary(64) DEFAULT CONCAT('holdfast-session-', beside);
     WHILE quarters > 0 AND NOT EXISTS (SELECT 1 FROM holdfast_push p WHERE p.wake = wake_) DO
-        DO SLEEP(0.25);
+        IF GET_LOCK(bell, 0.25) = 1 THEN
+            DO RELEASE_LOCK(bell);
+            SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 31000, MESSAGE_TEXT = 'the request connection has ended';
+        END IF;
         SET quarters = quarters - 1;
     END WHILE;
     DELETE FROM holdfast_push WHERE wake = wake_ RETURNING owner, token;

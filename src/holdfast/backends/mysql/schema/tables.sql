@@ -14,7 +14,7 @@
 --    client's clock is looked at. The rules of the line are those of `holdfast/_core/line.py`; a property test
 --    compares every reply.
 -- 4. A promoted claim is told by a row in `holdfast_push`, in the same transaction. After the commit the connection
---    that listens for it (it holds the user lock `holdfast-ears-…`) is roused from its sleep with KILL QUERY. It looks
+--    that listens for it (it holds the user lock `holdfast-ears-…`) is roused with KILL QUERY (`ears.sql`). It looks
 --    by itself four times a second, so a rousing that is lost or not allowed costs a quarter of a second.
 -- 5. A procedure that fails rolls back what it has done. Whether one that was killed did so is not for us to rely on: the
 --    client closes its connection then, and the server rolls back.

@@ -17,8 +17,6 @@ IDLE = 30
 
 LONGEST_HOST = 64
 BOUNDS = b"SET SESSION wait_timeout = %d" % IDLE
-SHOW_LIFE = b"SELECT GET_LOCK(CONCAT('holdfast-session-', CONNECTION_ID()), 0)"
-"""As long as this user lock is held, what this connection said of those who wait is true."""
 
 SURVEY = b"""SELECT c.name, 1, c.owner, c.token, 1, SUBSTRING_INDEX(SUBSTRING_INDEX(c.who, '\n', 3), '\n', -1),
 SUBSTRING_INDEX(SUBSTRING_INDEX(c.who, '\n', 4), '\n', -1), c.since,

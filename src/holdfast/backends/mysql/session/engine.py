@@ -9,10 +9,10 @@ from ....errors import Misconfigured
 from ....ports import AsyncWire, Wire
 from ...session import SessionBackend, session_promises
 from ..greeting import Greeting, promises_of
-from .codec import BOUNDS, IDLE, PREPARED, SHOW_LIFE, SessionCodec
+from .codec import BOUNDS, IDLE, PREPARED, SessionCodec
 
 TABLE = "mysql://"
-WORDS = (BOUNDS, SHOW_LIFE)
+WORDS = (BOUNDS,)
 REST = IDLE * 0.6
 
 

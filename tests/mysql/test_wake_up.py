@@ -67,7 +67,7 @@ def test_no_release_freezes_under_contention_of_tasks(url: str) -> None:
 
 
 def test_ears_hear_while_the_request_connection_is_gone(server: Server, url: str) -> None:
-    """There is nothing to wait for at the server then; they look, with pauses, and hear of the promotion all the same."""
+    """There is nothing to wait for at the server then: they look, with pauses, and hear of it all the same."""
     database = url.rpartition("/")[2]
     with holdfast.connect(url) as locks, holdfast.connect(url) as others:
         lease = locks.lock("door").acquire()

@@ -207,7 +207,7 @@ def ears_open(wake: int) -> Order:
 
 
 def ears_hear(wake: int, beside: int) -> Order:
-    """Wait at the server until there is a push, and fetch it: (owner, token) of each. `beside` is a request connection."""
+    """Wait at the server until there is a push, and fetch it: (owner, token) of each. `beside`: the request session."""
     return Order(b"CALL holdfast_hear(%d,%d,%d)" % (wake, beside, QUARTERS), _pushes)
 
 

@@ -8,7 +8,7 @@ It is a generator that yields statements and is sent their replies.
 3. The session is set to READ COMMITTED, which locks no gaps between names; the procedures are right under REPEATABLE
    READ too, and stay there where the binary log is by statement, which does not allow the other.
 4. A wait for a row or for a table is bounded by the request's own bound.
-5. A session of our own holds a user lock with its number, so that others can tell whether it lives, and wait for its end.
+5. A session of our own holds a user lock with its number: others can tell by it whether it lives, and wait for its end.
 6. The tables and procedures are made where they are missing and the user may; one client at a time.
 """
 

@@ -2,8 +2,8 @@
 
 1. The connection asks `holdfast_hear` and is answered with pushes; or it is roused, which is an error, and asks again,
    which finds them. What was asked stays asked when its listener leaves: the next one goes on reading.
-2. At the server it waits for the user lock of the request connection beside it (`schema/ears.sql` says why). While there is
-   none, because it has ended and nobody has asked anything since, there is a short pause between two looks.
+2. At the server it waits for the user lock of the request connection beside it (`schema/ears.sql` says why). While
+   there is none, because it has ended and nobody has asked anything since, there is a short pause between two looks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from .aio_link import AsyncLink
 from .dialling import Dialling
 from .link import Link
 from .translation import KILLED
-
 
 PAUSE = 0.05
 

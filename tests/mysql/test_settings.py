@@ -149,7 +149,7 @@ def test_tls_changes_nothing(papers: Path, scheme: str) -> None:
 
         with holdfast.connect(url) as locks, locks.lock("door"):
             assert isinstance(locks._wire, TableWire | SessionWire)
-            link = locks._wire._link if isinstance(locks._wire, TableWire) else locks._wire._session().link
+            link = locks._wire._link if isinstance(locks._wire, TableWire) else locks._wire._session(5.0).link
             assert link is not None
             assert isinstance(cast(Link, link).socket, ssl.SSLSocket)
         asyncio.run(play())

@@ -7,7 +7,7 @@ import socket
 import threading
 
 from holdfast.backends.line import Push
-from holdfast.backends.relational.refusal import Silence
+from holdfast.backends.relational.refusal import Silence, Translation
 from holdfast.backends.relational.wires.ears import Ears
 from holdfast.backends.relational.wires.ports import AsyncEar, Heard
 
@@ -57,11 +57,11 @@ class Room:
     def __init__(self) -> None:
         self.ears: list[Quiet] = []
 
-    def listen(self, timeout: float) -> Quiet:
+    def listen(self) -> Quiet:
         self.ears.append(Quiet())
         return self.ears[-1]
 
-    async def listen_async(self, heard: Heard, timeout: float) -> AsyncEar:
+    async def listen_async(self, heard: Heard) -> AsyncEar:
         raise NotImplementedError
 
 
@@ -87,7 +87,7 @@ class Waiters:
 
 def opened() -> tuple[Ears, Quiet]:
     room = Room()
-    ears = Ears(room)
+    ears = Ears(room, Translation("a server", {}, frozenset()))
     assert not ears.wake
     ears.open(1.0)
     return ears, room.ears[0]

@@ -84,7 +84,7 @@ def test_39_the_server_notices_a_dead_holder(server: Server, session_url: str) -
     with holdfast.connect(session_url, namespace="t39") as locks, locks.lock("door"):
         wire = locks._wire
         assert isinstance(wire, SessionWire)
-        said = wire._session().link.say(b"SELECT @@wait_timeout", 5.0)
+        said = wire._session(5.0).link.say(b"SELECT @@wait_timeout", 5.0)
         assert said.rows == [[b"%d" % IDLE]]
         assert IDLE <= 30
 

@@ -79,7 +79,7 @@ def test_39_the_server_notices_a_dead_holder(server: Server) -> None:
     wire = open_engine(server.url().replace("postgresql:", "postgresql+session:"), "t39", 5.0).wire()
     assert isinstance(wire, SessionWire)
     shown = [
-        wire._session().link.say(f"SHOW tcp_keepalives_{what}".encode(), 5.0)[0][0]
+        wire._session(5.0).link.say(f"SHOW tcp_keepalives_{what}".encode(), 5.0)[0][0]
         for what in ("idle", "interval", "count")
     ]
     wire.close()

@@ -2,7 +2,8 @@
 
 A session may take a lock that it already holds once more, so the server does not keep two claims of one
 coordinator apart: this desk does. Claims for one name stand in a line here, and only the first one is at the server.
-A hold whose link is gone is over, whether or not its holder has come to say so: it keeps nobody waiting.
+A hold whose link is gone keeps its place until its holder has been told (by a renewal), has let go, or trusts it no
+longer: else the next one would be let in while the first one still believes.
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
+
+from ...model import Claim
+from ..session import trust
 
 L = TypeVar("L")
 
@@ -21,28 +25,39 @@ LOOK_AGAIN = 3.0
 class Held(Generic[L]):
     """A lock in hand: on which link, and under which token."""
 
-    name: str
+    claim: Claim
     token: int
     link: L
+    until: float
+    """When its holder stops to trust it, at the latest."""
 
 
 @dataclass(slots=True)
 class Desk(Generic[L]):
     gone: Callable[[L], bool]
     """Whether a link has ended, and the session with it."""
+    clock: Callable[[], float]
     holds: dict[str, Held[L]] = field(default_factory=dict)
     lines: dict[str, list[str]] = field(default_factory=dict)
 
     def enter(self, name: str, owner: str, queue: bool) -> int | None:
         """How many stand before it here; None if it may not wait and somebody does."""
         line = self.lines.setdefault(name, [])
-        if line and (held := self.holds.get(line[0])) is not None and self.gone(held.link):
+        held = self.holds.get(line[0]) if line else None
+        if held is not None and self.gone(held.link) and self.clock() >= held.until:
             del line[0]
         if owner not in line:
             if line and not queue:
                 return None
             line.append(owner)
         return line.index(owner)
+
+    def hold(self, claim: Claim, token: int, link: L) -> None:
+        self.holds[claim.owner] = Held(claim, token, link, self.clock() + trust(claim.ask))
+
+    def heard(self, held: Held[L]) -> None:
+        """The server has said that it is held: so it is trusted anew."""
+        held.until = self.clock() + trust(held.claim.ask)
 
     def first(self, name: str, owner: str) -> bool:
         return self.lines.get(name, [])[:1] == [owner]

@@ -65,6 +65,11 @@ class Translation:
     def unreachable(self, error: Exception) -> BackendUnavailable:
         return BackendUnavailable(f"{self.product} can not be reached: {str(error).strip()}")
 
+    def too_late(self, seconds: float) -> BackendUnavailable:
+        return BackendUnavailable(
+            f"{self.product} could not be connected to in time: {seconds:.3g} s were left for it; nothing was sent"
+        )
+
     def unknown(self, what: object) -> OutcomeUnknown:
         return OutcomeUnknown(
             f"no reply from {self.product}: {str(what).strip()}; the statement may have been carried out"

@@ -47,6 +47,12 @@ class AsyncLink:
     def told_id(self) -> int:
         return self._link.told_id
 
+    def look(self) -> bool:
+        """Whether it is open, also if the loop had no time to notice that the server has ended it."""
+        if not self.closed and not self._under_way:
+            self._readable()
+        return not self.closed
+
     def ask(self, order: Order, answer: Answer, tries: int = TRIES) -> None:
         """Have an order carried out; `answer` is called with the reply, or with `Refused` or `Silence`."""
         if self.closed:

@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from ....errors import Misconfigured
 from ...relational.talk import converse
+from ...relational.wires.dial import awaited_on_a_thread
 from ..greeting import greet
 from .aio_link import AsyncLink
 from .link import Link
@@ -136,8 +137,9 @@ class Dialling:
         return connection
 
     async def dial_async(self, words: Sequence[bytes] = ()) -> AsyncLink:
-        """The same for asyncio, dialled in a thread."""
-        return AsyncLink(await asyncio.to_thread(self.dial, words), asyncio.get_running_loop())
+        """The same for asyncio, dialled on a thread."""
+        link = await awaited_on_a_thread(lambda: self.dial(words), Link.close, self.translation)
+        return AsyncLink(link, asyncio.get_running_loop())
 
 
 def hang_up(connection: Any) -> None:

@@ -93,8 +93,8 @@ class Hearing:
         self._beside = beside
         self._wake = new_wake()
 
-    def listen(self, timeout: float) -> Ear:
-        link = self._dialling.dial()
+    def listen(self) -> Ear:
+        link, timeout = self._dialling.dial(), self._dialling.timeout
         try:
             if not link.ask(ears_open(self._wake), timeout):
                 self._wake = new_wake()
@@ -104,9 +104,9 @@ class Hearing:
             raise self._dialling.translation.unknown(error) from error
         return Ear(link, self._wake, self._beside)
 
-    async def listen_async(self, heard: Heard, timeout: float) -> AsyncEar:
+    async def listen_async(self, heard: Heard) -> AsyncEar:
         link, loop = await self._dialling.dial_async(), asyncio.get_running_loop()
-        translation = self._dialling.translation
+        translation, timeout = self._dialling.translation, self._dialling.timeout
         try:
             if not await asked(link, ears_open(self._wake), translation, loop, timeout):
                 self._wake = new_wake()

@@ -11,6 +11,7 @@ PyMySQL makes the connection (address, TLS, login); then its socket is spoken to
 
 from __future__ import annotations
 
+import select
 import socket
 import time
 from typing import Any
@@ -33,6 +34,8 @@ class Link:
         self.connection = connection
         self.socket: socket.socket = connection._sock
         self.told_id: int = connection.thread_id()
+        self._poll = select.poll()
+        self._poll.register(self.socket, select.POLLIN)
         self._reader = Reader()
         self._bound: float | None = None
         self._replies: list[Reply] = []
@@ -40,6 +43,11 @@ class Link:
         """How the execution of each prepared statement begins."""
         self.under_way: Order | None = None
         """What was started, and not yet answered."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the server has ended it: nothing else comes unasked."""
+        return bool(self._poll.poll(0))
 
     def prepare(self, text: bytes, timeout: float) -> None:
         """Have the server keep a statement that gives no rows."""

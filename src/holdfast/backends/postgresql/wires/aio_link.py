@@ -4,12 +4,14 @@
    the reply to the one before. Behind a pooler one order is under way at a time.
 2. A reply that does not come in time, or an end of the connection, leaves everything under way unknown: the link is
    closed and never used again.
+3. Every order is answered, whatever happens to the link: it stands in a queue from when it is asked until then.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import select
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -40,6 +42,9 @@ class AsyncLink:
         self._error = Error
         self._pg = connection.pgconn
         self._socket = self._pg.socket
+        self.told_id = self._pg.backend_pid
+        self._poll = select.poll()
+        self._poll.register(self._socket, select.POLLIN)
         self._waiting: deque[tuple[Order, Answer]] = deque()
         self._under_way: deque[tuple[Order, Answer]] = deque()
         self._most = MOST_UNDER_WAY
@@ -48,10 +53,6 @@ class AsyncLink:
         self._last: PGresult | None = None
         self._heard: Callable[[bytes], None] | None = None
         self.closed = False
-
-    @property
-    def told_id(self) -> int:
-        return self._pg.backend_pid
 
     def begin(self, greeting: Greeting) -> None:
         """The greeting is over: from now on orders."""
@@ -108,6 +109,7 @@ class AsyncLink:
         try:
             while self._waiting and len(self._under_way) < self._most:
                 order, answer = self._waiting.popleft()
+                self._under_way.append((order, answer))  # before it is sent: sending may fail (rule 3)
                 statement = order.statement
                 if not self._prepares:
                     pg.send_query_params(statement.text, order.values)
@@ -117,7 +119,6 @@ class AsyncLink:
                         self._prepared.add(statement.name)
                     pg.send_query_prepared(statement.name, order.values)
                 pg.pipeline_sync()
-                self._under_way.append((order, answer))
             if pg.flush():
                 self._loop.add_writer(self._socket, self._writable)
         except self._error as error:
@@ -161,6 +162,12 @@ class AsyncLink:
         else:
             answer(reply, None)
 
+    def look(self) -> bool:
+        """Whether it is open, also if the loop had no time to notice that the server has ended it."""
+        while not self.closed and not self._under_way and self._poll.poll(0):
+            self._readable()
+        return not self.closed
+
     # Pushes
 
     def listen(self, heard: Callable[[bytes], None]) -> None:
@@ -173,11 +180,14 @@ class AsyncLink:
         """No reply can be trusted any more: whatever was under way is unknown."""
         if self.closed:
             return
-        self.close()
-        under_way, waiting = list(self._under_way), list(self._waiting)
+        self.closed = True
+        self._loop.remove_reader(self._socket)
+        self._loop.remove_writer(self._socket)
+        self._pg.finish()
+        orders = [*self._under_way, *self._waiting]
         self._under_way.clear()
         self._waiting.clear()
-        for _, answer in [*under_way, *waiting]:
+        for _, answer in orders:
             answer(None, Silence(why))
 
     def disown(self) -> None:
@@ -189,8 +199,4 @@ class AsyncLink:
             pass  # it was closed before the fork
 
     def close(self) -> None:
-        if not self.closed:
-            self.closed = True
-            self._loop.remove_reader(self._socket)
-            self._loop.remove_writer(self._socket)
-            self._pg.finish()
+        self.fail("the connection was closed")

@@ -13,6 +13,7 @@ from typing import Any
 
 from ....errors import Misconfigured
 from ...relational.talk import converse, converse_async
+from ...relational.wires.dial import Deadline
 from ..greeting import Greeting, greet
 from .aio_link import AsyncLink
 from .link import Link
@@ -66,10 +67,11 @@ class Dialling:
         except self._psycopg.Error as error:
             raise self.translation.unreachable(error) from error
         link = Link(connection)
+        deadline = Deadline(self.timeout)
         try:
-            link.begin(converse(greet(link.told_id, self.timeout), lambda text: link.say(text, self.timeout)))
+            link.begin(converse(greet(link.told_id, self.timeout), lambda text: link.say(text, deadline.left)))
             for text in words:
-                link.say(text, self.timeout)
+                link.say(text, deadline.left)
         except BaseException as error:
             link.close()
             raise self.translation.greeting(error, self.greeting is not None) from error
@@ -77,19 +79,23 @@ class Dialling:
         return link
 
     async def dial_async(self, words: Sequence[bytes] = ()) -> AsyncLink:
-        """The same for asyncio."""
+        """The same for asyncio; here the timeout bounds all of it."""
+        deadline = Deadline(self.timeout)
         try:
-            connection = await self._psycopg.AsyncConnection.connect(
-                self._words, autocommit=True, prepare_threshold=None
-            )
+            async with asyncio.timeout(self.timeout):
+                connection = await self._psycopg.AsyncConnection.connect(
+                    self._words, autocommit=True, prepare_threshold=None
+                )
         except self._psycopg.Error as error:
             raise self.translation.unreachable(error) from error
+        except TimeoutError:
+            raise self.translation.too_late(self.timeout) from None
         link = AsyncLink(connection, asyncio.get_running_loop())
         try:
             talk = greet(link.told_id, self.timeout)
-            link.begin(await converse_async(talk, lambda text: link.say(text, self.timeout)))
+            link.begin(await converse_async(talk, lambda text: link.say(text, deadline.left)))
             for text in words:
-                await link.say(text, self.timeout)
+                await link.say(text, deadline.left)
         except BaseException as error:
             link.close()
             raise self.translation.greeting(error, self.greeting is not None) from error

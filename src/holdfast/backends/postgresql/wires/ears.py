@@ -62,10 +62,10 @@ class Hearing:
         self._dialling = dialling
         self._channel = "holdfast_" + os.urandom(8).hex()
 
-    def listen(self, timeout: float) -> Ear:
+    def listen(self) -> Ear:
         return Ear(self._dialling.dial(self._words()), self._channel)
 
-    async def listen_async(self, heard: Heard, timeout: float) -> AsyncEar:
+    async def listen_async(self, heard: Heard) -> AsyncEar:
         link = await self._dialling.dial_async(self._words())
         link.listen(lambda payload: heard(*read_push(payload)))
         return AsyncEar(self._channel.encode(), link)

@@ -43,6 +43,8 @@ class Link:
         self._poll = select.poll()
         self._poll.register(self._pg.socket, select.POLLIN)
         self._wait = self._poll.poll
+        self.told_id = self._pg.backend_pid
+        """The process id of the session, as the connection was told when it began."""
         self._prepared: set[bytes] = set()
         self._prepares = False
         self._bell: socket.socket | None = None
@@ -50,9 +52,14 @@ class Link:
         """What was started, and not yet answered."""
 
     @property
-    def told_id(self) -> int:
-        """The process id of the session, as the connection was told when it began."""
-        return self._pg.backend_pid
+    def ended(self) -> bool:
+        """Whether the server has ended it while nothing was under way."""
+        try:
+            while self._wait(0):
+                self._pg.consume_input()
+        except self._error:
+            return True
+        return False
 
     def begin(self, greeting: Greeting) -> None:
         self.greeting = greeting

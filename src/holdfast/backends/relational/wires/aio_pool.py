@@ -8,7 +8,9 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from ...line import closed
+from ...session import HASTE
 from .asking import asked
+from .dial import AsyncDial, Deadline
 from .pool import MOST_IDLE
 from .ports import AsyncLink, Dialling, Order
 
@@ -29,38 +31,51 @@ class AsyncPool:
         self._rest = rest
         self._holds = holds
         self._loop = loop
-        self._dialling_up = asyncio.Lock()
+        self._dial = AsyncDial(self._make, dialling.translation)
         self._shared: AsyncLink | None = None
         self._idle: list[AsyncLink] = []
         self._spoke: WeakKeyDictionary[AsyncLink, float] = WeakKeyDictionary()
         self._closed = False
 
-    async def shared(self) -> AsyncLink:
-        async with self._dialling_up:
-            link = self._shared
-            if link is not None and not link.closed and self._stale(link) and not self._holds(link):
-                link.close()
-            if link is None or link.closed:
-                link = self._shared = await self._dial()
-            return link
+    async def shared(self, timeout: float) -> AsyncLink:
+        deadline = Deadline(timeout)
+        link = self._shared
+        if link is not None and link.look() and self._stale(link) and not self._holds(link):
+            link.close()
+        while (link := self._shared) is None or not link.look():
+            self._be_open()
+            made = await self._dial.get(deadline.left)
+            self.touch(made)
+            self._end_if_closed(made)
+            self._shared = made
+        return link
 
-    async def one_to_wait_on(self) -> AsyncLink:
+    async def one_to_wait_on(self, timeout: float) -> AsyncLink:
         """For one waiter alone: one that has rested, or a new one."""
         while self._idle:
             link = self._idle.pop()
-            if not link.closed and not self._stale(link):
+            if link.look() and not self._stale(link):
                 return link
             link.close()
-        return await self._dial()
-
-    async def _dial(self) -> AsyncLink:
         self._be_open()
-        link = await self._dialling.dial_async(self._words)
-        if self._closed:  # while it was dialled: nobody else would end it
-            link.close()
-        self._be_open()
+        dial = AsyncDial(self._make, self._dialling.translation)
+        try:
+            link = await dial.get(timeout)
+        except BaseException:
+            dial.leave_to(self.put_back)  # for the next one
+            raise
         self.touch(link)
+        self._end_if_closed(link)
         return link
+
+    async def _make(self) -> AsyncLink:
+        return await self._dialling.dial_async(self._words)
+
+    def _end_if_closed(self, link: AsyncLink) -> None:
+        """Closed while it was dialled: nobody else would end it."""
+        if self._closed:
+            link.close()
+            raise closed()
 
     def _be_open(self) -> None:
         if self._closed:
@@ -69,6 +84,7 @@ class AsyncPool:
     async def ask(self, link: AsyncLink, order: Order, timeout: float) -> Any:
         if link.closed:
             raise self._dialling.translation.unknown("the session has ended")
+        timeout = max(timeout, min(HASTE, self._dialling.timeout))  # a session that is asked in haste ends for nothing
         reply = await asked(link, order, self._dialling.translation, self._loop, timeout)
         self.touch(link)
         return reply
@@ -85,6 +101,7 @@ class AsyncPool:
         """It holds nothing any more."""
         if link is self._shared or link.closed:
             return
+        self._spoke.setdefault(link, self._loop.time())
         if len(self._idle) < MOST_IDLE and not self._closed:
             self._idle.append(link)
         else:
@@ -96,5 +113,6 @@ class AsyncPool:
         """Those that nobody waits on, and that hold nothing that was waited for."""
         return {*self._idle, *([] if self._shared is None else [self._shared])}
 
-    def close(self) -> None:
+    async def close(self) -> None:
         self._closed = True
+        await self._dial.stop(lambda link: link.close())

@@ -9,9 +9,10 @@ from typing import Any
 from ....errors import BackendUnavailable, HoldfastError
 from ....model import Claim
 from ...line import Allow, Push, Release, Renew, Survey, Take, Taken
-from ..desk import LOOK_AGAIN, Desk, Held
+from ..desk import LOOK_AGAIN, Desk
 from .aio_pool import AsyncPool
-from .asking import Reply, asked, look_away
+from .asking import TOO_LONG, Reply, asked, look_away
+from .dial import Deadline
 from .pace import TIDY_EVERY, TIDY_NAMES, pause_before_look
 from .ports import AsyncLink, Dialling, Order, SessionCodec
 from .session import TRIES
@@ -24,6 +25,7 @@ class AsyncSessionWire:
         self, dialling: Dialling, codec: Callable[[], SessionCodec], words: Sequence[bytes], rest: float
     ) -> None:
         self._translation = dialling.translation
+        self._open_timeout = dialling.timeout
         self._make_codec = codec
         self._loop = asyncio.get_running_loop()
         self._make_pool: Callable[[], AsyncPool] = lambda: AsyncPool(
@@ -36,7 +38,7 @@ class AsyncSessionWire:
         self._pool = self._make_pool()
         self._session = self._pool.shared
         self._ask = self._pool.ask
-        self._desk: Desk[AsyncLink] = Desk(lambda link: link.closed)
+        self._desk: Desk[AsyncLink] = Desk(lambda link: link.closed, self._loop.time)
         self._claims: dict[str, Claim] = {}
         self._seen: dict[str, AsyncLink] = {}  # who is seen waiting, through which session
         self._waiters: dict[str, tuple[AsyncLink, Reply]] = {}
@@ -45,7 +47,7 @@ class AsyncSessionWire:
         self._tidied = b""
 
     async def open(self) -> None:
-        await self._session()
+        await self._session(self._open_timeout)
 
     def _holds_something(self, link: AsyncLink) -> bool:
         return any(held.link is link for held in self._desk.holds.values())
@@ -63,11 +65,13 @@ class AsyncSessionWire:
             case Release(claim=claim):
                 return await self._release(claim, timeout)
             case Survey() | Allow():
-                return await self._ask(await self._session(), self._codec.write(request), timeout)
+                deadline = Deadline(timeout)
+                return await self._ask(await self._session(timeout), self._codec.write(request), deadline.left)
         raise TypeError(f"not a verb of session locks: {request!r}")
 
     async def _take(self, claim: Claim, queue: bool, timeout: float) -> Taken:
         name, owner = claim.ask.name, claim.owner
+        deadline = Deadline(timeout)
         held = self._desk.holds.get(owner)
         if held is not None and not held.link.closed:
             return Taken(held.token)
@@ -76,12 +80,12 @@ class AsyncSessionWire:
             return Taken(0)
         self._claims[owner] = claim
         if before or owner in self._waiters:
-            await self._show(claim, timeout)
+            await self._show(claim, deadline)
             return Taken(0, LOOK_AGAIN, before or 1)
         link = None
         try:
-            link = await self._session()
-            token = await self._ask(link, self._codec.take(claim, queue, owner in self._seen), timeout)
+            link = await self._session(timeout)
+            token = await self._ask(link, self._codec.take(claim, queue, owner in self._seen), deadline.left)
         except BaseException:
             if link is not None and not link.closed:  # the lock may be there, without its token
                 self._asked(link, self._codec.unlock(name)).add_done_callback(look_away)
@@ -89,7 +93,7 @@ class AsyncSessionWire:
             raise
         if token:
             self._seen.pop(owner, None)
-            self._desk.holds[owner] = Held(name, token, link)
+            self._desk.hold(claim, token, link)
             self._tidy(link)
             return Taken(token)
         if queue:
@@ -98,11 +102,11 @@ class AsyncSessionWire:
             self._leave(name, owner)
         return Taken(0, LOOK_AGAIN, 1)
 
-    async def _show(self, claim: Claim, timeout: float) -> None:
+    async def _show(self, claim: Claim, deadline: Deadline) -> None:
         """Have others see that it waits, for as long as the session lives that says so."""
-        link = await self._session()
+        link = await self._session(deadline.left)
         if self._seen.get(claim.owner) is not link:
-            await self._ask(link, self._codec.queue(claim), timeout)
+            await self._ask(link, self._codec.queue(claim), deadline.left)
             self._seen[claim.owner] = link
 
     def _leave(self, name: str, owner: str) -> None:
@@ -125,15 +129,16 @@ class AsyncSessionWire:
             except TimeoutError:
                 pass  # the time has come by itself
             return None
+        deadline = Deadline(timeout)
         if owner not in self._waiters:
             try:
-                link = await self._pool.one_to_wait_on()
+                link = await self._pool.one_to_wait_on(timeout)
             except BackendUnavailable:
-                await asyncio.sleep(min(timeout, pause_before_look(TRIES)))  # no other is to be had: look instead
+                await asyncio.sleep(min(deadline.left, pause_before_look(TRIES)))  # no other is to be had: look instead
                 return None
             self._waiters[owner] = link, self._asked(link, self._codec.wait(claim))
         link, reply = self._waiters[owner]
-        await asyncio.wait([reply], timeout=timeout)
+        await asyncio.wait([reply], timeout=deadline.left)
         if not reply.done():
             return None
         del self._waiters[owner]
@@ -149,7 +154,7 @@ class AsyncSessionWire:
             self._pool.put_back(link)
             return None
         self._seen.pop(owner, None)
-        self._desk.holds[owner] = Held(name, token, link)
+        self._desk.hold(claim, token, link)
         return Push(token)
 
     async def _renew(self, claims: Any, timeout: float) -> list[str]:
@@ -159,44 +164,55 @@ class AsyncSessionWire:
         asking = [self._ask(link, self._codec.alive(), timeout) for link in links]
         await asyncio.gather(*asking, return_exceptions=True)
         for claim, one in zip(claims, held, strict=True):
-            if one is not None and one.link.closed:
-                self._leave(one.name, claim.owner)  # who waits behind it here need not wait for its release
+            if one is not None and not one.link.closed:
+                self._desk.heard(one)
+            elif one is not None:
+                self._leave(claim.ask.name, claim.owner)  # who waits behind it here need not wait for its release
         return ["refused" if one is None else "session" if one.link.closed else "held" for one in held]
 
     async def _release(self, claim: Claim, timeout: float) -> bool:
         name, owner = claim.ask.name, claim.owner
-        held = self._desk.holds.pop(owner, None)
+        deadline = Deadline(timeout)
+        held = self._desk.holds.get(owner)
+        unlocked = False
+        if held is not None and held.link.look():
+            try:
+                unlocked = await self._ask(held.link, self._codec.unlock(name), timeout)
+            except BackendUnavailable:
+                if not held.link.closed:
+                    raise  # refused: it is still held
+            self._pool.put_back(held.link)
+        self._desk.holds.pop(owner, None)
         waiter = self._waiters.pop(owner, None)
         seen = self._seen.pop(owner, None)
         try:
             if waiter is not None:
-                await self._give_up(*waiter, name, timeout)
+                await self._give_up(*waiter, name, deadline)
             if seen is not None and not seen.closed:
-                await self._ask(seen, self._codec.leave(owner), timeout)
-            if held is None or held.link.closed:
-                return False
-            unlocked: bool = await self._ask(held.link, self._codec.unlock(name), timeout)
-            self._pool.put_back(held.link)
-            return unlocked
+                await self._ask(seen, self._codec.leave(owner), deadline.left)
         except BackendUnavailable:
-            return False  # the session ended, and the lock with it
+            pass  # the session has ended, and is not looked at; or the row goes with it
         finally:
             self._leave(name, owner)
+        return unlocked
 
-    async def _give_up(self, link: AsyncLink, reply: Reply, name: str, timeout: float) -> None:
+    async def _give_up(self, link: AsyncLink, reply: Reply, name: str, deadline: Deadline) -> None:
         """Out of the server's line. The lock may have been granted in this very moment: then it is let go of."""
         reply.add_done_callback(look_away)
         try:
             if not reply.done():
-                await self._ask(await self._session(), self._codec.give_up(link.told_id), timeout)
-                await asyncio.wait([reply], timeout=timeout)
+                session = await self._session(deadline.left)
+                await self._ask(session, self._codec.give_up(link.told_id), deadline.left)
+                await asyncio.wait([reply], timeout=deadline.left)
             if not reply.done():
-                link.fail("it took too long")
-            while not link.closed and await self._ask(link, self._codec.unlock(name), timeout):
+                link.fail(TOO_LONG)
+            while not link.closed and await self._ask(link, self._codec.unlock(name), deadline.left):
                 pass
             self._pool.put_back(link)
-        except HoldfastError:
+        except BaseException as error:
             link.close()
+            if not isinstance(error, HoldfastError):
+                raise
 
     def _tidy(self, link: AsyncLink) -> None:
         self._used += 1
@@ -225,7 +241,7 @@ class AsyncSessionWire:
         self._begin()
 
     async def close(self) -> None:
-        self._pool.close()
+        await self._pool.close()
         for _, reply in self._waiters.values():
             reply.add_done_callback(look_away)
         for link in self._links():

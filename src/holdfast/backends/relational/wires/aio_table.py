@@ -14,6 +14,7 @@ from ....errors import BackendUnavailable
 from ...line import Push, Release, Take, closed
 from ..replies import Released
 from .asking import asked
+from .dial import AsyncDial, Deadline
 from .pace import TIDY_EVERY, TIDY_NAMES, pause_before_look
 from .ports import AsyncEar, AsyncLink, Codec, Dialling, Hearing, Order, Wake
 
@@ -23,6 +24,7 @@ class AsyncTableWire:
 
     def __init__(self, dialling: Dialling, codec: Callable[[], Codec], hearing: Callable[[], Hearing]) -> None:
         self._dialling = dialling
+        self._translation = dialling.translation
         self._make_codec = codec
         self._make_hearing = hearing
         self._loop = asyncio.get_running_loop()
@@ -31,18 +33,18 @@ class AsyncTableWire:
 
     def _begin(self) -> None:
         self._codec = self._make_codec()
-        self._hearing = self._make_hearing()
+        hearing = self._make_hearing()
         self._link: AsyncLink | None = None
         self._ear: AsyncEar | None = None
-        self._dialled: asyncio.Future[AsyncLink] | None = None
-        self._listener: asyncio.Future[AsyncEar] | None = None
+        self._dial = AsyncDial(self._dialling.dial_async, self._translation)
+        self._listener = AsyncDial(lambda: hearing.listen_async(self._arrive), self._translation)
         self._inboxes: dict[str, asyncio.Future[Push]] = {}
         self._looks: dict[str, int] = {}
         self._used = 0
         self._tidied = b""
 
     async def open(self) -> None:
-        await self._linked()
+        await self._linked(self._dialling.timeout)
 
     async def call(self, request: Any, timeout: float) -> Any:
         if request.__class__ is Take and request.queue:
@@ -58,13 +60,14 @@ class AsyncTableWire:
     async def _take(self, request: Take, timeout: float) -> Any:
         """Take with a place in the line: the first time that somebody has to wait, a second connection listens."""
         wake = self._wake()
+        deadline = Deadline(timeout)
         replies = await self._ask_heard(request, wake, timeout)
         if not wake and any(not taken.token and not taken.capacity for taken in replies) and self._pushable():
             try:
-                await self._listening(timeout)
+                await self._listening(deadline.left)
+                replies = await self._ask_heard(request, self._wake(), deadline.left)
             except BackendUnavailable:
-                return replies  # one more connection is not to be had now: look instead
-            replies = await self._ask_heard(request, self._wake(), timeout)
+                return replies  # no other connection is to be had in time: look instead
         return replies
 
     async def _ask_heard(self, request: Take, wake: Wake, timeout: float) -> Any:
@@ -86,9 +89,11 @@ class AsyncTableWire:
 
     async def _ask(self, order: Order, timeout: float) -> Any:
         link = self._link
-        if link is None or link.closed:
-            link = await self._linked()
-        reply = asked(link, order, self._dialling.translation, self._loop, timeout)
+        if link is None or not link.look():
+            deadline = Deadline(timeout)
+            link = await self._linked(timeout)
+            timeout = deadline.left
+        reply = asked(link, order, self._translation, self._loop, timeout)
         self._used += 1
         if not self._used % TIDY_EVERY:
             link.ask(self._codec.tidy(self._tidied, TIDY_NAMES), self._note_tidied)
@@ -97,24 +102,21 @@ class AsyncTableWire:
     def _note_tidied(self, name: Any, error: BaseException | None) -> None:
         self._tidied = name if error is None else b""
 
-    async def _linked(self) -> AsyncLink:
+    async def _linked(self, timeout: float) -> AsyncLink:
         """The link; dialled anew by whoever comes first, and waited for by the rest."""
+        deadline = Deadline(timeout)
+        while self._link is None or self._link.closed:
+            self._be_open()
+            link = await self._dial.get(deadline.left)
+            if self._closed:  # meanwhile: nobody else would end it
+                link.close()
+            elif link.look():
+                self._link = link
+        return self._link
+
+    def _be_open(self) -> None:
         if self._closed:
             raise closed()
-        if self._link is not None and not self._link.closed:
-            return self._link  # another task was quicker
-        if self._dialled is None:
-            self._dialled = asyncio.ensure_future(self._dialling.dial_async())
-            self._dialled.add_done_callback(self._dialled_up)
-        link = await asyncio.shield(self._dialled)
-        return self._link or link
-
-    def _dialled_up(self, dialled: asyncio.Future[AsyncLink]) -> None:
-        self._dialled = None
-        if not dialled.cancelled() and dialled.exception() is None:
-            self._link = dialled.result()
-            if self._closed:
-                self._link.close()
 
     # Waiting
 
@@ -127,17 +129,11 @@ class AsyncTableWire:
     async def _listening(self, timeout: float) -> None:
         if self._wake():
             return  # another task was quicker
-        if self._listener is None:
-            self._listener = asyncio.ensure_future(self._hearing.listen_async(self._arrive, timeout))
-            self._listener.add_done_callback(self._listening_now)
-        await asyncio.shield(self._listener)
-
-    def _listening_now(self, listener: asyncio.Future[AsyncEar]) -> None:
-        self._listener = None
-        if not listener.cancelled() and listener.exception() is None:
-            self._ear = listener.result()
-            if self._closed:
-                self._ear.link.close()
+        ear = await self._listener.get(timeout)
+        if self._closed:
+            ear.link.close()
+        else:
+            self._ear = ear
 
     def _arrive(self, owner: str, token: int) -> None:
         inbox = self._inboxes.get(owner)
@@ -172,8 +168,7 @@ class AsyncTableWire:
 
     async def close(self) -> None:
         self._closed = True
-        for under_way in (self._dialled, self._listener):
-            if under_way is not None:
-                await asyncio.wait([under_way])
+        await self._dial.stop(lambda link: link.close())
+        await self._listener.stop(lambda ear: ear.link.close())
         for link in self._links():
             link.fail("the coordinator was closed")

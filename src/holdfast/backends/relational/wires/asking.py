@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from ..refusal import Refused, Translation
+from ..refusal import Refused, Silence, Translation
 from .ports import AsyncLink, Order
+
+TOO_LONG = "it took too long"
 
 
 class Reply(asyncio.Future[Any]):
@@ -23,9 +25,17 @@ def asked(
     loop: asyncio.AbstractEventLoop,
     timeout: float | None = None,
 ) -> Reply:
-    """The reply to an order, errors in holdfast's words. Without one in time, nothing on this link is trusted."""
+    """The reply to an order, errors in holdfast's words. Without one in time, nothing on this link is trusted.
+
+    The timer answers by itself if the link does not: a reply can not be cancelled, so it must come.
+    """
     reply = Reply(loop=loop)
-    timer = None if timeout is None else loop.call_later(timeout, link.fail, "it took too long")
+
+    def give_up() -> None:
+        link.fail(TOO_LONG)
+        answer(None, Silence(TOO_LONG))
+
+    timer = None if timeout is None else loop.call_later(timeout, give_up)
 
     def answer(value: Any, error: BaseException | None) -> None:
         if reply.done():

@@ -14,15 +14,17 @@ import time
 from queue import Empty, SimpleQueue
 
 from ...line import Push
-from ..refusal import Silence
+from ..refusal import Silence, Translation
+from .dial import Deadline, Dial
 from .ports import Ear, Hearing, Wake
 
 
 class Ears:
     """One ear, opened with the first waiter."""
 
-    def __init__(self, hearing: Hearing) -> None:
-        self._hearing = hearing
+    def __init__(self, hearing: Hearing, translation: Translation) -> None:
+        self._translation = translation
+        self._dial = Dial(hearing.listen, translation)
         self._ear: Ear | None = None
         self._closed = False
         self._opening = threading.Lock()
@@ -39,9 +41,14 @@ class Ears:
 
     def open(self, timeout: float) -> None:
         """Listen; nothing if it does, or if it was closed meanwhile."""
-        with self._opening:
+        deadline = Deadline(timeout)
+        if not self._opening.acquire(timeout=timeout):
+            raise self._translation.too_late(timeout)
+        try:
             if self._ear is None and not self._closed:
-                self._ear = self._hearing.listen(timeout)
+                self._ear = self._dial.get(deadline.left)
+        finally:
+            self._opening.release()
 
     def expect(self, owner: str) -> None:
         if owner not in self._inboxes:
@@ -125,6 +132,7 @@ class Ears:
     def close(self) -> None:
         with self._opening:
             self._closed = True
+            self._dial.leave_to(lambda ear: ear.close())
         ear = self._ear
         if ear is not None:
             ear.hang_up()

@@ -9,6 +9,8 @@ import threading
 from collections.abc import Callable, Sequence
 
 from ...line import closed
+from ...session import HASTE
+from .dial import Deadline, Dial
 from .ports import Dialling
 from .session_link import Session
 
@@ -25,6 +27,7 @@ class Pool:
         self._words = words
         self._rest = rest
         self._holds = holds
+        self._dial = Dial(self._make, dialling.translation)
         self._dialling_up = threading.Lock()
         self._mutex = threading.Lock()
         self._shared: Session | None = None
@@ -32,38 +35,52 @@ class Pool:
         self._idle: list[Session] = []
         self._closed = False
 
-    def shared(self) -> Session:
+    def shared(self, timeout: float) -> Session:
         session = self._shared
-        if session is not None and not session.broken and not session.stale:
+        if session is not None and not session.stale and session.look():
             return session
-        with self._dialling_up:
+        deadline = Deadline(timeout)
+        if not self._dialling_up.acquire(timeout=timeout):
+            raise self._dialling.translation.too_late(timeout)
+        try:
             session = self._shared
-            if session is not None and not session.broken and session.stale:
-                if self._holds(session):
-                    return session
+            if session is not None and session.look() and session.stale and not self._holds(session):
                 session.end()
-            if session is None or session.broken:
-                session = self._shared = self._dial()
+            while session is None or not session.look():
+                self._be_open()
+                session = self._shared = self._dial.get(deadline.left)
+            if self._closed:  # while it was dialled: nobody else would end it
+                session.end()
+                raise closed()
             return session
+        finally:
+            self._dialling_up.release()
 
-    def one_to_wait_on(self) -> Session:
+    def one_to_wait_on(self, timeout: float) -> Session:
         """For one waiter alone: one that has rested, or a new one."""
         while True:
             with self._mutex:
                 session = self._idle.pop() if self._idle else None
             if session is None:
-                return self._dial()
-            if not session.stale:
+                break
+            if not session.stale and session.look():
                 return session
             session.end()
+        self._be_open()
+        dial = Dial(self._make, self._dialling.translation)
+        try:
+            session = dial.get(timeout)
+        except BaseException:
+            dial.leave_to(self.put_back)  # for the next one
+            raise
+        if self._closed:
+            session.end()
+            raise closed()
+        return session
 
-    def _dial(self) -> Session:
-        self._be_open()
-        link = self._dialling.dial(self._words)
-        if self._closed:  # while it was dialled: nobody else would end it
-            link.close()
-        self._be_open()
-        return Session(link, self._dialling.translation, self._rest)
+    def _make(self) -> Session:
+        dialling = self._dialling
+        return Session(dialling.dial(self._words), dialling.translation, self._rest, min(HASTE, dialling.timeout))
 
     def _be_open(self) -> None:
         if self._closed:
@@ -102,3 +119,4 @@ class Pool:
 
     def close(self) -> None:
         self._closed = True
+        self._dial.leave_to(Session.end)

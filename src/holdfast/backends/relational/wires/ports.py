@@ -41,6 +41,11 @@ class Link(Protocol):
         """What was started, and not yet answered."""
         ...
 
+    @property
+    def ended(self) -> bool:
+        """Whether the server has ended it while nothing was under way: what is sent now would be lost."""
+        ...
+
     def ask(self, order: Order, timeout: float) -> Any:
         """One order, and its reply."""
         ...
@@ -79,6 +84,10 @@ class AsyncLink(Protocol):
     @property
     def told_id(self) -> int: ...
 
+    def look(self) -> bool:
+        """Whether it is open: it is closed if the server has ended it, also if the loop had no time to notice yet."""
+        ...
+
     def ask(self, order: Order, answer: Answer) -> None:
         """Have an order carried out; `answer` is called with the reply, or with `Refused` or `Silence`."""
         ...
@@ -93,7 +102,10 @@ class AsyncLink(Protocol):
 
 
 class Dialling(Protocol):
-    """Makes greeted connections to one server. `words` are said on it before anything else."""
+    """Makes greeted connections to one server. `words` are said on it before anything else.
+
+    Wires have it dial aside (see `dial`), so a caller never waits longer than it wants to; but it must end by itself.
+    """
 
     timeout: float
 
@@ -136,9 +148,9 @@ class AsyncEar(NamedTuple):
 class Hearing(Protocol):
     """One coordinator's way to listen. Where it listens anew, it does so under the same address, if it can."""
 
-    def listen(self, timeout: float) -> Ear: ...
+    def listen(self) -> Ear: ...
 
-    async def listen_async(self, heard: Heard, timeout: float) -> AsyncEar: ...
+    async def listen_async(self, heard: Heard) -> AsyncEar: ...
 
 
 class Codec(Protocol):

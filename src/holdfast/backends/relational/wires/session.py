@@ -3,25 +3,27 @@
 1. Locks that nobody had to wait for are held on one shared connection; no statement on it ever waits. Who has to wait
    does so on a connection of its own, in the server's line; a lock got that way lives there.
 2. A lock lives on one connection. When that connection ends, so do its locks: their leases are told `session` at the
-   next renewal.
+   next renewal. Nobody of this coordinator is let in before that.
 3. The answer to every unlock is looked at: False means that the session was not the one that held.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ....errors import BackendUnavailable, HoldfastError
 from ....model import Claim
 from ...line import Allow, Push, Release, Renew, Survey, Take, Taken, closed
-from ..desk import LOOK_AGAIN, Desk, Held
+from ..desk import LOOK_AGAIN, Desk
 from ..refusal import Refused, Silence
+from .dial import Deadline
 from .pace import TIDY_EVERY, TIDY_NAMES, pause_before_look
 from .pool import Pool
 from .ports import Dialling, SessionCodec
-from .session_link import Session
+from .session_link import Session, ask_all
 
 TRIES = 5
 """As if it were this look, for the pause of those who can not wait at the server."""
@@ -38,14 +40,18 @@ class SessionWire:
         self._make_pool: Callable[[], Pool] = lambda: Pool(dialling, words, rest, self._holds_something)
         self._closed = False
         self._begin()
-        self._session()
+        try:
+            self._session(dialling.timeout)
+        except BaseException:
+            self.close()
+            raise
 
     def _begin(self) -> None:
         self._codec = self._make_codec()
         self._pool = self._make_pool()
         self._session = self._pool.shared
         self._mutex = threading.Lock()  # of the state below; never held while the server is asked
-        self._desk: Desk[Session] = Desk(lambda link: link.broken)
+        self._desk: Desk[Session] = Desk(lambda link: link.broken, time.monotonic)
         self._claims: dict[str, Claim] = {}
         self._seen: dict[str, Session] = {}  # who is seen waiting, through which session
         self._waiters: dict[str, Session] = {}
@@ -66,11 +72,13 @@ class SessionWire:
             case Release(claim=claim):
                 return self._release(claim, timeout)
             case Survey() | Allow():
-                return self._session().ask(self._codec.write(request), timeout)
+                deadline = Deadline(timeout)
+                return self._session(timeout).ask(self._codec.write(request), deadline.left)
         raise TypeError(f"not a verb of session locks: {request!r}")
 
     def _take(self, claim: Claim, queue: bool, timeout: float) -> Taken:
         name, owner = claim.ask.name, claim.owner
+        deadline = Deadline(timeout)
         with self._mutex:
             held = self._desk.holds.get(owner)
             if held is not None and not held.link.broken:
@@ -80,21 +88,23 @@ class SessionWire:
                 return Taken(0)
             self._claims[owner] = claim
         if before or owner in self._waiters:
-            self._show(claim, timeout)
+            self._show(claim, deadline)
             return Taken(0, LOOK_AGAIN, before or 1)
         session = None
         try:
-            session = self._session()
-            token = session.ask(self._codec.take(claim, queue, owner in self._seen), timeout)
+            session = self._session(timeout)
+            token = session.ask(self._codec.take(claim, queue, owner in self._seen), deadline.left)
         except BaseException:
-            if session is not None and not session.broken:  # the lock may be there, without its token
-                session.ask(self._codec.unlock(name), timeout)
-            self._leave(name, owner)
+            try:
+                if session is not None and not session.broken:  # the lock may be there, without its token
+                    session.ask(self._codec.unlock(name), deadline.left)
+            finally:
+                self._leave(name, owner)
             raise
         if token:
             self._seen.pop(owner, None)
-            self._desk.holds[owner] = Held(name, token, session)
-            self._tidy(session, timeout)
+            self._desk.hold(claim, token, session)
+            self._tidy(session, deadline.left)
             return Taken(token)
         if queue:
             self._seen[owner] = session
@@ -102,11 +112,11 @@ class SessionWire:
             self._leave(name, owner)
         return Taken(0, LOOK_AGAIN, 1)
 
-    def _show(self, claim: Claim, timeout: float) -> None:
+    def _show(self, claim: Claim, deadline: Deadline) -> None:
         """Have others see that it waits, for as long as the session lives that says so."""
-        session = self._session()
+        session = self._session(deadline.left)
         if self._seen.get(claim.owner) is not session:
-            session.ask(self._codec.queue(claim), timeout)
+            session.ask(self._codec.queue(claim), deadline.left)
             self._seen[claim.owner] = session
 
     def _leave(self, name: str, owner: str) -> None:
@@ -120,6 +130,7 @@ class SessionWire:
 
     def wait(self, owner: str, timeout: float) -> Push | None:
         """In the line of this coordinator for the bell, and at its head in the line of the server."""
+        deadline = Deadline(timeout)
         with self._mutex:
             claim = self._claims.get(owner)
             if claim is None:
@@ -131,12 +142,12 @@ class SessionWire:
             bell.wait(timeout)
             return None
         try:
-            session = self._waiters.get(owner) or self._start(claim)
+            session = self._waiters.get(owner) or self._start(claim, deadline.left)
         except BackendUnavailable:
-            bell.wait(min(timeout, pause_before_look(TRIES)))  # no other connection is to be had: look instead
+            bell.wait(min(deadline.left, pause_before_look(TRIES)))  # no other connection is to be had: look instead
             return None
         try:
-            token = session.link.poll(timeout)
+            token = session.link.poll(deadline.left)
         except (Silence, Refused) as error:
             self._waiters.pop(owner, None)
             session.end()
@@ -150,13 +161,13 @@ class SessionWire:
             del self._waiters[owner]
             if token:
                 self._seen.pop(owner, None)
-                self._desk.holds[owner] = Held(name, token, session)
+                self._desk.hold(claim, token, session)
                 return Push(token)
         self._pool.put_back(session)  # a day has passed
         return None
 
-    def _start(self, claim: Claim) -> Session:
-        session = self._pool.one_to_wait_on()
+    def _start(self, claim: Claim, timeout: float) -> Session:
+        session = self._pool.one_to_wait_on(timeout)
         try:
             session.link.start(self._codec.wait(claim))
         except Silence as error:
@@ -170,56 +181,56 @@ class SessionWire:
         return session
 
     def _renew(self, claims: Any, timeout: float) -> list[str]:
-        """One question per connection: is the session alive?"""
+        """One question per connection, to all at once: is the session alive?"""
         with self._mutex:
             held = [self._desk.holds.get(claim.owner) for claim in claims]
-        for session in {one.link for one in held if one is not None and not one.link.broken}:
-            try:
-                session.ask(self._codec.alive(), timeout)
-            except BackendUnavailable:
-                if not session.broken:
-                    raise  # busy, not ended
+        sessions = {one.link for one in held if one is not None and one.link.look()}
+        if not ask_all(sessions, self._codec.alive(), timeout):
+            raise self._translation.busy(timeout)
         for claim, one in zip(claims, held, strict=True):
-            if one is not None and one.link.broken:
-                self._leave(one.name, claim.owner)  # who waits behind it here need not wait for its release
+            if one is not None and not one.link.broken:
+                self._desk.heard(one)
+            elif one is not None:
+                self._leave(claim.ask.name, claim.owner)  # who waits behind it here need not wait for its release
         return ["refused" if one is None else "session" if one.link.broken else "held" for one in held]
 
     def _release(self, claim: Claim, timeout: float) -> bool:
         name, owner = claim.ask.name, claim.owner
+        deadline = Deadline(timeout)
         held = self._desk.holds.get(owner)
         unlocked = False
-        if held is not None and not held.link.broken:
+        if held is not None and held.link.look():
             try:
                 unlocked = held.link.ask(self._codec.unlock(name), timeout)
             except BackendUnavailable:
                 if not held.link.broken:
-                    raise  # busy: it is still held
+                    raise  # busy, or refused: it is still held
             self._pool.put_back(held.link)
         self._desk.holds.pop(owner, None)
         if (waiter := self._waiters.pop(owner, None)) is not None:
-            self._give_up(waiter, name, timeout)
+            self._give_up(waiter, name, deadline)
         if (session := self._seen.pop(owner, None)) is not None:
-            self._hide(session, owner, timeout)
+            self._hide(session, owner, deadline)
         self._leave(name, owner)
         return unlocked
 
-    def _hide(self, session: Session, owner: str, timeout: float) -> None:
+    def _hide(self, session: Session, owner: str, deadline: Deadline) -> None:
         """No longer seen waiting."""
         try:
-            session.ask(self._codec.leave(owner), timeout)
+            session.ask(self._codec.leave(owner), deadline.left)
         except BackendUnavailable:
             pass  # the session has ended, and is not looked at; or the row goes with it
 
-    def _give_up(self, session: Session, name: str, timeout: float) -> None:
+    def _give_up(self, session: Session, name: str, deadline: Deadline) -> None:
         """Out of the server's line. The lock may have been granted in this very moment: then it is let go of."""
         try:
-            self._session().ask(self._codec.give_up(session.link.told_id), timeout)
+            self._session(deadline.left).ask(self._codec.give_up(session.link.told_id), deadline.left)
             try:
-                if session.link.under_way is not None and session.link.poll(timeout) is None:
+                if session.link.under_way is not None and session.link.poll(deadline.left) is None:
                     raise Silence("it took too long")
             except Refused:
                 pass  # told to end: before the lock was granted, or after
-            while session.ask(self._codec.unlock(name), timeout):
+            while session.ask(self._codec.unlock(name), deadline.left):
                 pass
             self._pool.put_back(session)
         except (Silence, HoldfastError):

@@ -15,6 +15,7 @@ from ....errors import BackendUnavailable
 from ...line import Push, Release, Take, closed
 from ..refusal import Refused
 from ..replies import Released
+from .dial import Deadline, Dial
 from .ears import Ears
 from .pace import TIDY_EVERY, TIDY_NAMES, pause_before_look
 from .ports import Codec, Dialling, Hearing, Link, Order, Wake
@@ -29,13 +30,19 @@ class TableWire:
         self._make_codec = codec
         self._make_hearing = hearing
         self._closed = False
-        self._begin(dialling.dial())
+        self._begin()
+        try:
+            self._linked(Deadline(dialling.timeout))
+        except BaseException:
+            self.close()
+            raise
 
-    def _begin(self, link: Link | None) -> None:
+    def _begin(self) -> None:
         self._codec = self._make_codec()
         self._mutex = threading.Lock()
-        self._link = link
-        self._ears = Ears(self._make_hearing())
+        self._link: Link | None = None
+        self._dial: Dial[Link] = Dial(self._dialling.dial, self._translation)
+        self._ears = Ears(self._make_hearing(), self._translation)
         self._looks: dict[str, int] = {}
         self._used = 0
         self._tidied = b""
@@ -55,13 +62,14 @@ class TableWire:
     def _take(self, request: Take, timeout: float) -> Any:
         """Take with a place in the line: the first time that somebody has to wait, the ears are opened."""
         wake = self._ears.wake
+        deadline = Deadline(timeout)
         replies = self._ask_heard(request, wake, timeout)
         if not wake and any(not taken.token and not taken.capacity for taken in replies) and self._pushable():
             try:
-                self._ears.open(timeout)
+                self._ears.open(deadline.left)
+                replies = self._ask_heard(request, self._ears.wake, deadline.left)
             except BackendUnavailable:
-                return replies  # one more connection is not to be had now: look instead
-            replies = self._ask_heard(request, self._ears.wake, timeout)
+                return replies  # no other connection is to be had in time: look instead
         return replies
 
     def _ask_heard(self, request: Take, wake: Wake, timeout: float) -> Any:
@@ -80,15 +88,16 @@ class TableWire:
         return link is not None and not link.greeting.pooled
 
     def _ask(self, order: Order, timeout: float) -> Any:
+        deadline = Deadline(timeout)
         if not self._mutex.acquire(blocking=False) and not self._mutex.acquire(timeout=timeout):
             raise self._translation.busy(timeout)
         try:
-            link = self._link or self._redial()
+            link = self._linked(deadline)
             try:
-                reply = link.ask(order, timeout)
+                reply = link.ask(order, deadline.left)
                 self._used += 1
                 if not self._used % TIDY_EVERY:
-                    self._tidied = link.ask(self._codec.tidy(self._tidied, TIDY_NAMES), timeout)
+                    self._tidied = link.ask(self._codec.tidy(self._tidied, TIDY_NAMES), deadline.left)
                 return reply
             except BaseException as error:
                 if not isinstance(error, Refused) or error.code in self._translation.gone:
@@ -100,10 +109,13 @@ class TableWire:
         finally:
             self._mutex.release()
 
-    def _redial(self) -> Link:
+    def _linked(self, deadline: Deadline) -> Link:
+        """The connection; a new one if the server has ended it. The mutex is held."""
         if self._closed:
             raise closed()
-        self._link = self._dialling.dial()
+        while self._link is None or self._link.ended:
+            self._drop()
+            self._link = self._dial.get(deadline.left)
         return self._link
 
     def _drop(self) -> None:
@@ -128,10 +140,11 @@ class TableWire:
         self._ears.forked()
         if self._link is not None:
             self._link.disown()
-        self._begin(None)
+        self._begin()
 
     def close(self) -> None:
         self._closed = True
         self._ears.close()
         with self._mutex:
             self._drop()
+            self._dial.leave_to(lambda link: link.close())

@@ -1,12 +1,15 @@
 """A ZooKeeper ensemble for tests: each member in a folder of its own, on free loopback ports, stopped by its own pid.
 
 `running()` gives three members that have elected a leader, or one alone with `members=1`. A tick is short, so that
-sessions of a few hundred milliseconds can be had. Nothing is forced to disk unless `forced` asks for it.
+sessions of a few hundred milliseconds can be had. Nothing is forced to disk unless `forced` asks for it, or `slow` does:
+then each member is forced to a disk that takes 20 to 300 ms for it (see `slow_disk`), and hears of a write that much later
+than the others.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -34,6 +37,8 @@ class Member:
     folder: Path
     port: int
     words: list[str]
+    preload: str = ""
+    """A library that is loaded before all others."""
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @property
@@ -42,8 +47,14 @@ class Member:
         return self.process.pid
 
     def start(self) -> None:
+        env = {**os.environ, "LD_PRELOAD": self.preload} if self.preload else None
         with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(self.words, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            self.process = subprocess.Popen(self.words, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=env)
+
+    def wipe(self) -> None:
+        """All that it ever wrote is gone; it has to be stopped before."""
+        assert self.process is None
+        shutil.rmtree(self.folder / "version-2", ignore_errors=True)
 
     def stop(self, how: signal.Signals = signal.SIGKILL) -> None:
         if self.process is not None:
@@ -124,8 +135,39 @@ def free_ports(count: int) -> list[int]:
         return [probe.getsockname()[1] for probe in probes]
 
 
+SLOW_DISK = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static int late(const char *name, int file) {
+    int (*real)(int) = (int (*)(int)) dlsym(RTLD_NEXT, name);
+    usleep(20000 + random() % 280000);
+    return real(file);
+}
+
+int fsync(int file) { return late("fsync", file); }
+int fdatasync(int file) { return late("fdatasync", file); }
+"""
+
+
+def slow_disk(folder: Path) -> str:
+    """A library to be preloaded, with which it takes 20 to 300 ms to force anything to disk."""
+    source, library = folder / "slow_disk.c", folder / "slow_disk.so"
+    source.write_text(SLOW_DISK)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True, timeout=60)
+    return str(library)
+
+
 def prepare(
-    folder: Path, members: int, tick: int = 200, forced: bool = False, more: str = "", options: tuple[str, ...] = ()
+    folder: Path,
+    members: int,
+    tick: int = 200,
+    forced: bool = False,
+    more: str = "",
+    options: tuple[str, ...] = (),
+    slow: bool = False,
 ) -> Ensemble:
     """Members that are set up, not yet started. `more` is for their configuration, `options` for their Java."""
     ports = free_ports(members * 3)
@@ -136,6 +178,7 @@ def prepare(
     ]  # fmt: skip
     if members > 1:
         settings += [f"server.{n + 1}=127.0.0.1:{peer[n]}:{vote[n]}" for n in range(members)]
+    preload = slow_disk(folder) if slow else ""
     found = []
     for n in range(members):
         home = folder / str(n + 1)
@@ -145,13 +188,13 @@ def prepare(
         config.write_text("\n".join([*settings, f"dataDir={home}", f"clientPort={client[n]}", more, ""]))
         words = [
             "java", "-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1" if members > 1 else "-XX:+UseSerialGC",
-            f"-Dzookeeper.forceSync={'yes' if forced else 'no'}",
+            f"-Dzookeeper.forceSync={'yes' if forced or slow else 'no'}",
             "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dzookeeper.extendedTypesEnabled=true",
             "-Dznode.container.checkIntervalMs=500", *options,
             "-cp", ":".join(str(JARS / f"{name}.jar") for name in CLASSES),
             "org.apache.zookeeper.server.quorum.QuorumPeerMain", str(config),
         ]  # fmt: skip
-        found.append(Member(n + 1, home, client[n], words))
+        found.append(Member(n + 1, home, client[n], words, preload))
     return Ensemble(found)
 
 
@@ -163,10 +206,11 @@ def running(
     more: str = "",
     options: tuple[str, ...] = (),
     base: str | None = None,
+    slow: bool = False,
 ) -> Iterator[Ensemble]:
     """An ensemble for as long as the block lasts, its data below `base`."""
     with tempfile.TemporaryDirectory(prefix="hf-zookeeper-", dir=base) as folder:
-        ensemble = prepare(Path(folder), members, tick, forced, more, options)
+        ensemble = prepare(Path(folder), members, tick, forced, more, options, slow)
         try:
             for member in ensemble.members:
                 member.start()

@@ -26,7 +26,16 @@ from holdfast.backends.zookeeper.ops import (
     Write,
     acl,
 )  # fmt: skip
-from holdfast.backends.zookeeper.session import DATA_CHANGED, DELETED, OutOfStep, Refused, Session, State, Ticket
+from holdfast.backends.zookeeper.session import (
+    BEHIND,
+    DATA_CHANGED,
+    DELETED,
+    OutOfStep,
+    Refused,
+    Session,
+    State,
+    Ticket,
+)
 
 STAT = Stat(5, 6, 7, 8, 1, 2, 3, 99, 4, 0, 9)
 STAT_BYTES = struct.pack("!qqqqiiiqiiq", 5, 6, 7, 8, 1, 2, 3, 99, 4, 0, 9)
@@ -94,10 +103,33 @@ def test_it_is_taken_up_again_with_its_id_and_password() -> None:
     session.drop()
     assert state_of(session) is State.DOWN
     reader = Reader(frames_of(session.greet())[0])
-    assert (reader.integer(), reader.long(), reader.integer(), reader.long()) == (0, 42, 3000, 77)
+    assert (reader.integer(), reader.long(), reader.integer(), reader.long()) == (0, 0, 3000, 77)
     assert reader.data() == b"p" * 16
-    session.receive(welcome())
+    [sync] = frames_of(session.receive(welcome())[2])
+    assert sync == struct.pack("!ii", -16, 9) + jute.text("/")
+    assert state_of(session) is State.GREETING, "the server may not have heard of what was under way"
+    session.receive(reply(-16, jute.text("/"), zxid=42))
     assert state_of(session) is State.UP
+
+
+def test_servers_that_are_behind_again_and_again_have_another_past() -> None:
+    """They were wiped or restored. One that is behind for once is merely slow."""
+    session = up()
+    ask(session, Sync("/"))
+    session.receive(reply(1, zxid=42))
+    for _ in range(2 * BEHIND):
+        session.drop()
+        session.greet()
+        session.receive(welcome())
+        try:
+            _, _, answer = session.receive(reply(-16, jute.text("/"), zxid=41))
+        except OutOfStep:
+            assert state_of(session) is State.GREETING
+            continue
+        break
+    assert state_of(session) is State.GONE
+    [parting] = frames_of(answer)
+    assert struct.unpack_from("!ii", parting) == (-16, -11), "what they remember of it is to vanish"
 
 
 def test_a_session_that_has_expired_is_gone() -> None:
@@ -121,6 +153,20 @@ def test_credentials_come_first_and_are_awaited() -> None:
     assert state_of(session) is State.GREETING
     session.receive(reply(-4))
     assert state_of(session) is State.UP
+
+
+def test_credentials_come_before_all_else_when_it_is_taken_up_again() -> None:
+    session = Session(3.0, [("digest", b"me:secret")])
+    for again in (False, True):
+        session.greet()
+        told = frames_of(session.receive(welcome())[2])
+        assert [struct.unpack_from("!i", each)[0] for each in told] == ([-4, -16] if again else [-4])
+        session.receive(reply(-4, zxid=0))
+        assert state_of(session) is (State.GREETING if again else State.UP)
+        if again:
+            session.receive(reply(-16, jute.text("/")))
+        assert state_of(session) is State.UP
+        session.drop()
 
 
 def test_credentials_that_are_refused() -> None:
@@ -234,10 +280,36 @@ def test_events_come_in_between_and_only_for_what_is_watched() -> None:
     assert events == [(DELETED, "/none")], "of what is gone already it is told before the reply"
     session.receive(reply(2, jute.data(b"") + STAT_BYTES) + reply(3, code=-101))
     assert ticket.done
-    assert session.watched == {"/a": False, "/b": True}
+    assert (session.on_end, session.on_data) == ({"/a"}, {"/b"})
     _, events, _ = session.receive(event(DELETED, "/a") + event(DATA_CHANGED, "/b") + event(DELETED, "/elsewhere"))
     assert events == [(DELETED, "/a"), (DATA_CHANGED, "/b")]
     assert session.receive(event(DELETED, "/a"))[1] == []  # a watch fires once
+
+
+def test_what_is_written_to_a_node_does_not_end_the_watch_on_its_end() -> None:
+    session = up()
+    ask(session, Watches(["/a"]), Read("/a", watch=True))
+    session.receive(reply(1) + reply(2, jute.data(b"") + STAT_BYTES))
+    assert session.receive(event(DATA_CHANGED, "/a"))[1] == [(DATA_CHANGED, "/a")]
+    assert session.receive(event(DELETED, "/a"))[1] == [(DELETED, "/a")]
+
+
+def test_watches_are_told_in_portions_that_a_server_takes() -> None:
+    """A thousand long names are more than a megabyte, at which a server drops the connection."""
+    session = up()
+    paths = [f"/h/{n:04}{'%C3%A9' * 256}" for n in range(1000)]
+    ask(session, Watches(paths[:500]))
+    session.on_data.update(paths[500:])
+    session.drop()
+    session.greet()
+    _, *told = frames_of(session.receive(welcome())[2])
+    assert max(map(len, told)) < 200_000
+    found: list[list[str]] = [[], [], []]
+    for each in told:
+        reader = Reader(each, 16)
+        for kind in found:
+            kind += reader.texts()
+    assert (sorted(found[0]), found[1], sorted(found[2])) == (paths[500:], [], paths[:500])
 
 
 def test_watches_are_told_to_the_next_server() -> None:
@@ -246,10 +318,12 @@ def test_watches_are_told_to_the_next_server() -> None:
     session.receive(reply(1, zxid=50) + reply(2, jute.data(b"") + STAT_BYTES, zxid=51))
     session.drop()
     session.greet()
-    [told] = frames_of(session.receive(welcome())[2])
-    reader = Reader(told)
-    assert (reader.integer(), reader.integer(), reader.long()) == (-8, 101, 51)
-    assert (reader.texts(), reader.texts(), reader.texts(), reader.left) == (["/b"], [], ["/a"], 0)
+    _, *told = frames_of(session.receive(welcome())[2])
+    for each, paths in zip(told, ((["/b"], [], []), ([], [], ["/a"])), strict=True):
+        reader = Reader(each)
+        assert (reader.integer(), reader.integer(), reader.long()) == (-8, 101, 51)
+        assert (reader.texts(), reader.texts(), reader.texts(), reader.left) == (*paths, 0)
+    session.receive(reply(-16, jute.text("/"), zxid=60))
     assert session.receive(reply(-8) + event(DELETED, "/a"))[1] == [(DELETED, "/a")]
 
 

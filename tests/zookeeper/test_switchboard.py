@@ -30,11 +30,12 @@ def test_a_lost_connection_is_a_gap_in_the_news() -> None:
     assert one.hear("me") == [GAP, "/a"]
 
 
-def test_what_is_no_end_is_no_news_to_rely_on() -> None:
+def test_what_is_written_to_a_node_is_no_news_to_who_waits_for_its_end() -> None:
     one = board()
     one.connect("me", [Watches(["/a"])])
-    one.events([(DATA_CHANGED, "/a")])
-    assert one.hear("me") == [GAP]
+    assert one.events([(DATA_CHANGED, "/a")]) == []
+    assert one.events([(DELETED, "/a")]) == ["me"]
+    assert one.hear("me") == ["/a"]
 
 
 def test_what_will_never_be_made_is_forgotten() -> None:

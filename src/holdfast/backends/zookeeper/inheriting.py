@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from ..._core.flow import NOW, Flow
 from ...model import Claim, Grant
 from .line import Heir
-from .ops import Delete, Op, Unwatch, Watches
+from .ops import Delete, Op, Unwatch, Watches, portions
 from .paths import farewell_of
 from .places import GAP, Place
 from .requests import Farewell
@@ -57,7 +57,8 @@ class Inheriting:
             place.expects = ""
         if wanted:
             made = (expects,) if expects and not place.expects else ()
-            ops.append(Watches([f"{place.parent}/{node}" for node in wanted], made))
+            *most, last = portions(f"{place.parent}/{node}" for node in wanted)
+            ops += [*map(Watches, most), Watches(last, made)]
             place.expects = expects
             place.watching = place.watching.union(wanted)
         return ops

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -19,6 +19,7 @@ EPHEMERAL, SEQUENTIAL = 1, 2
 _CONTAINER = 4
 _CREATED_BARELY = 1
 ANY_VERSION = -1
+PORTION_BYTES = 128 << 10
 
 CONNECTION_LOST, MARSHALLING, UNIMPLEMENTED = -4, -5, -6
 NO_NODE, NO_AUTH, BAD_VERSION, EXISTS, NOT_EMPTY = -101, -102, -103, -110, -111
@@ -183,6 +184,20 @@ class Watches:
 
     def read(self, reader: Reader) -> bool:
         return True
+
+
+def portions(paths: Iterable[str]) -> Iterator[list[str]]:
+    """Paths in so many lists that each fits well into one request: a server takes a megabyte (jute.maxbuffer)."""
+    some: list[str] = []
+    size = 0
+    for path in paths:
+        size += 4 + len(path.encode())
+        if some and size > PORTION_BYTES:
+            yield some
+            some, size = [], 4 + len(path.encode())
+        some.append(path)
+    if some:
+        yield some
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,17 @@
 1. Requests are answered in the order in which they were sent; each reply carries the number of its request. A reply
    with another number means that we have lost count: `OutOfStep`, and the connection is dropped.
 2. A dropped connection leaves every request under way with an unknown outcome. The session lives on at the servers, and
-   is taken up again with its id and password. The new server is told the last transaction seen: it is never behind us.
-3. Watches are told to the new server, so that what happened meanwhile fires them; those for what is to be made are not,
-   for who waits for that looks again anyway. Events come in between replies.
-4. A session that is GONE never comes back, nor do its ephemeral nodes.
-5. Credentials go out on each connection, before any request; it is UP once they are accepted.
+   is taken up again with its id and password. Before anything else the new server catches up with the leader (`Sync`):
+   whatever is read there tells what became of those requests, for what the leader had got of them comes before the
+   `Sync`, and what it gets later, by way of the old connection, it refuses.
+3. Servers that have caught up and are behind what we have seen have another past: they were wiped, or restored from a
+   backup. A leader may be behind for a moment, with what it has told its followers to do; so it counts if they are so
+   again and again. The session has ended then, even if they remember it.
+4. Watches are told to the new server, so that what happened meanwhile fires them; those for what is to be made are not,
+   for who waits for that looks again anyway. Events come in between replies. A watch on a node's data and one on its
+   end are two: a change of the data leaves the other as it is.
+5. A session that is GONE never comes back, nor do its ephemeral nodes.
+6. Credentials go out on each connection, before any request; it is UP once they are accepted.
 """
 
 from __future__ import annotations
@@ -23,15 +29,16 @@ from typing import Any
 
 from . import jute
 from .jute import Reader
-from .ops import AUTH_FAILED, SESSION_EXPIRED, Failure, Op, Read, Unwatch, Watches
+from .ops import AUTH_FAILED, SESSION_EXPIRED, CloseSession, Failure, Op, Read, Sync, Unwatch, Watches, portions
 
 _HEADER = struct.Struct("!iqi")
 _HEADER_OUT = struct.Struct("!iii")
 _LENGTH = struct.Struct("!i")
-EVENT, AUTH, WATCHES = -1, -4, -8
+EVENT, AUTH, WATCHES, CATCH_UP = -1, -4, -8, -16
 _AUTH_KIND, _WATCHES_KIND = 100, 101
 LARGEST_FRAME = 64 << 20
-WATCHES_AT_ONCE = 1000
+BEHIND = 10
+"""So many connections in a row to servers that are behind what we have seen: they have another past (rule 3)."""
 NEVER_MORE = 0x7FFFFFFF
 
 CREATED, DELETED, DATA_CHANGED = 1, 2, 3
@@ -85,14 +92,16 @@ class Session:
         self._asked_for = int(timeout * 1000)
         self._password = bytes(16)
         self._credentials = credentials
-        self._unproved = -1
-        """How many credentials are not yet accepted; -1 before the welcome."""
+        self._awaited = -1
+        """How many answers are missing before it is UP; -1 before the welcome."""
         self._zxid = 0
+        self._behind = 0
         self._xid = 0
         self._buffer = b""
         self._pending: deque[tuple[int, Op, Ticket, int]] = deque()
-        self.watched: dict[str, bool] = {}
-        """Paths with a watch of ours: True for one on the data, False for one on the end only."""
+        self.on_data: set[str] = set()
+        self.on_end: set[str] = set()
+        """Paths with a watch of ours: on the data (which tells of the end, too), and on the end."""
         self.expected: set[str] = set()
         """Paths whose making is watched, on this connection."""
 
@@ -101,10 +110,10 @@ class Session:
     def greet(self) -> bytes:
         """The first words on a new connection."""
         self.state = State.GREETING
-        self._unproved = -1
+        self._awaited = -1
         self._buffer = b""
-        body = (
-            jute.integer(0) + jute.long(self._zxid) + jute.integer(self._asked_for) + jute.long(self.id)
+        body = (  # a server is not to turn us away for being behind (the first zero): that is ours to find out
+            jute.integer(0) + jute.long(0) + jute.integer(self._asked_for) + jute.long(self.id)
             + jute.data(self._password) + jute.flag(False)
         )  # fmt: skip
         return _LENGTH.pack(len(body)) + body
@@ -118,8 +127,7 @@ class Session:
             body = op.body()
             frames += _HEADER_OUT.pack(len(body) + 8, xid, op.kind) + body
             if op.__class__ is Watches:  # an event may come before the reply
-                for path in op.paths:
-                    self.watched.setdefault(path, False)
+                self.on_end.update(op.paths)
                 self.expected.update(op.made)
             elif op.__class__ is Unwatch:
                 self.expected.discard(op.path)
@@ -149,10 +157,12 @@ class Session:
             at += 4 + size
             record = buffer[at - size : at]
             try:
-                if self._unproved < 0:
-                    answer += self._welcome(Reader(record))
-                else:
+                if not self._awaited:
                     self._record(record, done, events)
+                elif self._awaited > 0:
+                    answer += self._admit(record)
+                else:
+                    answer += self._welcome(Reader(record))
             except (struct.error, UnicodeDecodeError, IndexError, TypeError) as error:
                 raise OutOfStep(f"ZooKeeper sent what can not be read: {error}") from error
         self._buffer = buffer[at:] if at < end else b""
@@ -167,16 +177,13 @@ class Session:
                 if path in self.expected:
                     self.expected.discard(path)
                     events.append((kind, path))
-            elif self.watched.pop(path, None) is not None:
+            elif path in self.on_data or (kind == DELETED and path in self.on_end):
+                self.on_data.discard(path)
+                if kind == DELETED:
+                    self.on_end.discard(path)
                 events.append((kind, path))
             return
         if xid < 0:
-            if code == AUTH_FAILED:
-                raise Refused("ZooKeeper does not accept these credentials; check the user and password in the URL")
-            if xid == AUTH and self._unproved > 0:
-                self._unproved -= 1
-                if not self._unproved:
-                    self.state = State.UP
             return
         if not self._pending or self._pending[0][0] != xid:
             raise OutOfStep(f"a reply to request {xid}, which is not the next one")
@@ -185,7 +192,7 @@ class Session:
         _, op, ticket, index = self._pending.popleft()
         if code == 0:
             if op.__class__ is Read and op.watch:
-                self.watched[op.path] = True
+                self.on_data.add(op.path)
             ticket.answer(index, op.read(Reader(record, 16)))
         else:
             ticket.answer(index, Failure(code))
@@ -196,28 +203,50 @@ class Session:
 
     def _welcome(self, reader: Reader) -> bytes:
         _, timeout, session, password = reader.integer(), reader.integer(), reader.long(), reader.data()
-        self._unproved = len(self._credentials)
+        self._awaited = len(self._credentials)
         if timeout <= 0 or session == 0:
             self.state = State.GONE
             return b""
-        if not self._unproved:
-            self.state = State.UP
-        self.timeout, self.id, self._password = timeout / 1000, session, password
         frames = []
         for scheme, secret in self._credentials:
             body = jute.integer(0) + jute.text(scheme) + jute.data(secret)
             frames.append(_HEADER_OUT.pack(len(body) + 8, AUTH, _AUTH_KIND) + body)
-        frames += self._watch_again()
+        if self.id:
+            self._awaited += 1
+            frames += [_frame(CATCH_UP, Sync("/")), *self._watch_again()]
+        self.timeout, self.id, self._password = timeout / 1000, session, password
+        if not self._awaited:
+            self.state = State.UP
         return b"".join(frames)
 
     def _watch_again(self) -> Iterator[bytes]:
-        paths = list(self.watched)
-        for first in range(0, len(paths), WATCHES_AT_ONCE):
-            some = paths[first : first + WATCHES_AT_ONCE]
-            on_data = jute.texts(path for path in some if self.watched[path])
-            on_end = jute.texts(path for path in some if not self.watched[path])
-            body = jute.long(self._zxid) + on_data + jute.texts(()) + on_end
-            yield _HEADER_OUT.pack(len(body) + 8, WATCHES, _WATCHES_KIND) + body
+        for paths, on_data in ((self.on_data, True), (self.on_end, False)):
+            for some in portions(paths):
+                told, none = jute.texts(some), jute.texts(())
+                body = jute.long(self._zxid) + (told + none + none if on_data else none + none + told)
+                yield _HEADER_OUT.pack(len(body) + 8, WATCHES, _WATCHES_KIND) + body
+
+    def _admit(self, record: bytes) -> bytes:
+        """An answer to what was said with the welcome."""
+        xid, zxid, code = _HEADER.unpack_from(record)
+        if code == AUTH_FAILED:
+            raise Refused("ZooKeeper does not accept these credentials; check the user and password in the URL")
+        if code == SESSION_EXPIRED:
+            self.end()
+        elif code:
+            raise OutOfStep(f"ZooKeeper answers the greeting with {code}")
+        elif xid == CATCH_UP and zxid < self._zxid:
+            self._behind += 1
+            if self._behind < BEHIND:
+                raise OutOfStep("this server is behind what another one has told")
+            self.end()
+            return _frame(CATCH_UP, CloseSession())
+        elif xid in (AUTH, CATCH_UP):
+            self._awaited -= 1
+            if not self._awaited:
+                self.state = State.UP
+                self._behind = 0
+        return b""
 
     # Ends
 
@@ -237,3 +266,8 @@ class Session:
     def end(self) -> None:
         """The session is over, whatever the connection does."""
         self.state = State.GONE
+
+
+def _frame(xid: int, op: Op) -> bytes:
+    body = op.body()
+    return _HEADER_OUT.pack(len(body) + 8, xid, op.kind) + body

@@ -48,10 +48,11 @@ class Switchboard:
         """The owners to be woken."""
         woken: list[str] = []
         for kind, path in events:
-            for owner in self._watchers.pop(path, ()):
-                if (news := self._news.get(owner)) is not None:
-                    news.append(path if kind in (DELETED, CREATED) else GAP)  # what else should it be: it shall look
-                    woken.append(owner)
+            if kind in (DELETED, CREATED):  # what is written to a node is news to its owner only
+                for owner in self._watchers.pop(path, ()):
+                    if (news := self._news.get(owner)) is not None:
+                        news.append(path)
+                        woken.append(owner)
             self._book.event(kind == DELETED, path)
         return woken
 

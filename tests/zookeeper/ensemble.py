@@ -1,9 +1,9 @@
 """A ZooKeeper ensemble for tests: each member in a folder of its own, on free loopback ports, stopped by its own pid.
 
 `running()` gives three members that have elected a leader, or one alone with `members=1`. A tick is short, so that
-sessions of a few hundred milliseconds can be had. Nothing is forced to disk unless `forced` asks for it, or `slow` does:
-then each member is forced to a disk that takes 20 to 300 ms for it (see `slow_disk`), and hears of a write that much later
-than the others.
+sessions of a few hundred milliseconds can be had. Nothing is forced to disk unless `forced` asks for it, or `slow`
+does: then each member is forced to a disk that takes 20 to 300 ms for it (see `slow_disk`), and hears of a write that
+much later than the others.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 """Servers whose disk is slow, and forced: they hear of a write at different times. The client's server dies meanwhile.
 
-A create whose reply was lost may be carried out, and the server that the session goes on at may not have heard of it yet.
-Whoever looks for it there without waiting (`Sync`) takes it for not done, and leaves it behind.
+A create whose reply was lost may be carried out, and the server that the session goes on at may not have heard of it
+yet. Whoever looks for it there without waiting (`Sync`) takes it for not done, and leaves it behind.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -50,6 +51,10 @@ async def settle_at_a_follower(ensemble: Ensemble, link: Any, stage: Stage) -> M
     return first if link.hosts._at == 0 else second
 
 
+def has_asked(link: Any, before: int) -> bool:
+    return bool(link.session._xid > before)
+
+
 @pytest.mark.parametrize("body", BODIES)
 def test_a_create_whose_reply_was_lost_leaves_no_orphan(ensemble: Ensemble, body: Body) -> None:
     """It is found where the session goes on: the name is taken, and free again after the release."""
@@ -62,7 +67,7 @@ def test_a_create_whose_reply_was_lost_leaves_no_orphan(ensemble: Ensemble, body
             [link] = stage.plain(locks)._wire._links.values()
             member, before = await settle_at_a_follower(ensemble, link, stage), link.session._xid
             taking = stage.start(locks.lock(name).acquire(timeout=30.0))
-            await stage.eventually(lambda link=link, before=before: link.session._xid > before, "a request")
+            await stage.eventually(partial(has_asked, link, before), "a request")
             await asyncio.sleep(0.003 + 0.015 * (number % 3))
             member.stop()
             lease = await taking  # else our own orphan is in the way

@@ -62,13 +62,13 @@ ROOMS = (
     Room("flows", "backends/*", f"{DATA} line relational", WORLD),
     # what users import
     Room("settings", "settings.py", f"{DATA} event engines"),
-    Room("shared", "face.py registry.py", f"{DATA} clock"),
+    Room("shared", "face.py registry.py signals.py", f"{DATA} clock"),
     Room("observe", "observe/*", f"{DATA} event", ASYNCIO, "lazily"),
     Room("fences", "fenced/*", DATA),
     Room("sql", "sql/*", f"{DATA} fences", ANY, "lazily"),
     Room("sync", "sync/*", f"{DATA} event clock recipes shared"),
     Room("aio", "aio/*", f"{DATA} event clock recipes shared settings", ANY),
-    Room("public", "__init__.py", f"{DATA} event recipes settings sync aio fences"),
+    Room("public", "__init__.py", f"{DATA} event shared recipes settings sync aio fences"),
     # tools on top: nothing above imports them
     Room("sim", "sim/*", "*", ANY),
     Room("testing", "testing.py testing/*", "*", ANY, "lazily"),

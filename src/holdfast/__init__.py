@@ -35,6 +35,7 @@ from .sync.multi import Leases, LockAll
 if TYPE_CHECKING:
     from . import aio as aio
     from . import fenced as fenced
+    from .signals import release_on_signals as release_on_signals
 
 __version__ = "0.1.0"
 
@@ -65,6 +66,7 @@ __all__ = [
     "aio",
     "connect",
     "fenced",
+    "release_on_signals",
 ]
 
 
@@ -95,4 +97,8 @@ def __getattr__(name: str) -> object:
         from importlib import import_module
 
         return import_module(f".{name}", __name__)
+    if name == "release_on_signals":
+        from .signals import release_on_signals
+
+        return release_on_signals
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -24,6 +24,8 @@ class Proxy:
         """How likely a piece of reply is lost. What follows it on that connection is lost too, as TCP has it: the
         connection ends, or it stays open and silent."""
         self.lost = 0
+        self.mute = False
+        """New connections are accepted, and nobody ever answers on them."""
         threading.Thread(target=self._accept, daemon=True).start()
 
     @property
@@ -48,6 +50,9 @@ class Proxy:
                 near, _ = self._listener.accept()
             except OSError:
                 return
+            if self.mute:
+                self._open.add(near)
+                continue
             try:
                 far = socket.create_connection(("127.0.0.1", self._target))
             except OSError:

@@ -77,14 +77,25 @@ def with_sentinel() -> Iterator[tuple[str, RedisServer, RedisServer]]:
 
 
 @contextmanager
-def with_cluster(count: int = 3) -> Iterator[list[RedisServer]]:
-    """Primaries that share the slots among them."""
+def with_cluster(count: int = 3, *, replicas: bool = False) -> Iterator[list[RedisServer]]:
+    """Primaries that share the slots among them; with `replicas`, as many more servers, each the replica of one.
+
+    A replica takes over when its primary has been silent for about two seconds.
+    """
     with tempfile.TemporaryDirectory(prefix="hf-redis-") as folder:
-        nodes = [
-            plain(Path(folder) / str(port), port, cluster_enabled="yes", cluster_config_file="nodes.conf")
-            for port in free_ports(count)
+        servers = [
+            plain(
+                Path(folder) / str(port),
+                port,
+                cluster_enabled="yes",
+                cluster_config_file="nodes.conf",
+                cluster_node_timeout="1500" if replicas else "15000",
+                repl_diskless_sync_delay="0",
+            )
+            for port in free_ports(2 * count if replicas else count)
         ]
-        with started(*nodes):
+        nodes, others = servers[:count], servers[count:]
+        with started(*servers):
             for number, node in enumerate(nodes):
                 first, last = 16384 * number // count, 16384 * (number + 1) // count - 1
                 assert node.raw("CLUSTER", "ADDSLOTSRANGE", str(first), str(last)) == b"+OK\r\n"
@@ -93,7 +104,19 @@ def with_cluster(count: int = 3) -> Iterator[list[RedisServer]]:
                 nodes[0].raw("CLUSTER", "MEET", "127.0.0.1", str(node.port))
             await_true(lambda: all(b"cluster_state:ok" in n.raw("CLUSTER", "INFO") for n in nodes), "the cluster")
             await_true(lambda: all(_knows(n, count) for n in nodes), "all nodes to know all")
-            yield nodes
+            for node, replica in zip(nodes, others, strict=False):
+                _follow(replica, node)
+            if others:
+                await_true(lambda: all(b"slave0:" in n.raw("INFO", "replication") for n in nodes), "the replicas")
+                await_true(lambda: all(_knows(n, count) for n in servers), "the replicas to know all")
+            yield servers
+
+
+def _follow(replica: RedisServer, primary: RedisServer) -> None:
+    """Join the cluster of a primary, as its replica."""
+    name = primary.raw("CLUSTER", "MYID").split(b"\r\n")[1].decode()
+    replica.raw("CLUSTER", "MEET", "127.0.0.1", str(primary.port))
+    await_true(lambda: replica.raw("CLUSTER", "REPLICATE", name) == b"+OK\r\n", "the replica to know its primary")
 
 
 def _knows(node: RedisServer, count: int) -> bool:

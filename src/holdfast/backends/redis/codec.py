@@ -40,6 +40,12 @@ class Order(NamedTuple):
     words: bytes
     read: Callable[[Any], Any]
     key: bytes
+    after_loss: Callable[[Any], Any] | None = None
+    """How to read the reply to a second call, if the first may have been carried out."""
+
+    @property
+    def read_again(self) -> Callable[[Any], Any]:
+        return self.after_loss or self.read
 
 
 class Written:
@@ -177,7 +183,7 @@ class Codec:
         words: list[bytes | str | int] = [1, key, claim.owner, us(claim.ask.ttl)]
         if linger:
             words.append(us(linger))
-        return Order(self._release, len(words), bulks(*words), bool, key)
+        return Order(self._release, len(words), bulks(*words), bool, key, _released_now_or_before)
 
     def renew(self, claims: Sequence[Claim]) -> Order:
         keys = [self.line(claim.ask.name) for claim in claims]
@@ -226,6 +232,11 @@ def one_taken(reply: Any) -> list[Taken]:
 
 def _taken(reply: list[Any]) -> list[Taken]:
     return [one_taken(one)[0] for one in reply]
+
+
+def _released_now_or_before(reply: Any) -> bool:
+    """It was released by this call, or by the one whose reply was lost: the holder's own clock says if it was held."""
+    return True
 
 
 def _said(reply: list[int]) -> list[str]:

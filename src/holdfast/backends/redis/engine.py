@@ -18,32 +18,44 @@ from .codec import channels_of
 from .promising import SETTINGS, judge
 from .resp import Error, command
 from .wires.address import Address, of_client, of_url
+from .wires.beside import Job
 from .wires.link import Link
 from .wires.links import Links
 from .wires.listener import Listener
 from .wires.servers import Cluster, Primary, Servers
+from .wires.topology import AnyNode, Topology
 from .wires.wire import RedisWire
 
 LEAST_TTL = 0.01
+MANY = 12
+"""More than the requests that are made on opening."""
 
 
 class RedisEngine:
-    """One primary (alone, or watched by sentinels), or a cluster."""
+    """One primary (alone, or watched by sentinels), or a cluster. Made without a word to the server.
+
+    The first wire asks it, or whoever wants to know its promises before that: a thread by itself, a task beside its
+    loop.
+    """
 
     def __init__(self, address: Address, namespace: str, request_timeout: float) -> None:
         self.url = address.url
         self._address = address
         self._namespace = namespace
         self._timeout = request_timeout
-        cluster, promises = self._ask_the_server()
-        line = LineBackend("redis", cluster, promises, LEAST_TTL, request_timeout)
-        self.backend: Backend = ClusterBackend(line) if address.seeds else line
+        self._backend: Backend | None = None
 
-    def _ask_the_server(self) -> tuple[str, Any]:
+    @property
+    def backend(self) -> Backend:
+        if self._backend is None:
+            self._backend = self._ask_the_server()
+        return self._backend
+
+    def _ask_the_server(self) -> Backend:
         wire = self._wire()
         try:
             key = f"{self._namespace}/cluster"
-            links = wire.servers.having(key.encode())
+            links = wire.servers.having(key.encode(), self._timeout)
             wire.plainly(links, command("SET", key, uuid.uuid4().hex[:12], "NX"), self._timeout)
             cluster = wire.plainly(links, command("GET", key), self._timeout).decode()
             told = wire.plainly(links, command("INFO", "replication"), self._timeout)
@@ -51,41 +63,52 @@ class RedisEngine:
             if self._address.durability is not None and self._address.durability.aof is not None:
                 need_waitaof(wire, links, self._address.durability.aof[0], self._timeout)
             settings = settings_of(wire, links, SETTINGS, self._timeout)
-            failover = bool(self._address.seeds) or self.url.startswith("redis+sentinel")
-            return cluster, judge(settings, replicas, self._address.durability, failover)
         finally:
             wire.close()
+        failover = bool(self._address.seeds) or self.url.startswith("redis+sentinel")
+        promises = judge(settings, replicas, self._address.durability, failover)
+        line = LineBackend("redis", cluster, promises, LEAST_TTL, self._timeout)
+        return ClusterBackend(line) if self._address.seeds else line
 
-    def _servers(self) -> Servers:
-        if self._address.seeds:
-            return Cluster(self._address.seeds)
+    def _wire(self) -> RedisWire:
+        return RedisWire(self._connect, self._namespace, self._address.durability)
+
+    def _connect(self) -> tuple[Servers, Listener]:
+        channels = channels_of(self._namespace)
+        if not self._address.seeds:
+            return self._primary(channels), Listener(self._address.dialler, channels, "")
+        topology = Topology(self._address.seeds, self._timeout)
+        anywhere = AnyNode(topology)
+        # In a cluster the node that publishes does not know who listens at another one: see `reached` in line.lua.
+        listener = Listener(anywhere, channels, "*")
+        topology.on_suspect = lambda node: listener.hang_up() if node == anywhere.at else None
+        return Cluster(topology), listener
+
+    def _primary(self, channels: str) -> Primary:
         if self._address.durability is not None or not self._address.dialler.pushes:
             return Primary(self._address.dialler)
-        channels, listening = channels_of(self._namespace), False
+        listening = False
 
-        def greet(link: Link) -> None:
+        def greet(link: Link, timeout: float) -> None:
             nonlocal listening
             try:
-                listening = link.listen(channels, self._timeout, listening)
+                listening = link.listen(channels, timeout, listening)
             except OSError:
                 listening = False  # who comes next asks more carefully
                 raise
 
         return Primary(self._address.dialler, greet)
 
-    def _listener(self) -> Listener:
-        # In a cluster the node that publishes does not know who listens at another one: see `reached` in line.lua.
-        return Listener(self._address.dialler, channels_of(self._namespace), "*" if self._address.seeds else "")
-
-    def _wire(self) -> RedisWire:
-        return RedisWire(self._servers, self._listener, self._namespace, self._address.durability)
-
     def wire(self) -> Wire:
+        _ = self.backend
         return self._wire()
 
     async def async_wire(self) -> AsyncWire:
         from .wires.aio import AsyncRedisWire
 
+        if self._backend is None:
+            # Each of its requests is bounded, so all of them are: there is nothing to wait for any longer.
+            self._backend = await Job(self._ask_the_server).wait_async(MANY * self._timeout)
         return await AsyncRedisWire.open(self._address, self._namespace, self._timeout)
 
 

@@ -21,6 +21,10 @@ class Error(Exception):
         return str(self.args[0]).partition(" ")[0]
 
 
+class NotRedis(ConnectionError):
+    """What came is no reply of Redis: another service answers there, or the connection is out of step."""
+
+
 def bulk(word: bytes) -> bytes:
     return b"$%d\r\n%b\r\n" % (len(word), word)
 
@@ -94,7 +98,7 @@ class Reader:
             return {self._reply(): self._reply() for _ in range(int(rest))}
         if kind in b",(":
             return rest
-        raise ConnectionError(f"not a reply of Redis: {line[:40]!r}")
+        raise NotRedis(f"not a reply of Redis: {line[:40]!r}")
 
     def _text(self, size: int, kind: bytes) -> Any:
         if size < 0:

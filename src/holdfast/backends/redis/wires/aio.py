@@ -1,4 +1,7 @@
-"""The asyncio wire: all requests on one stream to their server. The rules are those of the blocking wire."""
+"""The asyncio wire: all requests on one stream to their server. The rules are those of the blocking wire.
+
+Nothing blocks the loop: whatever may (names, TLS, sentinels, the map of a cluster) runs beside it, on a thread.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import Any
 
 from ....errors import BackendUnavailable, OutcomeUnknown
 from ....model import LockView
-from ...line import Push, Release, Renew, Survey, Take, Taken
+from ...line import Allow, Push, Release, Renew, Survey, Take, Taken
 from ..backend import UNKNOWN
 from ..codec import NOT_YET_HEARING, NOWHERE, Codec, Order, channels_of, one_taken, waits, write
 from ..durability import NotConfirmed
@@ -20,9 +23,11 @@ from .address import Address
 from .aio_listener import AsyncListener
 from .aio_servers import AsyncCluster, AsyncPrimary, AsyncServers, Line
 from .reply import Reply
+from .stream import was_ended
 from .surveying import steps
 from .together import Together
-from .wire import TRIES
+from .topology import AnyNode, Topology
+from .wire import STEP_S, TRIES
 
 _errands: set[asyncio.Task[Any]] = set()
 _abandoned: list[Any] = []
@@ -42,13 +47,22 @@ class AsyncRedisWire:
         return cls(address, namespace, timeout)
 
     def _begin(self) -> None:
-        seeds, timeout = self._address.seeds, self._timeout
-        self._listener = AsyncListener(self._address.dialler, channels_of(self._namespace), "*" if seeds else "")
-        self._codec = Codec(self._namespace, socket.gethostname(), os.getpid(), indexed=not seeds)
-        together = Together(self._codec, self._listener.channel, self._alone)
-        primary = None if seeds else AsyncPrimary(self._address.dialler, timeout, self._listener, together.write)
-        self._servers: AsyncServers = primary or AsyncCluster(seeds, timeout)
-        self._line = None if primary is None else primary.line
+        self._loop = asyncio.get_running_loop()
+        self._codec = Codec(self._namespace, socket.gethostname(), os.getpid(), indexed=not self._address.seeds)
+        channels = channels_of(self._namespace)
+        self._line: Line | None = None
+        if not self._address.seeds:
+            dialler = self._address.dialler
+            self._listener = AsyncListener(dialler, channels, "")
+            together = Together(self._codec, self._listener.channel, self._alone)
+            self._line = Line(dialler, self._listener, together.write, self._make_again)
+            self._servers: AsyncServers = AsyncPrimary(self._line)
+            return
+        topology = Topology(self._address.seeds, self._timeout)
+        anywhere = AnyNode(topology)
+        self._listener = AsyncListener(anywhere, channels, "*")
+        topology.on_suspect = lambda node: self._listener.hang_up() if node == anywhere.at else None
+        self._servers = AsyncCluster(topology)
 
     def call(self, request: Any, timeout: float) -> Awaitable[Any]:
         line = self._line
@@ -70,7 +84,20 @@ class AsyncRedisWire:
         return self._carefully(request, timeout)
 
     def _alone(self, reply: Reply) -> None:
-        _finish(reply, self._carefully(reply.request, reply.timeout))
+        _finish(reply, self._carefully(reply.request, self._left(reply)))
+
+    def _make_again(self, reply: Reply) -> bool:
+        """The server has ended the connection: rule 3 of the blocking wire."""
+        if reply.request.__class__ is Release:
+            order = self._codec.release(reply.request.claim, 0.0)
+            _finish(reply, self._ask(order._replace(read=order.read_again), self._left(reply)))
+        else:
+            self._alone(reply)
+        return True
+
+    def _left(self, reply: Reply) -> float:
+        deadline: float | None = getattr(reply, "deadline", None)  # None: it waits to be written
+        return reply.timeout if deadline is None else max(STEP_S, deadline - self._loop.time())
 
     def _taken(self, reply: Reply, value: Any) -> None:
         if value.__class__ is bytes:
@@ -84,7 +111,7 @@ class AsyncRedisWire:
         if value.__class__ is bytes or value.__class__ is Error:
             self._taken(reply, value)
         else:
-            _finish(reply, self._reachable(reply.request, reply.timeout, NOT_YET_HEARING, one_taken(value)))
+            _finish(reply, self._reachable(reply.request, self._left(reply), NOT_YET_HEARING, one_taken(value)))
 
     def _released(self, reply: Reply, value: Any) -> None:
         if value.__class__ is Error:
@@ -104,40 +131,71 @@ class AsyncRedisWire:
             return await self._renew_each(request, timeout)
         if kind is Release:
             self._listener.forget(request.claim.owner)
-        return await self._ask(write(self._codec, request, NOWHERE), timeout, kind is Renew)
+        return await self._ask(
+            write(self._codec, request, NOWHERE), timeout, confirmed=kind is Renew, repeatable=kind is not Allow
+        )
 
     async def _take(self, request: Take, timeout: float) -> list[Taken]:
+        end = self._loop.time() + timeout
         if self._line is not None:
-            await self._line.get()  # it may listen, then
+            await self._line.get(timeout)  # it may listen, then
         wake = self._listener.channel if self._listener.ready else NOT_YET_HEARING
         try:
-            taken: list[Taken] = await self._ask(write(self._codec, request, wake), timeout, True)
-            return await self._reachable(request, timeout, wake, taken)
+            taken: list[Taken] = await self._ask(write(self._codec, request, wake), self._until(end), confirmed=True)
+            return await self._reachable(request, self._until(end), wake, taken)
         except NotConfirmed:
             for claim in request.claims:
-                await self._ask(self._codec.release(claim, 0.0), timeout)
+                await self._ask(self._codec.release(claim, 0.0), self._until(end))
             raise
 
     async def _reachable(self, request: Take, timeout: float, wake: str, taken: list[Taken]) -> list[Taken]:
         if wake is NOT_YET_HEARING and request.queue and any(map(waits, taken)):
+            end = self._loop.time() + timeout
             wake = self._listener.channel if await self._listener.open(timeout) else NOWHERE
-            taken = await self._ask(write(self._codec, request, wake), timeout, True)
+            taken = await self._ask(write(self._codec, request, wake), self._until(end), confirmed=True)
         return taken
 
-    async def _ask(self, order: Order, timeout: float, confirmed: bool = False) -> Any:
-        frame = order.program.call(order.size) + order.words
-        line = self._line or await self._servers.having(order.key)
-        stream = line.stream
-        if stream is not None and stream.open and not (confirmed and self._durability):
-            reply = await stream.ask(frame, timeout)
-        else:
-            reply = await self._send(line, frame, timeout, confirmed)
-        if reply.__class__ is not Error:
-            return order.read(reply)
-        return await self._again(order, line, reply, timeout, confirmed)
+    def _until(self, end: float) -> float:
+        return max(STEP_S, end - self._loop.time())
 
-    async def _send(self, line: Line, frame: bytes, timeout: float, confirmed: bool, asking: bool = False) -> Any:
-        stream = await line.get()
+    async def _ask(self, order: Order, timeout: float, *, confirmed: bool = False, repeatable: bool = True) -> Any:
+        """One call. `repeatable`: a second one does no harm (rule 3)."""
+        end = self._loop.time() + timeout
+        frame = order.program.call(order.size) + order.words
+        line = self._line or await self._servers.having(order.key, timeout)
+        asking = again = False
+        for attempt in range(TRIES):
+            try:
+                reply = await self._send(line, frame, end, confirmed, asking)
+            except OutcomeUnknown as error:
+                if again or not repeatable or not was_ended(error):
+                    self._servers.failed(line)
+                    raise
+                again = True
+                continue
+            except NotConfirmed:
+                raise
+            except BackendUnavailable:
+                self._servers.failed(line)
+                if (other := await self._servers.instead(line, order.key, self._until(end))) is None:
+                    raise
+                line = other
+                continue
+            if reply.__class__ is not Error:
+                return order.read_again(reply) if again else order.read(reply)
+            if reply.code == "NOSCRIPT":
+                frame = order.program.call_with_source(order.size) + order.words
+            elif reply.code in ELSEWHERE and attempt < TRIES - 1:
+                line, asking = await self._servers.elsewhere(reply, line, order.key, self._until(end))
+            else:
+                raise translated(reply)
+        raise BackendUnavailable("Redis kept sending the request elsewhere; its topology is changing")
+
+    async def _send(self, line: Line, frame: bytes, end: float, confirmed: bool, asking: bool = False) -> Any:
+        stream = line.stream
+        if stream is None or not stream.open:
+            stream = await line.get(self._until(end))
+        timeout = self._until(end)
         if asking:
             stream.ask(command("ASKING"), timeout)
         first = stream.ask(frame, timeout)
@@ -148,42 +206,44 @@ class AsyncRedisWire:
         self._durability.check(await second, reply)
         return reply
 
-    async def _again(self, order: Order, line: Line, error: Error, timeout: float, confirmed: bool) -> Any:
-        """After an error reply: with the source of the program, or elsewhere."""
-        frame = order.program.call(order.size) + order.words
-        asking = False
-        for _ in range(TRIES):
-            if error.code == "NOSCRIPT":
-                frame = order.program.call_with_source(order.size) + order.words
-            elif error.code in ELSEWHERE:
-                line, asking = await self._servers.elsewhere(error, line)
-            else:
-                raise translated(error)
-            reply = await self._send(line, frame, timeout, confirmed, asking)
-            if reply.__class__ is not Error:
-                return order.read(reply)
-            error = reply
-        raise BackendUnavailable("Redis kept sending the request elsewhere; its topology is changing")
-
     async def _renew_each(self, request: Renew, timeout: float) -> list[str]:
         """On a cluster every name is a call of its own; those for one node leave in one write."""
         orders = [self._codec.renew([claim]) for claim in request.claims]
-        said = await asyncio.gather(*(self._ask(each, timeout, True) for each in orders), return_exceptions=True)
+        said = await asyncio.gather(
+            *(self._ask(each, timeout, confirmed=True) for each in orders), return_exceptions=True
+        )
         return [UNKNOWN.reason if isinstance(one, BaseException) else one[0] for one in said]
 
     async def _survey(self, request: Survey, timeout: float) -> list[LockView]:
-        looking = steps(self._codec, request, await self._servers.every(), self._line is not None)
+        looking = steps(self._codec, request, await self._servers.every(timeout), self._line is not None)
         reply = None
         try:
             while True:
                 where, what = looking.send(reply)
                 if isinstance(what, Order):
                     reply = await self._ask(what, timeout)
-                elif where is not None and isinstance(reply := await self._send(where, what, timeout, False), Error):
-                    raise translated(reply)
+                elif where is not None:
+                    reply = await self._plainly(where, what, timeout)
         except StopIteration as stop:
             views: list[LockView] = stop.value
             return views
+
+    async def _plainly(self, line: Line, frame: bytes, timeout: float) -> Any:
+        """A plain command to one server, of a kind that may be repeated."""
+        end = self._loop.time() + timeout
+        try:
+            try:
+                reply = await self._send(line, frame, end, False)
+            except OutcomeUnknown as error:
+                if not was_ended(error):
+                    raise
+                reply = await self._send(line, frame, end, False)
+        except BackendUnavailable:
+            self._servers.failed(line)
+            raise
+        if isinstance(reply, Error):
+            raise translated(reply)
+        return reply
 
     def wait(self, owner: str, timeout: float) -> Awaitable[Push | None]:
         push = self._listener.wait(owner, timeout)
@@ -200,7 +260,7 @@ class AsyncRedisWire:
         self._begin()
 
     async def close(self) -> None:
-        self._listener.close()
+        await self._listener.close()
         await self._servers.close()
 
 

@@ -15,6 +15,7 @@ from ...line import Push
 from ..resp import Error, command
 from .dialling import Dialler
 from .listener import EARLY, POLL
+from .opening import Opening
 from .reply import Turn
 from .stream import Stream
 
@@ -26,7 +27,7 @@ class AsyncListener:
         self._dialler = dialler
         self.channel = f"{prefix}{os.urandom(8).hex()}{mark}"
         self.ready = False
-        self._opening = asyncio.Lock()
+        self._opening = Opening(self._subscribe, dialler.place)
         self._stream: Stream | None = None
         self._waiting: dict[str, Turn] = {}
         self.early: OrderedDict[str, Push] = OrderedDict()
@@ -34,27 +35,27 @@ class AsyncListener:
 
     async def open(self, timeout: float) -> bool:
         """Subscribe, if that is not done. False if the server does not let us: then waiters look by themselves."""
-        async with self._opening:
-            if self.ready:
-                return True
-            stream = Stream(await self._dialler.dial_async(timeout), self.deliver, self.lost)
-            try:
-                reply = await stream.ask(command("SUBSCRIBE", self.channel), timeout)
-            except BaseException:
-                stream.close()
-                raise
-            if isinstance(reply, Error):
-                stream.close()
-                return False
-            self._stream, self.ready = stream, stream.open
-            return self.ready
+        return self.ready or await self._opening.wait(timeout)
+
+    async def _subscribe(self, timeout: float) -> bool:
+        stream = Stream(await self._dialler.dial_async(timeout), self.deliver, self.lost)
+        try:
+            reply = await stream.ask(command("SUBSCRIBE", self.channel), timeout)
+        except BaseException:
+            stream.close()
+            raise
+        if isinstance(reply, Error):
+            stream.close()
+            return False
+        self._stream, self.ready = stream, stream.open
+        return self.ready
 
     async def join(self, stream: Stream, timeout: float) -> None:
         """Have pushes come on this stream, if its server lets us. It tells us of them, and of its end."""
         if not self._dialler.pushes or isinstance(await stream.ask(command("HELLO", 3), timeout), Error):
             return
         if not isinstance(await stream.ask(command("SUBSCRIBE", self.channel), timeout), Error) and stream.open:
-            self.close()  # one of its own, meanwhile
+            self.hang_up()  # one of its own, meanwhile
             self._stream, self.ready = stream, True
 
     def forget(self, owner: str) -> None:
@@ -95,10 +96,15 @@ class AsyncListener:
         for turn in self._waiting.values():
             _look(turn)
 
-    def close(self) -> None:
-        self.ready = False
-        if self._stream is not None:
-            self._stream.close()
+    def hang_up(self) -> None:
+        """No pushes from where they came: everybody looks."""
+        if (stream := self._stream) is not None:
+            self.lost(stream)
+            stream.close()
+
+    async def close(self) -> None:
+        await self._opening.close()
+        self.hang_up()
 
 
 def _look(turn: Turn) -> None:

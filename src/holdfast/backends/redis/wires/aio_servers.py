@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ....errors import BackendUnavailable
-from ..resp import Error, command
-from ..slots import Address, SlotMap
-from ..trouble import redirection, translated
+from ..resp import Error
+from ..slots import Address
+from ..trouble import redirection
 from .aio_listener import AsyncListener
-from .dialling import Dialler, Server
-from .stream import OnMany, Stream
+from .dialling import Dialler
+from .opening import Opening
+from .stream import OnLoss, OnMany, Stream
+from .topology import Topology
 
 FIRST_PAUSE = 0.01
 LONGEST_PAUSE = 0.5
@@ -25,49 +27,38 @@ class Line:
     def __init__(
         self,
         dialler: Dialler,
-        timeout: float,
         listener: AsyncListener | None = None,
         on_many: OnMany | None = None,
+        on_loss: OnLoss | None = None,
     ) -> None:
         self._dialler = dialler
-        self._timeout = timeout
         self._listener = listener
         self._on_many = on_many
+        self._on_loss = on_loss
         self.stream: Stream | None = None
-        self._opening: asyncio.Task[Stream] | None = None
+        self._opening = Opening(self._open, dialler.place)
         self._pause = 0.0
-        self._closed = False
 
-    async def get(self) -> Stream:
+    async def get(self, timeout: float) -> Stream:
         if self.stream is not None and self.stream.open:
             return self.stream
-        if self._closed:  # a claim that is being withdrawn, mostly
-            raise BackendUnavailable("this coordinator is closed; connect() again")
-        if self._opening is None:
-            self._opening = asyncio.ensure_future(self._open())
-        return await asyncio.shield(self._opening)  # one caller's cancellation is not the others'
+        return await self._opening.wait(timeout)
 
-    async def _open(self) -> Stream:
-        try:
-            if self._pause:
-                await asyncio.sleep(random.random() * self._pause)
-            self._pause = min(max(FIRST_PAUSE, 2 * self._pause), LONGEST_PAUSE)
-            stream = await self._dial(self._listener)
-            self.stream, self._pause = stream, 0.0
-            return stream
-        finally:
-            self._opening = None
-
-    async def _dial(self, listener: AsyncListener | None) -> Stream:
-        pipe = await self._dialler.dial_async(self._timeout)
-        if listener is None:
-            return Stream(pipe)
-        stream = Stream(pipe, listener.deliver, listener.lost, self._on_many)
-        try:
-            await listener.join(stream, self._timeout)
-        except BaseException:
-            stream.close()
-            raise
+    async def _open(self, timeout: float) -> Stream:
+        if self._pause:
+            await asyncio.sleep(random.random() * self._pause)
+        self._pause = min(max(FIRST_PAUSE, 2 * self._pause), LONGEST_PAUSE)
+        pipe = await self._dialler.dial_async(timeout)
+        if (listener := self._listener) is None:
+            stream = Stream(pipe)
+        else:
+            stream = Stream(pipe, listener.deliver, listener.lost, self._on_many, self._on_loss)
+            try:
+                await listener.join(stream, timeout)
+            except BaseException:
+                stream.close()
+                raise
+        self.stream, self._pause = stream, 0.0
         return stream
 
     def drop(self) -> None:
@@ -79,21 +70,22 @@ class Line:
             stream.close()
 
     async def close(self) -> None:
-        self._closed = True
-        if self._opening is not None:
-            self._opening.cancel()
-            await asyncio.wait([self._opening])
+        await self._opening.close()
         self.drop()
 
 
 class AsyncServers(Protocol):
     """The servers of one engine: see `servers.Servers`."""
 
-    async def having(self, key: bytes) -> Line: ...
+    async def having(self, key: bytes, timeout: float) -> Line: ...
 
-    async def elsewhere(self, error: Error, asked: Line) -> tuple[Line, bool]: ...
+    async def elsewhere(self, error: Error, asked: Line, key: bytes, timeout: float) -> tuple[Line, bool]: ...
 
-    async def every(self) -> Sequence[Line]: ...
+    def failed(self, asked: Line) -> None: ...
+
+    async def instead(self, asked: Line, key: bytes, timeout: float) -> Line | None: ...
+
+    async def every(self, timeout: float) -> Sequence[Line]: ...
 
     async def close(self) -> None: ...
 
@@ -101,17 +93,23 @@ class AsyncServers(Protocol):
 class AsyncPrimary:
     """One server at a time."""
 
-    def __init__(self, dialler: Dialler, timeout: float, listener: AsyncListener, on_many: OnMany) -> None:
-        self.line = Line(dialler, timeout, listener, on_many)
+    def __init__(self, line: Line) -> None:
+        self.line = line
 
-    async def having(self, key: bytes) -> Line:
+    async def having(self, key: bytes, timeout: float) -> Line:
         return self.line
 
-    async def elsewhere(self, error: Error, asked: Line) -> tuple[Line, bool]:
+    async def elsewhere(self, error: Error, asked: Line, key: bytes, timeout: float) -> tuple[Line, bool]:
         self.line.drop()
         return self.line, False
 
-    async def every(self) -> Sequence[Line]:
+    def failed(self, asked: Line) -> None:
+        pass  # the next connection finds out
+
+    async def instead(self, asked: Line, key: bytes, timeout: float) -> Line | None:
+        return None
+
+    async def every(self, timeout: float) -> Sequence[Line]:
         return [self.line]
 
     async def close(self) -> None:
@@ -119,60 +117,62 @@ class AsyncPrimary:
 
 
 class AsyncCluster:
-    """The primaries of a cluster."""
+    """The primaries of a cluster; who has what is told by `Topology`."""
 
-    def __init__(self, seeds: Sequence[Server], timeout: float) -> None:
-        self._seeds = seeds
-        self._timeout = timeout
+    def __init__(self, topology: Topology) -> None:
+        self._topology = topology
         self._lines: dict[Address, Line] = {}
-        self._slots = SlotMap()
+        self._closed = False
 
-    async def having(self, key: bytes) -> Line:
-        node = self._slots.node(key)
+    async def having(self, key: bytes, timeout: float) -> Line:
+        node = self._topology.node(key)
         if node is None:
-            await self.refresh()
-            node = self._slots.node(key)
-        if node is None:
-            raise BackendUnavailable("the cluster has no node for some keys at this moment; see CLUSTER INFO")
+            await self._look(timeout)
+            node = self._topology.need(key)
         return self._to(node)
 
-    async def elsewhere(self, error: Error, asked: Line) -> tuple[Line, bool]:
+    async def elsewhere(self, error: Error, asked: Line, key: bytes, timeout: float) -> tuple[Line, bool]:
         if error.code not in ("MOVED", "ASK"):
-            await self.refresh()
-            return asked, False
+            await self._look(timeout)
+            return self._to(self._topology.need(key)), False
         slot, host, port = redirection(error)
-        if not host:
-            host = next((node[0] for node, line in self._lines.items() if line is asked), "")
+        node = (host or self._place(asked)[0], port)
         if error.code == "MOVED":
-            self._slots.moved(slot, (host, port))
-        return self._to((host, port)), error.code == "ASK"
+            self._topology.moved(slot, node)
+        return self._to(node), error.code == "ASK"
 
-    async def every(self) -> Sequence[Line]:
-        await self.refresh()
-        return [self._to(node) for node in self._slots.nodes()]
+    def failed(self, asked: Line) -> None:
+        if not self._closed:
+            self._topology.suspect(self._place(asked))
+
+    async def instead(self, asked: Line, key: bytes, timeout: float) -> Line | None:
+        try:
+            await self._look(timeout)
+        except BackendUnavailable:
+            return None
+        line = self._to(self._topology.need(key))
+        return None if line is asked else line
+
+    async def every(self, timeout: float) -> Sequence[Line]:
+        await self._look(timeout)
+        return [self._to(node) for node in self._topology.nodes()]
+
+    async def _look(self, timeout: float) -> None:
+        try:
+            await self._topology.look().wait_async(timeout)
+        except TimeoutError as error:
+            raise BackendUnavailable(f"no node of the cluster told within {timeout:g} s who has what") from error
+
+    def _place(self, asked: Line) -> Address:
+        return next((node for node, line in self._lines.items() if line is asked), ("", 0))
 
     def _to(self, node: Address) -> Line:
+        if self._closed:
+            raise BackendUnavailable("this coordinator is closed; connect() again")
         if node not in self._lines:
-            self._lines[node] = Line(self._seeds[0].at(*node), self._timeout)
+            self._lines[node] = Line(self._topology.server(node))
         return self._lines[node]
 
-    async def refresh(self) -> None:
-        """Ask any node that answers."""
-        known = self._slots.nodes() + [(str(seed.options.get("host", "localhost")), seed.port) for seed in self._seeds]
-        trouble: Exception = BackendUnavailable("the cluster has no nodes")
-        for node in dict.fromkeys(known):
-            try:
-                stream = await self._to(node).get()
-                reply = await stream.ask(command("CLUSTER", "SLOTS"), self._timeout)
-            except BackendUnavailable as error:
-                trouble = error
-                continue
-            if not isinstance(reply, Error):
-                self._slots.learn(reply, node)
-                return
-            trouble = translated(reply)
-        raise trouble
-
     async def close(self) -> None:
-        for line in self._lines.values():
-            await line.close()
+        self._closed = True
+        await asyncio.gather(*(line.close() for line in self._lines.values()))

@@ -1,8 +1,11 @@
-"""Opening connections: URLs, TLS, users and passwords, and where Sentinel says that the primary is, as redis-py has it.
+"""Opening connections: URLs, TLS, users and passwords, and where Sentinel says that the primary is.
 
 redis-py connects a socket and shakes hands on it, unless we can do it ourselves (`handshake`); then the socket is
 taken out of its hands and spoken on directly, because its way from a command to a reply costs more than the command.
 Only what decides where and as whom to connect is taken over from a URL or a client; how its own pool behaves is not.
+
+To `dial` blocks, and a resolver may make it block for longer than its timeout. So it is done beside whoever needs the
+connection (`beside`); for asyncio by `open_pipe`.
 """
 
 from __future__ import annotations
@@ -11,12 +14,16 @@ import asyncio
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from typing import Any, Protocol
 
+from .... import clock
 from ....errors import BackendUnavailable, Misconfigured
-from ..resp import Error
-from .handshake import can_open, open_plainly, open_plainly_async
+from ..resp import Error, NotRedis, command
+from .beside import Job, first
+from .handshake import can_open, open_plainly
+from .link import Link
 from .pipes import Pipe, SocketPipe, TransportPipe, can_watch
 
 WHERE = frozenset(
@@ -40,6 +47,11 @@ class Dialler(Protocol):
 
     @property
     def pushes(self) -> bool: ...
+
+    @property
+    def place(self) -> str:
+        """Where, as it is shown to users."""
+        ...
 
     def dial(self, timeout: float) -> socket.socket: ...
 
@@ -86,12 +98,9 @@ class Server:
         return opened
 
     async def dial_async(self, timeout: float) -> Pipe:
+        if can_watch():
+            return await open_pipe(self, timeout)
         redis = need_redis_py()
-        if can_open(self.kind, self.options) and can_watch():
-            try:
-                return SocketPipe(await open_plainly_async(self.options, timeout))
-            except (OSError, Error) as error:
-                raise refused(self.place, error) from error
         connection = self.build(import_module("redis.asyncio.connection"), timeout)
         try:
             async with asyncio.timeout(timeout):
@@ -129,45 +138,68 @@ class Watched:
         return self.server.pushes
 
     def dial(self, timeout: float) -> socket.socket:
-        redis = need_redis_py()
-        sentinel = redis.Sentinel([])
-        sentinel.sentinels = [
-            redis.Redis(**{**each.options, "socket_timeout": timeout, "socket_connect_timeout": timeout})
-            for each in self.sentinels
-        ]
+        """Through whichever sentinel is the first to lead to a server: one that hangs, or is behind, costs a moment."""
+        end = clock.now() + timeout
+        through = [partial(self._dial_through, sentinel, end) for sentinel in self.sentinels]
         try:
-            host, port = sentinel.discover_master(self.service)
-        except redis.RedisError as error:
+            return first(through, timeout, socket.socket.close)
+        except TimeoutError as error:
             raise refused(self.place, error) from error
+
+    def _dial_through(self, sentinel: Server, end: float) -> socket.socket:
+        host, port = self._ask(sentinel, end)
+        return self.server.at(host, port).dial(end - clock.now())
+
+    def _ask(self, sentinel: Server, end: float) -> tuple[str, int]:
+        link = Link(sentinel.dial(end - clock.now()))
+        try:
+            reply = link.exchange(command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self.service), end - clock.now())
+        except OSError as error:
+            raise refused(sentinel.place, error) from error
         finally:
-            for client in sentinel.sentinels:
-                client.close()
-        return self.server.at(host, port).dial(timeout)
+            link.close()
+        if isinstance(reply, Error):
+            raise refused(sentinel.place, reply)
+        if not reply:
+            raise BackendUnavailable(
+                f"the sentinel at {sentinel.place} knows no service {self.service!r}; is it the name in its settings?"
+            )
+        return reply[0].decode(), int(reply[1])
 
     async def dial_async(self, timeout: float) -> Pipe:
-        redis = need_redis_py()
-        asyncio_redis: Any = import_module("redis.asyncio")
-        sentinel = asyncio_redis.Sentinel([])
-        sentinel.sentinels = [
-            asyncio_redis.Redis(**{**each.options, "socket_timeout": timeout, "socket_connect_timeout": timeout})
-            for each in self.sentinels
-        ]
-        try:
-            host, port = await sentinel.discover_master(self.service)
-        except redis.RedisError as error:
-            raise refused(self.place, error) from error
-        finally:
-            for client in sentinel.sentinels:
-                await client.aclose()
-        return await self.server.at(host, port).dial_async(timeout)
+        if can_watch():
+            return await open_pipe(self, timeout)
+        end = clock.now() + timeout
+        trouble: Exception = BackendUnavailable(f"Redis at {self.place} has no sentinels")
+        for sentinel in self.sentinels:
+            try:
+                host, port = await Job(partial(self._ask, sentinel, end)).wait_async(end - clock.now())
+                return await self.server.at(host, port).dial_async(end - clock.now())
+            except OSError as error:
+                trouble = error
+        raise refused(self.place, trouble) from trouble
+
+
+async def open_pipe(dialler: Dialler, timeout: float) -> Pipe:
+    """Dial beside, and have this loop watch the connection. Nothing is left open if the task is cancelled."""
+    job = Job(partial(dialler.dial, timeout), socket.socket.close)
+    try:
+        sock = await job.wait_async(timeout)
+    except TimeoutError as error:
+        raise refused(dialler.place, error) from error
+    return SocketPipe(sock)
 
 
 def refused(place: str, error: Exception) -> Exception:
     """Why there is no connection: wrong credentials are the user's to mend, anything else may pass."""
+    if isinstance(error, BackendUnavailable | Misconfigured):
+        return error
     redis = need_redis_py()
-    said = str(error)
+    said = str(error) or type(error).__name__
     if isinstance(error, redis.AuthenticationError | redis.exceptions.AuthorizationError) or (
         isinstance(error, Error) and (error.code in CREDENTIALS or "AUTH" in said)
     ):
-        return Misconfigured(f"Redis at {place} refused the user or password: {error}")
-    return BackendUnavailable(f"Redis at {place} can not be reached: {error}; is it running, and reachable from here?")
+        return Misconfigured(f"Redis at {place} refused the user or password: {said}")
+    if isinstance(error, NotRedis | redis.exceptions.InvalidResponse):
+        return Misconfigured(f"what answers at {place} is not Redis: {said}; check the host and the port")
+    return BackendUnavailable(f"Redis at {place} cannot be reached: {said}; is it running, and reachable from here?")

@@ -10,12 +10,13 @@
 from __future__ import annotations
 
 import os
+import select
 import socket
 import struct
 import time
 from typing import Any
 
-from ..resp import NOT_YET, Error, Pushed, Reader, command
+from ..resp import NOT_YET, Error, NotRedis, Pushed, Reader, command
 
 READ_SIZE = 1 << 16
 SHORT = 470
@@ -30,7 +31,7 @@ def make_reader() -> Any:
         import hiredis
     except ImportError:
         return Reader()
-    return hiredis.Reader(replyError=Error)
+    return hiredis.Reader(protocolError=NotRedis, replyError=Error)
 
 
 def push_type() -> type[list[Any]]:
@@ -90,6 +91,7 @@ class Link:
         return self._rest(PUSHED(), b"-", timeout)
 
     def _rest(self, reply: Any, data: bytes, timeout: float) -> Any:
+        """What is still to come, however small its pieces are, within `timeout`."""
         end = time.monotonic() + timeout
         while True:
             while reply.__class__ is PUSHED:
@@ -98,8 +100,9 @@ class Link:
                 return reply
             if not data:
                 raise ConnectionError("the server closed the connection")
-            if time.monotonic() >= end:
+            if (left := end - time.monotonic()) <= 0:
                 raise TimeoutError(f"no complete reply within {timeout:g} s")
+            self.wait_to_read(left)
             data = self._receive(timeout)
             self._feed(data)
             reply = self._gets()
@@ -126,7 +129,11 @@ class Link:
             return False
         if not sure:
             self.send(subscribe)
+        end = time.monotonic() + timeout
         while (told := self._gets()) is NOT_YET:
+            if (left := end - time.monotonic()) <= 0:
+                raise TimeoutError(f"no answer to a subscription within {timeout:g} s")
+            self.wait_to_read(left)
             if not (data := self._receive(timeout)):
                 raise ConnectionError("the server closed the connection")
             self._feed(data)
@@ -166,6 +173,19 @@ class Link:
             pushed = self._gets()
 
     # Timeouts, and the end
+
+    def alive(self) -> bool:
+        """Whether the server has not ended it, as far as has been heard."""
+        try:
+            if self._kernel:
+                return self._sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) != b""
+            poll = select.poll()  # TLS cannot peek: something to read while nothing is due is most likely its end
+            poll.register(self._sock, select.POLLIN)
+            return not poll.poll(0)
+        except BlockingIOError:
+            return True
+        except (OSError, ValueError):
+            return False
 
     def wait_to_read(self, timeout: float) -> None:
         self.timeout = timeout

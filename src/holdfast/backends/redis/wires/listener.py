@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -19,7 +20,8 @@ from .... import clock
 from ....errors import BackendUnavailable
 from ...line import Push
 from ..resp import command
-from .dialling import Dialler
+from .beside import LEAST_DIAL_S, Job
+from .dialling import Dialler, refused
 from .link import Link
 
 EARLY = 1024
@@ -37,7 +39,8 @@ class Listener:
         self._dialler = dialler
         self.channel = f"{prefix}{os.urandom(8).hex()}{mark}"
         self.ready = False
-        self._opening = threading.Lock()
+        self._opening: Job[bool] | None = None
+        self._closed = False
         self._reading = threading.Lock()
         self._mutex = threading.Lock()
         self._link: Link | None = None
@@ -46,21 +49,42 @@ class Listener:
 
     def open(self, timeout: float) -> bool:
         """Subscribe, if that is not done. False if the server does not let us: then waiters look by themselves."""
-        with self._opening:
+        with self._mutex:
             if self.ready:
                 return True
-            link = Link(self._dialler.dial(timeout))
-            try:
-                reply = link.exchange(command("SUBSCRIBE", self.channel), timeout)
-            except OSError as error:
-                link.close()
-                raise BackendUnavailable(f"Redis did not take a subscription: {error}") from error
-            if isinstance(reply, Exception):
-                link.close()
-                return False
-            with self._mutex:
-                self._link, self.ready = link, True
-            return True
+            if self._opening is None or self._opening.done:
+                self._opening = Job(partial(self._subscribe, max(timeout, LEAST_DIAL_S)))
+            opening = self._opening
+        try:
+            return opening.wait(timeout)
+        except TimeoutError as error:
+            raise BackendUnavailable(f"Redis did not take a subscription within {timeout:g} s") from error
+
+    def _subscribe(self, timeout: float) -> bool:
+        end = clock.now() + timeout
+        link = Link(self._dialler.dial(timeout))
+        try:
+            reply = link.exchange(command("SUBSCRIBE", self.channel), max(0.001, end - clock.now()))
+        except OSError as error:
+            link.close()
+            raise refused(self._dialler.place, error) from error
+        if isinstance(reply, Exception):
+            link.close()
+            return False
+        with self._mutex:
+            if not self._closed:
+                before, self._link, self.ready = self._link, link, True
+                if before is not None:  # it was hung up
+                    before.close()
+                return True
+        link.close()
+        raise BackendUnavailable("this coordinator is closed; connect() again")
+
+    def hang_up(self) -> None:
+        """Its server does not do well: whoever reads from it looks, and the next to queue subscribes at another."""
+        if (link := self._link) is not None:
+            self.ready = False
+            link.hang_up()
 
     def forget(self, owner: str) -> None:
         """This owner waits no longer."""
@@ -151,12 +175,14 @@ class Listener:
         """The subscription has ended: everybody looks, and the next to queue subscribes anew."""
         link.close()
         with self._mutex:
-            self._link, self.ready = None, False
+            if self._link is link:
+                self._link, self.ready = None, False
             for queue in self._waiting.values():
                 queue.put(_LOOK)
 
     def close(self) -> None:
         with self._mutex:
+            self._closed = True
             link, self._link, self.ready = self._link, None, False
         if link is not None:
             link.close()

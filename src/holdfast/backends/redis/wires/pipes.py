@@ -1,19 +1,24 @@
-"""What carries bytes for asyncio: a plain socket that the loop watches, or a transport of its own (TLS).
+"""What carries bytes for asyncio: a socket that the loop watches, or a transport where it cannot (Windows).
 
 asyncio's transports add some calls to each write and each read, a good part of what a small request costs. Without one
 a request is one `send` and a reply one `recv`; what the kernel does not take at once is kept, and leaves when it can.
+
+TLS: the kernel tells of bytes that have come, not of what is decrypted and waits inside the socket; so it is read until
+it has nothing more. A write that has to read first (a new key of the other side) is made again after the next read.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
 READ_SIZE = 1 << 16
 OnData: TypeAlias = Callable[[bytes], None]
 OnEnd: TypeAlias = Callable[[Exception | None], None]
+LATER = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 def can_watch() -> bool:
@@ -33,14 +38,16 @@ class Pipe(Protocol):
 
 
 class SocketPipe:
-    """A connected socket that does not block."""
+    """A connected socket, plain or with TLS."""
 
     def __init__(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
         self._loop = asyncio.get_running_loop()
         self._sock = sock
         self._file = sock.fileno()
         self._send = sock.send
         self._recv = sock.recv
+        self._tls = isinstance(sock, ssl.SSLSocket)
         self._unsent = b""
         self._watched = False
         self._on_data: OnData = lambda data: None
@@ -55,15 +62,24 @@ class SocketPipe:
     def _read(self) -> None:
         try:
             data = self._recv(READ_SIZE)
-        except (BlockingIOError, InterruptedError):
+        except LATER:
+            if self._tls and self._unsent:
+                self._write_rest()
             return
         except OSError as error:
             self._end(error)
             return
-        if data:
-            self._on_data(data)
-        else:
+        if not data:
             self._end(None)
+            return
+        if self._tls and self._watched:
+            self._loop.call_soon(self._read_rest)
+        self._on_data(data)
+
+    def _read_rest(self) -> None:
+        """What was decrypted with what has been read, and is in no kernel's buffer."""
+        if self._watched:
+            self._read()
 
     def write(self, data: bytes) -> None:
         if self._unsent:
@@ -71,7 +87,10 @@ class SocketPipe:
             return
         try:
             sent = self._send(data)
-        except (BlockingIOError, InterruptedError):
+        except ssl.SSLWantReadError:
+            self._unsent = data
+            return
+        except LATER:
             sent = 0
         except OSError as error:
             self._loop.call_soon(self._end, error)

@@ -7,28 +7,35 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from ....errors import BackendUnavailable
-from ..resp import Error, command
-from ..slots import Address, SlotMap
-from ..trouble import redirection, translated
-from .dialling import Dialler, Server
+from ..resp import Error
+from ..slots import Address
+from ..trouble import redirection
+from .dialling import Dialler
 from .link import Link
 from .links import Links
-
-REFRESH_TIMEOUT = 5.0
+from .topology import Topology
 
 
 class Servers(Protocol):
-    """The servers of one engine."""
+    """The servers of one engine. What may take some time is given a timeout."""
 
-    def having(self, key: bytes) -> Links:
+    def having(self, key: bytes, timeout: float) -> Links:
         """Who has this key."""
         ...
 
-    def elsewhere(self, error: Error, asked: Links) -> tuple[Links, bool]:
+    def elsewhere(self, error: Error, asked: Links, key: bytes, timeout: float) -> tuple[Links, bool]:
         """Whom to ask instead after such an error, and whether to say ASKING first."""
         ...
 
-    def every(self) -> Sequence[Links]:
+    def failed(self, asked: Links) -> None:
+        """It could not be reached, or did not answer."""
+        ...
+
+    def instead(self, asked: Links, key: bytes, timeout: float) -> Links | None:
+        """Who has the key of one that could not be reached, if that is somebody else by now."""
+        ...
+
+    def every(self, timeout: float) -> Sequence[Links]:
         """All that have keys."""
         ...
 
@@ -38,17 +45,23 @@ class Servers(Protocol):
 class Primary:
     """One server at a time. When it is no longer the primary, the next connection finds the one that is."""
 
-    def __init__(self, dialler: Dialler, greet: Callable[[Link], None] | None = None) -> None:
+    def __init__(self, dialler: Dialler, greet: Callable[[Link, float], None] | None = None) -> None:
         self._links = Links(dialler, greet)
 
-    def having(self, key: bytes) -> Links:
+    def having(self, key: bytes, timeout: float) -> Links:
         return self._links
 
-    def elsewhere(self, error: Error, asked: Links) -> tuple[Links, bool]:
+    def elsewhere(self, error: Error, asked: Links, key: bytes, timeout: float) -> tuple[Links, bool]:
         self._links.drop_idle()
         return self._links, False
 
-    def every(self) -> Sequence[Links]:
+    def failed(self, asked: Links) -> None:
+        pass  # the next connection finds out
+
+    def instead(self, asked: Links, key: bytes, timeout: float) -> Links | None:
+        return None
+
+    def every(self, timeout: float) -> Sequence[Links]:
         return [self._links]
 
     def close(self) -> None:
@@ -56,70 +69,61 @@ class Primary:
 
 
 class Cluster:
-    """The primaries of a cluster; who has what is asked at the start and after every redirection."""
+    """The primaries of a cluster; who has what is told by `Topology`."""
 
-    def __init__(self, seeds: Sequence[Server]) -> None:
-        self._seeds = seeds
+    def __init__(self, topology: Topology) -> None:
+        self._topology = topology
         self._mutex = threading.Lock()
         self._links: dict[Address, Links] = {}
-        self._slots = SlotMap()
 
-    def having(self, key: bytes) -> Links:
-        node = self._slots.node(key)
+    def having(self, key: bytes, timeout: float) -> Links:
+        node = self._topology.node(key)
         if node is None:
-            self.refresh()
-            node = self._slots.node(key)
-        if node is None:
-            raise BackendUnavailable("the cluster has no node for some keys at this moment; see CLUSTER INFO")
+            self._look(timeout)
+            node = self._topology.need(key)
         return self._to(node)
 
-    def elsewhere(self, error: Error, asked: Links) -> tuple[Links, bool]:
+    def elsewhere(self, error: Error, asked: Links, key: bytes, timeout: float) -> tuple[Links, bool]:
         if error.code not in ("MOVED", "ASK"):
-            self.refresh()
-            return asked, False
+            self._look(timeout)
+            return self._to(self._topology.need(key)), False
         slot, host, port = redirection(error)
-        if not host:
-            host = next((node[0] for node, links in self._links.items() if links is asked), "")
+        node = (host or self._place(asked)[0], port)
         if error.code == "MOVED":
-            self._slots.moved(slot, (host, port))
-        return self._to((host, port)), error.code == "ASK"
+            self._topology.moved(slot, node)
+        return self._to(node), error.code == "ASK"
 
-    def every(self) -> Sequence[Links]:
-        self.refresh()
-        return [self._to(node) for node in self._slots.nodes()]
+    def failed(self, asked: Links) -> None:
+        asked.drop_idle()
+        self._topology.suspect(self._place(asked))
+
+    def instead(self, asked: Links, key: bytes, timeout: float) -> Links | None:
+        try:
+            self._look(timeout)
+        except BackendUnavailable:
+            return None
+        links = self._to(self._topology.need(key))
+        return None if links is asked else links
+
+    def every(self, timeout: float) -> Sequence[Links]:
+        self._look(timeout)
+        return [self._to(node) for node in self._topology.nodes()]
+
+    def _look(self, timeout: float) -> None:
+        try:
+            self._topology.look().wait(timeout)
+        except TimeoutError as error:
+            raise BackendUnavailable(f"no node of the cluster told within {timeout:g} s who has what") from error
+
+    def _place(self, asked: Links) -> Address:
+        return next((node for node, links in self._links.items() if links is asked), ("", 0))
 
     def _to(self, node: Address) -> Links:
         if (links := self._links.get(node)) is None:
             with self._mutex:
-                links = self._links.setdefault(node, Links(self._seeds[0].at(*node)))
+                links = self._links.setdefault(node, Links(self._topology.server(node)))
         return links
 
-    def refresh(self) -> None:
-        """Ask any node that answers."""
-        known = self._slots.nodes() + [(str(seed.options.get("host", "localhost")), seed.port) for seed in self._seeds]
-        trouble: Exception = BackendUnavailable("the cluster has no nodes")
-        for node in dict.fromkeys(known):
-            links = self._to(node)
-            try:
-                link = links.get(REFRESH_TIMEOUT)
-            except BackendUnavailable as error:
-                trouble = error
-                continue
-            try:
-                reply = link.exchange(command("CLUSTER", "SLOTS"), REFRESH_TIMEOUT)
-            except BaseException as error:
-                links.drop(link)
-                if not isinstance(error, OSError):
-                    raise
-                trouble = BackendUnavailable(f"Redis at {node[0]}:{node[1]} did not answer: {error}")
-                continue
-            links.put(link)
-            if not isinstance(reply, Error):
-                self._slots.learn(reply, node)
-                return
-            trouble = translated(reply)
-        raise trouble
-
     def close(self) -> None:
-        for links in self._links.values():
+        for links in list(self._links.values()):
             links.close()

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from ....errors import OutcomeUnknown
-from ..resp import NOT_YET
+from ..resp import NOT_YET, NotRedis
 from .link import PUSHED, make_reader
 from .pipes import Pipe
 from .reply import Reply, Settle
@@ -26,12 +26,14 @@ SWEEP = 0.05
 SUBSCRIBED = b"subscribe"
 """The push that is the reply to SUBSCRIBE."""
 OnMany: TypeAlias = Callable[["Stream", list[Reply]], None]
+OnLoss: TypeAlias = Callable[[Reply], bool]
 
 
 class Stream:
     """A connected, authenticated pipe. `on_push` gets what comes unasked, `on_lost` its end.
 
-    `on_many` writes what came with `join`, when it is time: it may put it together, and calls `enter`.
+    `on_many` writes what came with `join`, when it is time: it may put it together, and calls `enter`. `on_loss` is
+    offered each reply that is owed when the server has ended the connection: True if the request is being made again.
     """
 
     def __init__(
@@ -40,6 +42,7 @@ class Stream:
         on_push: Callable[[Any], None] | None = None,
         on_lost: Callable[[Stream], None] | None = None,
         on_many: OnMany | None = None,
+        on_loss: OnLoss | None = None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._pipe = pipe
@@ -47,6 +50,7 @@ class Stream:
         self._on_push = on_push
         self._on_lost = on_lost
         self._on_many = on_many
+        self._on_loss = on_loss
         self._reader = make_reader()
         self._owed: deque[Reply] = deque()
         self._unsent: list[bytes] = []
@@ -137,6 +141,10 @@ class Stream:
                     reply.answer(value)
                 else:
                     settle(reply, value)
+        except NotRedis as error:
+            self._pipe.close()
+            self._on_loss = None
+            self.connection_lost(error)
         except BaseException:  # interrupted in a task: the others are still to be told
             self._loop.call_soon(self.data_received, b"")
             raise
@@ -160,9 +168,10 @@ class Stream:
             if reply.deadline <= now and not reply.over:
                 if self._chunks == reply.chunks:
                     self._pipe.close()
-                    self.connection_lost(TimeoutError("nothing came for as long as a request may take"))
+                    self._on_loss = None  # there is no time to make it again
+                    self.connection_lost(TimeoutError(f"nothing came for {reply.timeout:g} s"))
                     return
-                reply.set_exception(OutcomeUnknown("Redis did not answer in time"))
+                reply.set_exception(OutcomeUnknown(f"Redis did not answer within {reply.timeout:g} s"))
         self._sweeping = self._loop.call_later(SWEEP, self._sweep)
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -174,13 +183,27 @@ class Stream:
         owed, self._owed = [*self._owed, *self._unwritten], deque()
         self._unwritten = []
         for reply in owed:
-            if not reply.over:
-                lost = OutcomeUnknown(f"the connection to Redis was lost before the reply: {error or 'it was closed'}")
-                reply.set_exception(lost)
+            if not reply.over and not self.make_again(reply):
+                reply.set_exception(_lost(error))
         if self._on_lost is not None:
             self._on_lost(self)
 
+    def make_again(self, reply: Reply) -> bool:
+        """Whether somebody sees to it that a request gets another reply than the one that was lost."""
+        return self._on_loss is not None and reply.request is not None and self._on_loss(reply)
+
     def close(self) -> None:
-        self._on_lost = None
+        self._on_lost = self._on_loss = None
         self.connection_lost(None)
         self._pipe.close()
+
+
+def _lost(error: Exception | None) -> OutcomeUnknown:
+    lost = OutcomeUnknown(f"the connection to Redis was lost before the reply: {error or 'it was closed'}")
+    lost.__cause__ = error or ConnectionError("the server closed the connection")
+    return lost
+
+
+def was_ended(error: OutcomeUnknown) -> bool:
+    """The connection has ended before the reply; what timed out is another matter."""
+    return isinstance(error.__cause__, ConnectionError)

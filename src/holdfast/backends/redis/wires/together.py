@@ -19,7 +19,7 @@ from ..codec import Codec
 from ..programs import Program, program
 from ..resp import Error
 from .reply import Reply
-from .stream import Stream
+from .stream import Stream, was_ended
 
 MOST = 128
 """So many at once: for as long as a call of them takes, the server does nothing else."""
@@ -146,7 +146,9 @@ class Crowd:
             owed.result()
         except OutcomeUnknown as error:
             for reply in self._group:
-                reply.set_exception(OutcomeUnknown(str(error)))
+                reply.deadline = owed.deadline
+                if not (was_ended(error) and self._stream.make_again(reply)):
+                    reply.set_exception(OutcomeUnknown(str(error)))
 
 
 def _granted(said: Any) -> bool:

@@ -1,24 +1,29 @@
 """The blocking wire: each request, and each waiter, on a link of its own.
 
 1. Nothing is sent before a link is open: failing that is `BackendUnavailable`. After sending, whatever goes wrong is
-   `OutcomeUnknown`, except for an error reply, which means that nothing was done.
+   `OutcomeUnknown`, except for an error reply, which means that nothing was done. A request's timeout bounds all of it,
+   the opening of a link among it.
 2. A claim that queues can be reached: its link listens, and is kept for its owner to wait on. Where it does not (an old
    server or proxy, a cluster, many waiters), the first one that would have to wait subscribes for all, and then queues.
-3. Where replicas have to confirm (`Durability`), WAIT goes out behind the write on the same link; a grant that was
+3. A link that was idle may have been ended by the server, unnoticed. A request that finds it so is made again, once, on
+   a new link: every verb may be carried out twice, but for a limiter's; that one looks at the link first (`alive`).
+4. Where replicas have to confirm (`Durability`), WAIT goes out behind the write on the same link; a grant that was
    pushed is taken again, because its own write was somebody else's.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 import time
 from collections.abc import Callable
 from typing import Any
 
+from .... import clock
 from ....errors import BackendUnavailable, OutcomeUnknown
 from ....model import Claim, LockView
-from ...line import Push, Release, Renew, Survey, Take, Taken
+from ...line import Allow, Push, Release, Renew, Survey, Take, Taken
 from ..backend import UNKNOWN
 from ..codec import NOT_YET_HEARING, NOWHERE, Codec, Order, one_taken, waits, write
 from ..durability import Durability, NotConfirmed
@@ -36,6 +41,7 @@ TRIES = 5
 """How often a request follows a redirection, or tries another link when its own was found broken."""
 GRANTED = len("$16\r\n1794739688509276\r\n")
 RELEASED = b":1\r\n"
+STEP_S = 1 / 64
 
 
 class RedisWire:
@@ -43,22 +49,20 @@ class RedisWire:
 
     def __init__(
         self,
-        servers: Callable[[], Servers],
-        listener: Callable[[], Listener],
+        connect: Callable[[], tuple[Servers, Listener]],
         namespace: str,
         durability: Durability | None = None,
     ) -> None:
-        self._make_servers, self._make_listener, self._namespace = servers, listener, namespace
+        self._connect, self._namespace = connect, namespace
         self._durability = durability
         self._begin()
 
     def _begin(self) -> None:
-        self.servers = self._make_servers()
-        self._listener = self._make_listener()
+        self.servers, self._listener = self._connect()
         alone = isinstance(self.servers, Primary)
         self._codec = Codec(self._namespace, socket.gethostname(), os.getpid(), indexed=alone)
         simple = alone and self._durability is None
-        self._only = self.servers.having(b"") if simple else None
+        self._only = self.servers.having(b"", 0.0) if simple else None
         self._parking = Parking(self._only) if self._only is not None else None
 
     def call(self, request: Any, timeout: float) -> Any:
@@ -80,8 +84,9 @@ class RedisWire:
             return self._renew_each(request, timeout)
         if kind is Release:
             self._forget(request.claim.owner)
-            return self._ask(write(self._codec, request, NOWHERE), timeout, repeatable=False)
-        return self._ask(write(self._codec, request, NOWHERE), timeout, confirmed=kind is Renew)
+        return self._ask(
+            write(self._codec, request, NOWHERE), timeout, confirmed=kind is Renew, repeatable=kind is not Allow
+        )
 
     # With nothing in the way. None: it is to be done with all due care.
 
@@ -89,7 +94,9 @@ class RedisWire:
         try:
             link = links.idle.pop()
         except IndexError:
+            end = clock.now() + timeout
             link = links.open(timeout)
+            timeout = _left(end)
         wake = link.channel
         if not wake or len(parking.parked) >= MOST_PARKED:
             wake = self._listener.channel if self._listener.ready else NOT_YET_HEARING
@@ -106,7 +113,7 @@ class RedisWire:
             links.drop(link)
             if isinstance(error, ConnectionError):
                 links.drop_idle()
-                return None  # most likely the server has restarted; to take again does no harm
+                return None  # rule 3
             if isinstance(error, OSError):
                 raise _no_answer(timeout, error) from error
             raise
@@ -120,7 +127,9 @@ class RedisWire:
         try:
             link = links.idle.pop()
         except IndexError:
+            end = clock.now() + timeout
             link = links.open(timeout)
+            timeout = _left(end)
         try:
             if parking.pushed and claim.owner in parking.pushed:
                 parking.pushed.discard(claim.owner)
@@ -133,6 +142,10 @@ class RedisWire:
             reply = 1 if data == RELEASED else link.parse(data, timeout)
         except BaseException as error:
             links.drop(link)
+            if isinstance(error, ConnectionError):
+                links.drop_idle()
+                order = self._codec.release(claim, 0.0)
+                return bool(self._ask(order._replace(read=order.read_again), timeout))  # rule 3
             if isinstance(error, OSError):
                 raise _no_answer(timeout, error) from error
             raise
@@ -151,30 +164,41 @@ class RedisWire:
             self._listener.forget(owner)
 
     def _take(self, request: Take, timeout: float) -> list[Taken]:
+        end = clock.now() + timeout
         wake = self._listener.channel if self._listener.ready else NOT_YET_HEARING
         try:
             taken = self._ask(write(self._codec, request, wake), timeout, confirmed=True)
-            return self._reachable(request, timeout, wake, taken)
+            return self._reachable(request, _left(end), wake, taken)
         except NotConfirmed:
             for claim in request.claims:
-                self._ask(self._codec.release(claim, 0.0), timeout, repeatable=False)
+                self._ask(self._codec.release(claim, 0.0), _left(end))
             raise
 
     def _reachable(self, request: Take, timeout: float, wake: str, taken: list[Taken]) -> list[Taken]:
         """Whoever has to wait subscribes before it queues, so that nobody waits whom no push can reach."""
         if wake is NOT_YET_HEARING and request.queue and any(map(waits, taken)):
+            end = clock.now() + timeout
             wake = self._listener.channel if self._listener.open(timeout) else NOWHERE
-            taken = self._ask(write(self._codec, request, wake), timeout, confirmed=True)
+            taken = self._ask(write(self._codec, request, wake), _left(end), confirmed=True)
         return taken
 
     def _ask(self, order: Order, timeout: float, *, confirmed: bool = False, repeatable: bool = True) -> Any:
-        """One call. `repeatable`: a second one does no harm, and its reply says the same."""
+        """One call. `repeatable`: a second one does no harm (rule 3)."""
+        end = clock.now() + timeout
         frame = order.program.call(order.size) + order.words
         durability = self._durability if confirmed else None
-        links = self.servers.having(order.key)
-        asking = False
+        links = self.servers.having(order.key, timeout)
+        asking = again = False
         for attempt in range(TRIES):
-            link = links.get(timeout)
+            try:
+                link = links.get(timeout) if repeatable else links.get_alive(timeout)
+            except BackendUnavailable:
+                self.servers.failed(links)
+                if (other := self.servers.instead(links, order.key, _left(end))) is None:
+                    raise
+                links, timeout = other, _left(end)
+                continue
+            timeout = _left(end)
             try:
                 if asking:
                     link.exchange(command("ASKING"), timeout)
@@ -187,18 +211,20 @@ class RedisWire:
                 links.drop(link)
                 if not isinstance(error, OSError) or isinstance(error, BackendUnavailable):
                     raise
-                if isinstance(error, ConnectionError) and attempt == 0 and repeatable:
-                    links.drop_idle()  # most likely the server has restarted since
-                else:
-                    raise _no_answer(timeout, error) from error
-                continue
+                if isinstance(error, ConnectionError) and not again and repeatable:
+                    links.drop_idle()
+                    again, timeout = True, _left(end)
+                    continue
+                self.servers.failed(links)
+                raise _no_answer(timeout, error) from error
             links.put(link)
             if reply.__class__ is not Error:
-                return order.read(reply)
+                return order.read_again(reply) if again else order.read(reply)
+            timeout = _left(end)
             if reply.code == "NOSCRIPT":
                 frame = order.program.call_with_source(order.size) + order.words
             elif reply.code in ELSEWHERE and attempt < TRIES - 1:
-                links, asking = self.servers.elsewhere(reply, links)
+                links, asking = self.servers.elsewhere(reply, links, order.key, timeout)
             else:
                 raise translated(reply)
         raise BackendUnavailable("Redis kept sending the request elsewhere; its topology is changing")
@@ -206,7 +232,7 @@ class RedisWire:
     def _renew_each(self, request: Renew, timeout: float) -> list[str]:
         """On a cluster every name is a call of its own."""
 
-        def alone(order: Order) -> list[str] | None:
+        def alone(order: Order, timeout: float) -> list[str] | None:
             try:
                 said: list[str] = self._ask(order, timeout, confirmed=True)
             except BackendUnavailable:
@@ -219,7 +245,7 @@ class RedisWire:
 
     def _survey(self, request: Survey, timeout: float) -> list[LockView]:
         together = isinstance(self.servers, Primary)
-        looking = steps(self._codec, request, self.servers.every(), together)
+        looking = steps(self._codec, request, self.servers.every(timeout), together)
         reply = None
         try:
             while True:
@@ -233,15 +259,27 @@ class RedisWire:
             return views
 
     def plainly(self, links: Links, frame: bytes, timeout: float) -> Any:
-        """A plain command to one server."""
-        link = links.get(timeout)
+        """A plain command to one server, of a kind that may be repeated."""
+        end = clock.now() + timeout
         try:
-            reply = link.exchange(frame, timeout)
-        except BaseException as error:
-            links.drop(link)
-            if isinstance(error, OSError):
-                raise _no_answer(timeout, error) from error
+            link = links.get(timeout)
+        except BackendUnavailable:
+            self.servers.failed(links)
             raise
+        for again in (False, True):
+            try:
+                reply = link.exchange(frame, _left(end))
+                break
+            except BaseException as error:
+                links.drop(link)
+                if isinstance(error, ConnectionError) and not again:
+                    links.drop_idle()
+                    link = links.get(_left(end))
+                    continue
+                if isinstance(error, OSError):
+                    self.servers.failed(links)
+                    raise _no_answer(timeout, error) from error
+                raise
         links.put(link)
         if reply.__class__ is Error:
             raise translated(reply)
@@ -276,5 +314,17 @@ class RedisWire:
             self._parking.close()
 
 
+def _left(end: float) -> float:
+    """What is left of a request's time, in whole steps: another timeout for each read would be a system call more.
+
+    A step at least, in which what has come can be read.
+    """
+    return max(1, math.ceil((end - clock.now()) / STEP_S)) * STEP_S
+
+
 def _no_answer(timeout: float, error: OSError) -> OutcomeUnknown:
-    return OutcomeUnknown(f"Redis did not answer within {timeout:g} s: {error}")
+    if isinstance(error, TimeoutError | BlockingIOError):
+        return OutcomeUnknown(f"Redis did not answer within {timeout:g} s; the request may have been carried out")
+    return OutcomeUnknown(
+        f"the connection to Redis was lost before the reply ({error}); the request may have been carried out"
+    )

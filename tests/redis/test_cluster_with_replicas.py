@@ -1,0 +1,135 @@
+"""A cluster of three primaries and three replicas: a replica that takes over is found, whichever node died."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+import holdfast
+import holdfast.aio
+from holdfast.model import State
+from tests.redis.faces import both, run, until
+from tests.redis.test_bounds import nodes_of
+from tests.support.redis_server import RedisServer
+from tests.support.redis_topologies import await_true, with_cluster
+
+NAMES = [f"n{number}" for number in range(12)]
+
+
+def url_of(nodes: list[RedisServer]) -> str:
+    return "redis+cluster://" + ",".join(f"127.0.0.1:{node.port}" for node in nodes[:3])
+
+
+@pytest.mark.parametrize("way", ["killed", "paused"])
+@both
+def test_a_failover_is_followed_without_a_survey(face: str, way: str) -> None:
+    with with_cluster(replicas=True) as nodes:
+        names = nodes_of(nodes, NAMES)
+        [mine, *_], [other, *_] = names[0], names[1]
+
+        def fail() -> None:
+            nodes[0].pause() if way == "paused" else nodes[0].stop()
+
+        async def asynchronous() -> None:
+            async with holdfast.aio.connect(url_of(nodes), request_timeout=1) as locks:
+                before = await locks.lock(mine).acquire()
+                kept = await locks.lock(other).acquire()
+                assert await before.release()
+                await asyncio.sleep(0.2)  # the replica has heard of it
+                fail()
+                after = await locks.lock(mine, timeout=30, ttl=40).acquire()
+                assert after.token > before.token
+                assert await after.release()
+                assert kept.state is State.HELD
+                assert await kept.release()
+
+        if face == "asyncio":
+            run(asynchronous())
+            return
+        with holdfast.connect(url_of(nodes), request_timeout=1) as locks:
+            before, kept = locks.lock(mine).acquire(), locks.lock(other).acquire()
+            assert before.release()
+            threading.Event().wait(0.2)
+            fail()
+            after = locks.lock(mine, timeout=30, ttl=40).acquire()
+            assert after.token > before.token
+            assert after.release()
+            assert kept.state is State.HELD
+            assert kept.release()
+
+
+@both
+def test_a_lease_outlives_a_failover(face: str) -> None:
+    """Its renewals find the replica that took over, by themselves."""
+    with with_cluster(replicas=True) as nodes:
+        [mine, *_] = nodes_of(nodes, NAMES)[0]
+
+        def renewed(lease: Any) -> bool:
+            return bool(lease.remaining() > 14)
+
+        async def asynchronous() -> None:
+            async with holdfast.aio.connect(url_of(nodes), ttl=20) as locks:
+                lease = await locks.lock(mine).acquire()
+                await asyncio.sleep(0.2)
+                nodes[0].stop()
+                await asyncio.sleep(9)
+
+                async def look() -> bool:
+                    return renewed(lease)
+
+                await until(look, bool)
+                assert await lease.release()
+
+        if face == "asyncio":
+            run(asynchronous())
+            return
+        with holdfast.connect(url_of(nodes), ttl=20) as locks:
+            lease = locks.lock(mine).acquire()
+            threading.Event().wait(0.2)
+            nodes[0].stop()
+            threading.Event().wait(9)
+            await_true(lambda: renewed(lease), "a renewal")
+            assert lease.release()
+
+
+def _follows(node: RedisServer, nodes: list[RedisServer]) -> bool:
+    """It knows that the first replica has taken over from the first primary."""
+    return b":%d\r\n" % nodes[0].port not in node.raw("CLUSTER", "SLOTS")
+
+
+@both
+def test_the_first_seed_may_be_down(face: str) -> None:
+    """A waiter subscribes at any node."""
+    with with_cluster(replicas=True) as nodes:
+        nodes[0].stop()
+        await_true(lambda: all(_follows(node, nodes) for node in nodes[1:]), "the replica to take over")
+        [name, *_] = nodes_of(nodes, NAMES)[1]
+
+        async def asynchronous() -> None:
+            async with holdfast.aio.connect(url_of(nodes)) as locks:
+                lease = await locks.lock(name).acquire()
+                waiting = asyncio.ensure_future(locks.lock(name, timeout=20).acquire())
+
+                async def look() -> int:
+                    views = await locks.survey(name)
+                    return len(views[0].waiters) if views else 0
+
+                await until(look, lambda count: count == 1)
+                assert await lease.release()
+                assert await (await waiting).release()
+
+        if face == "asyncio":
+            run(asynchronous())
+            return
+        with holdfast.connect(url_of(nodes)) as locks:
+            lease = locks.lock(name).acquire()
+            got: list[Any] = []
+            thread = threading.Thread(target=lambda: got.append(locks.lock(name, timeout=20).acquire()))
+            thread.start()
+            await_true(lambda: [len(view.waiters) for view in locks.survey(name)] == [1], "a waiter")
+            assert lease.release()
+            thread.join(30)
+            assert got[0].release()

@@ -25,13 +25,3 @@ now: Callable[[], float] = _choose()
 def calendar_us() -> int:
     """Calendar time in microseconds: only ever a lower bound for tokens, never a measure of validity."""
     return time.time_ns() // 1000
-
-
-def boot_id() -> str:
-    """Which start of the machine `now` counts from: times of another start mean nothing."""
-    try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return file.read().strip()
-    except OSError:
-        # Elsewhere: the moment of the start, to the minute, as both clocks together tell it.
-        return f"about {round((time.time() - now()) / 60)}"

@@ -17,7 +17,8 @@ import pytest
 
 import holdfast
 from holdfast import BackendUnavailable, Coordinator, Misconfigured, clock
-from holdfast.backends.sqlite import file, mailbox, store, wires
+from holdfast.backends.sqlite import checkpoint, file, mailbox, store, wires
+from holdfast.backends.sqlite.machine import Machine, this_machine
 
 
 @pytest.fixture
@@ -60,6 +61,13 @@ def in_thread(locks: Coordinator, name: str, **options: float) -> tuple[threadin
     return thread, got
 
 
+def die(box: Path) -> None:
+    """What is left of a waiter's socket after a crash: the path, and nobody behind it."""
+    box.unlink()
+    mailbox.Mailbox(box.parent).disown()
+    next(path for path in box.parent.iterdir() if path.name.startswith(f"{os.getpid()}.")).rename(box)
+
+
 def waiters(locks: Coordinator, name: str) -> int:
     return sum(len(view.waiters) for view in locks.survey(name))
 
@@ -77,7 +85,7 @@ def test_a_file_that_was_replaced_is_noticed(
         real = clock.now
         for module in (file, store):
             monkeypatch.setattr(module, "now", lambda: real() + 5.0)  # the old one looks every second or so
-        with pytest.raises(BackendUnavailable, match="deleted or replaced"):
+        with pytest.raises(BackendUnavailable, match="deleted, replaced"):
             old.lock("a", timeout=0.5, ttl=5).acquire()
 
 
@@ -96,7 +104,7 @@ def test_after_a_restart_of_the_machine_nobody_holds_and_tokens_go_on(
     lease = before.lock("a", ttl=3600).acquire()
     limiter = before.limiter("mail", "1/h")
     assert limiter.try_acquire()
-    monkeypatch.setattr(file, "boot_id", lambda: "another start")
+    monkeypatch.setattr(file, "this_machine", lambda: Machine(this_machine().id, "another start"))
     after = connect()
     successor = after.lock("a", timeout=0).acquire()
     assert successor.token > lease.token
@@ -139,13 +147,13 @@ def test_the_log_begins_anew_even_if_somebody_is_always_writing(
         def execute(self, sql: str, *rest: Any) -> sqlite3.Cursor:
             return super().execute("SELECT 0, 1000, 900" if "PASSIVE" in sql else sql, *rest)
 
-    monkeypatch.setattr(file, "LONG_LOG", 20)
+    monkeypatch.setattr(checkpoint, "LONG_LOG", 20)
     for _ in range(10):
         for _ in range(20):
             assert locks.lock("a").acquire().release()
         with monkeypatch.context() as patch:
             patch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Overtaken))
-            file.checkpoint(path)
+            checkpoint.checkpoint(path)
     assert Path(f"{path}-wal").stat().st_size < 100 * 4096  # and not the 420 that were written
 
 
@@ -171,10 +179,10 @@ def test_a_forged_wake_up_grants_nothing(connect: Callable[..., Coordinator], pa
     eventually(lambda: waiters(locks, "a") == 1, "the waiter")
     [view] = locks.survey("a")
     [box] = mailbox.folder_for(path).iterdir()
-    postman = mailbox.Postman()
+    postman = mailbox.Postman(box.parent)
     for token in (0, 1, old.token):
-        assert postman.send(str(box), view.waiters[0].owner, token)
-        assert postman.send(str(box), "somebody-else", token)
+        assert postman.send(box.name, view.waiters[0].owner, token)
+        assert postman.send(box.name, "somebody-else", token)
     postman.close()
     time.sleep(0.05)
     assert not got
@@ -193,7 +201,7 @@ def test_a_waiter_whose_socket_is_gone_is_passed_over_at_once(connect: Callable[
     [box] = mailbox.folder_for(path).iterdir()
     thread, got = in_thread(connect(), "a")
     eventually(lambda: waiters(locks, "a") == 2, "the second waiter")
-    box.unlink()
+    die(box)
     assert holder.release()
     thread.join(20)
     assert got
@@ -209,15 +217,15 @@ def test_a_busy_file_while_the_gone_are_taken_out_does_not_repeat_the_release(
     in_thread(connect(), "a", ttl=300)
     eventually(lambda: waiters(locks, "a") == 1, "the waiter")
     [box] = mailbox.folder_for(path).iterdir()
-    box.unlink()
-    whole, busy = store.SQLiteStore.carry_out, [True, True]
+    die(box)
+    whole, busy = store.SQLiteStore.take_out, [True, True]
 
-    def carry_out(self: store.SQLiteStore, *request: Any) -> Any:
+    def take_out(self: store.SQLiteStore, *request: Any) -> Any:
         if busy and busy.pop():
             raise file.Busy
         return whole(self, *request)
 
-    monkeypatch.setattr(store.SQLiteStore, "carry_out", carry_out)
+    monkeypatch.setattr(store.SQLiteStore, "take_out", take_out)
     assert holder.release()
     assert not busy
     assert waiters(locks, "a") == 0

@@ -14,7 +14,8 @@ from typing import Any
 
 from ...errors import BackendUnavailable
 from ..line import Push, Release, Take, closed
-from .file import CHECKPOINT_EVERY, Busy, checkpoint
+from .checkpoint import CHECKPOINT_EVERY, checkpoint
+from .file import Busy
 from .mailbox import AVAILABLE, Mailbox
 from .office import Office
 from .store import SQLiteStore
@@ -85,7 +86,7 @@ class AsyncSQLiteWire:
         for claim in request.claims:
             if claim.owner not in self._inboxes:
                 self._inboxes[claim.owner] = self._loop.create_future()
-        return self._box.path
+        return self._box.name
 
     def _close_inboxes(self, request: Take, replies: list[Any]) -> None:
         for claim, taken in zip(request.claims, replies, strict=True):

@@ -3,33 +3,34 @@
 1. WAL, and every write begins with the write lock (a single statement, or BEGIN IMMEDIATE): nothing is read first
    and written later from a stale snapshot.
 2. A busy database raises `Busy` at once, or after a few tries in a row: how to wait is the wire's affair.
-3. Times count from the machine's start; a file from before it holds nobody.
-4. The file must stay where it was opened: another file under the same path is noticed, not mistaken for this one.
+3. Times count from the machine's start; a file from before it holds nobody, a file of another machine is refused
+   (`machine`).
+4. The file must stay where it was opened, and with this machine: another file under the same path, or another owner in
+   it, is noticed within a second by whatever takes or hands over, and not mistaken for this one.
+5. Nothing grows for ever: each take has more names visited than it can add (`TIDY_EVERY`, `TIDY_NAMES`), and where the
+   visits stopped is kept in the file, so that processes that live for one take do their share.
 """
 
 from __future__ import annotations
 
 import os
+import random
 import sqlite3
 import uuid
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
-from ...clock import boot_id, calendar_us, now
+from ...clock import calendar_us, now
 from ...errors import BackendUnavailable, Misconfigured
 from ..verbs import us
+from .machine import Machine, refuse_network, this_machine
 from .programs import SQL, schema
 
 VERSION = 1
 DAY = 24 * 3600 * 1_000_000
-TIDY_EVERY = 512
-CHECKPOINT_EVERY = 1000
-"""Requests after which a wire has the log moved into the file; SQLite does not do it by itself here."""
-LONG_LOG = 16 * CHECKPOINT_EVERY
-"""Frames, each a changed page, after which the log has to begin anew: it would grow, and to append is slow."""
-RESTARTS = 8
-"""Tries to begin it anew: somebody may be reading or writing at that moment."""
+TIDY_EVERY, TIDY_NAMES = 256, 1024
+"""After so many takes so many names are visited: more than were added."""
 LAST = chr(0x10FFFF)
 """After every name."""
 
@@ -51,19 +52,24 @@ class LockFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._machine = this_machine()
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            refuse_network(path)
             self._db = sqlite3.connect(path, timeout=5.0, isolation_level=None, check_same_thread=False)
             self.execute: Execute = self._db.execute
             self.cluster = self._prepare()
             self.execute("PRAGMA wal_autocheckpoint = 0")
             self.execute("PRAGMA busy_timeout = 0")
-            self._inode = os.stat(path).st_ino
-        except (sqlite3.Error, OSError, Busy) as error:
-            raise self._unavailable(str(error) or "it is busy") from error
+            self._identity = self._look_up()
+        except BaseException as error:
+            if hasattr(self, "_db"):
+                self._db.close()
+            if isinstance(error, (sqlite3.Error, OSError, Busy)):
+                raise self._unavailable(str(error) or "it is busy") from error
+            raise
         self._looked = now()
-        self._used = 0
-        self._tidied = ""
+        self._used = random.randrange(TIDY_EVERY)  # short-lived processes tidy as often as one long-lived one
 
     def _prepare(self) -> str:
         self.execute("PRAGMA journal_mode = WAL")
@@ -74,15 +80,36 @@ class LockFile:
         if version < VERSION:
             self._db.executescript(f"BEGIN IMMEDIATE; {schema()} PRAGMA user_version = {VERSION}; COMMIT;")
         with self.transaction() as execute:
-            boot, cluster = self._meta("boot"), self._meta("cluster")
-            if boot != boot_id():
-                for program in ("new_boot", "new_boot_seats", "new_boot_rates"):
-                    execute(SQL[program])
-                execute(SQL["save_meta"], ("boot", boot_id()))
+            self._take_possession(execute)
+            cluster = self._meta("cluster")
             if cluster is None:
                 cluster = uuid.uuid4().hex[:12]
                 execute(SQL["save_meta"], ("cluster", cluster))
         return cluster
+
+    def _take_possession(self, execute: Execute) -> None:
+        """See whose file it is; after another start of this machine nobody of before is left in it."""
+        here, boot = self._machine, self._meta("boot")
+        owner = here if boot is None else Machine(self._meta("machine") or "", boot)
+        match here.compared_to(owner, not here.boot and self._went_back()):
+            case "foreign":
+                raise Misconfigured(
+                    f"{self.path} belongs to another machine ({owner.id or 'without a machine id'}; this is "
+                    f"{here.id or 'one without'}), whose holders may be alive: one file serves one machine. Use a "
+                    "server (redis://, postgresql://, …) for several; if the file was moved here for good, delete it"
+                )
+            case "restarted":
+                for program in ("new_boot", "new_boot_seats", "new_boot_rates"):
+                    execute(SQL[program])
+            case "same" if boot is not None and here.boot:
+                return
+        for key, value in (("boot", here.boot), ("machine", here.id), ("clock", str(us(now())))):
+            execute(SQL["save_meta"], (key, value))
+
+    def _went_back(self) -> bool:
+        """Whether times in the file lie in the future: they count from another start then."""
+        (entered,) = self.execute(SQL["latest"]).fetchone()
+        return max(int(self._meta("clock") or 0), entered or 0) > us(now())
 
     def _meta(self, key: str) -> str | None:
         row = self.execute(SQL["load_meta"], (key,)).fetchone()
@@ -92,36 +119,45 @@ class LockFile:
         return Transaction(self)
 
     def look_around(self, moment: float) -> None:
-        """Once a second see that this is still the file, and every so often tidy it."""
+        """Before a take: see that this is still the file, and every so often tidy it."""
+        self.stay(moment)
         self._used += 1
-        if moment - self._looked > 1.0:
-            self._stay()
-            self._looked = moment  # only now: a retry within the second must not be granted by the old file
-        if self._used % TIDY_EVERY == 0:
+        if self._used >= TIDY_EVERY:
             self._tidy()
+            self._used = 0
 
-    def _stay(self) -> None:
+    def stay(self, moment: float) -> None:
+        """Once a second see that this is still the file, and still this machine's."""
+        if moment - self._looked <= 1.0:
+            return
         try:
-            moved = os.stat(self.path).st_ino != self._inode
-        except OSError:
-            moved = True
-        if moved:
+            stays = self._look_up() == self._identity and self._meta("boot") == self._machine.boot
+        except (OSError, sqlite3.Error):
+            stays = False
+        if not stays:
             raise BackendUnavailable(
-                f"{self.path} was deleted or replaced while in use; its locks can not be trusted. "
-                "Stop all processes that use it, then connect again"
+                f"{self.path} was deleted, replaced or taken over by another machine while in use; its locks cannot be "
+                "trusted. Stop all processes that use it, then connect again"
             )
+        self._looked = moment  # only now: a retry within the second must not be granted by the old file
+
+    def _look_up(self) -> tuple[int, int]:
+        found = os.stat(self.path)
+        return found.st_dev, found.st_ino
 
     def _tidy(self) -> None:
-        """Go over the next few names and drop the rows that say nothing: see `schema.sql`."""
+        """Go over the next names and drop the rows that say nothing: see `schema.sql`."""
         with self.transaction() as execute:
-            names = execute(SQL["names_after"], (self._tidied, TIDY_EVERY)).fetchall()
-            last = names[-1][0] if names else LAST
-            execute(SQL["tidy_seats"], (self._tidied, last, calendar_us() - DAY))
-            execute(SQL["tidy_rates"], (self._tidied, last, us(now())))
-        self._tidied = "" if last == LAST else last
+            first = self._meta("tidied") or ""
+            names = execute(SQL["names_after"], (first, TIDY_NAMES)).fetchall()
+            last = names[-1][0] if len(names) == TIDY_NAMES else LAST
+            execute(SQL["tidy_claims"], (first, last, calendar_us() - DAY, us(now())))
+            execute(SQL["tidy_rates"], (first, last, us(now())))
+            execute(SQL["save_meta"], ("tidied", "" if last == LAST else last))
 
     def begin(self) -> None:
         """Take the write lock. Whoever has it mostly ends at once, and to knock again costs less than a `Busy`."""
+        self.stay(now())
         for _ in range(KNOCKS - 1):
             try:
                 self.execute(BEGIN)
@@ -149,7 +185,7 @@ class LockFile:
 
     def _unavailable(self, why: str) -> BackendUnavailable:
         return BackendUnavailable(
-            f"the lock file {self.path} can not be used: {why}; check that it is a holdfast file "
+            f"the lock file {self.path} cannot be used: {why}; check that it is a holdfast file "
             "on a local disk, writable and with space left"
         )
 
@@ -181,22 +217,3 @@ class Transaction:
 
 def is_busy(error: sqlite3.Error) -> bool:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-
-
-def checkpoint(path: Path) -> None:
-    """Move the log into the file, as far as nobody is in the way; on a connection of its own.
-
-    The log begins anew with the first writer that finds all of it moved. Where somebody is always writing nobody ever
-    does, so of a long log the rest, which is short, is moved while writers are kept out.
-    """
-    db = sqlite3.connect(path, timeout=0.0)
-    try:
-        frames = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1]
-        for _ in range(RESTARTS):
-            if frames < LONG_LOG or not db.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()[0]:
-                break
-            give_way()
-    except sqlite3.Error:
-        pass  # another time
-    finally:
-        db.close()

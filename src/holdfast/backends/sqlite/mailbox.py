@@ -2,9 +2,13 @@
 
 1. A promotion is committed before its datagram is sent, so a waiter that is woken finds it true.
 2. The datagram carries the owner and its token: the waiter holds the lock on receipt, without a look at the file.
-   Sockets lie in a folder that only this user can enter, so nobody else can send one.
-3. A socket that refuses or is missing belongs to a waiter that is gone: the sender takes it out of the line at
-   once. A datagram that is lost otherwise costs the time until the waiter's next look.
+   Sockets lie in a folder that only this user can enter, so nobody else can send one; a folder that somebody else
+   made in our place (the temporary folder is everybody's) is not used.
+3. A socket that is there and refuses belongs to a process that is gone: the sender takes its waiter out of the line,
+   unless that has been heard of since. A socket that is missing proves nothing. Whatever is not delivered costs the
+   time until the waiter's next look.
+   It is left for a while, because others may wait behind the same socket; later it is swept away (`sweep`).
+4. In the lock file a socket has a name, not a path: the same folder may be mounted elsewhere for somebody else.
 """
 
 from __future__ import annotations
@@ -12,8 +16,11 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
+import random
 import socket
+import stat
 import tempfile
+import time
 from pathlib import Path
 
 from ..line import Push
@@ -24,6 +31,9 @@ MAX_PATH = 100
 MOST_LINKS = 32
 """Links that a postman keeps, each a descriptor."""
 
+SWEEP_EVERY, SWEEP_COUNT, SWEPT_AFTER_S = 32, 256, 3600.0
+"""With one in so many new boxes so many old ones are looked at, once they are so old."""
+
 _numbers = itertools.count(1)
 
 
@@ -31,10 +41,34 @@ def folder_for(path: Path) -> Path:
     """The folder of a lock file's sockets: beside it, or in the temporary folder if that path is too long."""
     beside = Path(f"{path}-wake")
     if len(os.fsencode(beside)) + 24 > MAX_PATH:
-        digest = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
+        file = os.stat(path)  # whatever path somebody else has for it
+        digest = hashlib.sha256(f"{file.st_dev} {file.st_ino}".encode()).hexdigest()[:16]
         beside = Path(tempfile.gettempdir()) / f"holdfast-{os.getuid()}-{digest}"
-    beside.mkdir(mode=0o700, exist_ok=True)
     return beside
+
+
+def own_folder(path: Path) -> Path:
+    """The same, made if need be. `PermissionError` if it is not a folder of this user's alone."""
+    folder = folder_for(path)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = os.lstat(folder)
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
+        raise PermissionError(f"{folder} is not a folder that only this user can enter")
+    return folder
+
+
+def sweep(folder: Path, older_than: float = SWEPT_AFTER_S) -> None:
+    """Remove sockets that processes have left behind which were killed."""
+    try:
+        old = [entry.path for entry in os.scandir(folder) if time.time() - entry.stat().st_mtime > older_than]
+        for path in old[:SWEEP_COUNT]:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as probe:
+                try:
+                    probe.connect(path)
+                except ConnectionRefusedError:
+                    os.unlink(path)
+    except OSError:
+        pass  # somebody else sweeps, or there are no descriptors left: another time
 
 
 class Mailbox:
@@ -45,11 +79,16 @@ class Mailbox:
     @classmethod
     def beside(cls, path: Path, blocking: bool = True) -> Mailbox:
         """A new box in the folder of a lock file."""
-        return cls(folder_for(path), blocking)
+        folder = own_folder(path)
+        if random.random() * SWEEP_EVERY < 1:
+            sweep(folder)
+        return cls(folder, blocking)
 
     def __init__(self, folder: Path, blocking: bool = True) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.path = str(folder / f"{os.getpid()}.{next(_numbers)}.{os.urandom(3).hex()}")
+        self.name = f"{os.getpid()}.{next(_numbers)}.{os.urandom(3).hex()}"
+        """Where others send to: see rule 4."""
+        self.path = str(folder / self.name)
         self._socket.bind(self.path)
         self._socket.setblocking(blocking)
         self._timeout: float | None = None
@@ -83,15 +122,17 @@ class Mailbox:
 class Postman:
     """Sends wake-ups. A link to each of the last boxes spares the system the search for the socket's path."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        self._folder = f"{folder}/"
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
         self._links: dict[str, socket.socket] = {}
 
-    def send(self, address: str, owner: str, token: int) -> bool:
-        """False if nobody is there any more."""
-        if not address:
+    def send(self, name: str, owner: str, token: int) -> bool:
+        """False if whoever had this socket is certainly gone."""
+        if not name:
             return True
+        address = self._folder + name
         message = f"{owner} {token}".encode("ascii")
         try:
             if (link := self._links.get(address)) is not None:
@@ -99,15 +140,11 @@ class Postman:
             else:
                 self._socket.sendto(message, address)
                 self._link(address)
-        except (ConnectionRefusedError, FileNotFoundError):
+        except ConnectionRefusedError:
             self._unlink(address)
-            try:
-                os.unlink(address)
-            except OSError:
-                pass  # somebody else has swept it away
             return False
         except OSError:
-            return True  # its buffer is full, or worse: it will look by itself
+            return True  # its buffer is full, or it is out of reach from here: it will look by itself
         return True
 
     def _link(self, address: str) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...model import Ask, Claim
+from ...model import Claim
 from ..line import Release, Take, Taken
 from .file import Busy, give_way
-from .mailbox import AVAILABLE, Postman
+from .mailbox import AVAILABLE, Postman, folder_for
 from .store import Promotion, SQLiteStore
 
 MOST_CROWDED = 1024
@@ -22,7 +22,7 @@ class Office:
         self.store = store
         self.crowded: set[str] = set()
         """Names whose line was not empty lately: there the quick verbs would be a wasted try."""
-        self._postman = Postman() if AVAILABLE else None
+        self._postman = Postman(folder_for(store.path)) if AVAILABLE else None
 
     def quick(self, request: Any) -> Any:
         """The verb in a statement, or in the few of a hand-over; None if it is not that simple."""
@@ -75,16 +75,15 @@ class Office:
 
     def _wake(self, promoted: list[Promotion]) -> None:
         while promoted and self._postman is not None:
-            name, owner, wake, token = promoted.pop()
-            if not self._postman.send(wake, owner, token):
-                promoted += self._take_out(name, owner)
+            heir = promoted.pop()
+            if not self._postman.send(heir.wake, heir.owner, heir.token):
+                promoted += self._take_out(heir)
 
-    def _take_out(self, name: str, owner: str) -> list[Promotion]:
+    def _take_out(self, gone: Promotion) -> list[Promotion]:
         """Answers who is promoted instead. The request that led here is done: a busy file must not have it repeated."""
-        release = Release(Claim(Ask(name), owner, ""), 0.0)
         for _ in range(TRIES):
             try:
-                return self.store.carry_out(release, "")[1]
+                return self.store.take_out(gone)
             except Busy:
                 give_way()
         return []  # then its place ends with its patience

@@ -37,7 +37,7 @@ VALUES (?1, ?2, 1, ?3, 1, ?4, ?5, ?6, ?7, ?8, ?8 + ?6, ?9, ?10, ?11, ?12, ?13);
 -- The contended release of a mutex is this look and `seat`, in one transaction: what `_core.line` does, for a capacity
 -- of 1. Answers with the first live waiter behind the one who holds on the seat and lets go, and the mark. While that
 -- one holds, nobody else takes up the capacity.
-SELECT heir.place, heir.owner, heir.wake, seat.mark
+SELECT heir.place, heir.owner, heir.wake, seat.mark, heir.expires
 FROM claim AS seat JOIN claim AS heir ON heir.name = seat.name
 WHERE seat.name = ?1 AND seat.place = 0 AND seat.owner = ?2 AND seat.token > 0 AND seat.expires > ?3 AND seat.evicted = 0
   AND heir.place > 0 AND heir.owner IS NOT NULL AND heir.token = 0 AND heir.expires > ?3
@@ -58,7 +58,7 @@ WHERE name = ?1 AND place = 0 AND owner = ?2 AND token > 0 AND expires > ?3 AND 
 
 -- name: heir
 -- The first live waiter, if nothing takes up the capacity; with the mark, and whether the seat is free.
-SELECT heir.place, heir.owner, heir.wake, seat.mark, seat.owner IS NULL
+SELECT heir.place, heir.owner, heir.wake, seat.mark, heir.expires, seat.owner IS NULL
 FROM claim AS seat JOIN claim AS heir ON heir.name = seat.name
 WHERE seat.name = ?1 AND seat.place = 0
   AND heir.owner IS NOT NULL AND heir.token = 0 AND heir.expires > ?2
@@ -112,12 +112,14 @@ INSERT INTO rate (name, tat) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET ta
 -- name: names_after
 SELECT name FROM claim WHERE name > ?1 UNION SELECT name FROM rate WHERE name > ?1 ORDER BY name LIMIT ?2;
 
--- name: tidy_seats
--- Among the names after ?1 up to ?2: seats that host nobody and whose mark lies before ?3 (calendar time) say nothing
--- that the clock does not.
+-- name: tidy_claims
+-- Among the names after ?1 up to ?2: those in which nobody stands (at engine time ?4) and whose mark lies before ?3
+-- (calendar time) say nothing that the clock does not. A claim that is over has no owner to remove it if that has died.
 DELETE FROM claim
-WHERE name > ?1 AND name <= ?2 AND place = 0 AND owner IS NULL AND mark < ?3
-  AND NOT EXISTS (SELECT 1 FROM claim AS other WHERE other.name = claim.name AND other.place > 0);
+WHERE name > ?1 AND name <= ?2
+  AND (SELECT mark FROM claim AS seat WHERE seat.name = claim.name AND seat.place = 0) < ?3
+  AND NOT EXISTS (SELECT 1 FROM claim AS other WHERE other.name = claim.name AND other.owner IS NOT NULL
+                  AND other.expires + other.delay + iif(other.evicted, other.ttl, 0) > ?4);
 
 -- name: tidy_rates
 -- Limiters among the same names that are full again (engine time ?3).
@@ -132,6 +134,10 @@ UPDATE claim SET owner = NULL, token = 0 WHERE owner IS NOT NULL;
 
 -- name: new_boot_rates
 DELETE FROM rate;
+
+-- name: latest
+-- The latest time at which somebody entered a line or was granted: in the future only after another start.
+SELECT max(since) FROM claim;
 
 -- name: load_meta
 SELECT value FROM meta WHERE key = ?1;

@@ -6,8 +6,8 @@
 -- each, and to hand over is to move the heir's row onto the seat. A seat whose mark is a day old and
 -- that hosts nobody may be deleted: calendar time has passed the mark.
 --
--- Times are microseconds since the machine started (`meta.boot` says which start: after another one, every holder
--- is gone). `token` is 0 while a claim waits; `owner` is NULL where a seat hosts nobody.
+-- Times are microseconds since the machine started (`meta.boot` says which start of which `meta.machine`: after another
+-- one, every holder is gone). `token` is 0 while a claim waits; `owner` is NULL where a seat hosts nobody.
 
 CREATE TABLE IF NOT EXISTS claim (
     name     TEXT    NOT NULL,
@@ -38,7 +38,8 @@ CREATE TABLE IF NOT EXISTS rate (
     tat  INTEGER NOT NULL
 ) WITHOUT ROWID;
 
--- cluster: the identity of this file, for sequencers. boot: the start of the machine that times refer to.
+-- cluster: the identity of this file, for sequencers. machine, boot: the machine and its start that times refer to;
+-- clock: engine time when it was last opened, where the system does not tell its start. tidied: the last name visited.
 CREATE TABLE IF NOT EXISTS meta (
     key   TEXT PRIMARY KEY,
     value TEXT NOT NULL

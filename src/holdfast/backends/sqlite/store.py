@@ -16,7 +16,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..._core.line import look_again
+from ..._core.line import Place, look_again
 from ...clock import calendar_us, now
 from ...model import Claim
 from ..line import Renew, Taken, patience
@@ -38,6 +38,12 @@ class Promotion(NamedTuple):
     owner: str
     wake: str
     token: int
+    expires: int
+    """Until when; moved by whatever the owner does, so it tells whether the owner has been heard of since."""
+
+
+def promotion(name: str, place: Place) -> Promotion:
+    return Promotion(name, place.owner, place.wake, place.token, place.expires)
 
 
 class SQLiteStore:
@@ -111,10 +117,10 @@ class SQLiteStore:
             moment = int(now() * 1e6)
             heir = execute(NEXT, (key, claim.owner, moment)).fetchone()
             if heir is not None:
-                place, owner, wake, mark = heir
+                place, owner, wake, mark, expires = heir
                 token = max(mark + 1, calendar_us())
                 execute(SEAT, (key, place, token, moment))
-                promoted: list[Promotion] | None = [Promotion(name, owner, wake, token)]
+                promoted: list[Promotion] | None = [Promotion(name, owner, wake, token, expires)]
             else:
                 promoted = self._go(name, claim.owner, moment)
             execute(COMMIT)
@@ -132,14 +138,26 @@ class SQLiteStore:
         heir = self._execute(SQL["heir"], (key, moment)).fetchone()
         if heir is None:
             return []
-        place, owner, wake, mark, free = heir
+        place, owner, wake, mark, expires, free = heir
         token = max(mark + 1, calendar_us())
         if free:
             self._execute(SEAT, (key, place, token, moment))
         else:
             self._execute(SQL["grant"], (key, place, token, moment))
             self._execute(SQL["save_mark"], (key, token))
-        return [Promotion(name, owner, wake, token)]
+        return [Promotion(name, owner, wake, token, expires)]
+
+    def take_out(self, gone: Promotion) -> list[Promotion]:
+        """End what was granted to somebody who is gone, unless it has been heard of since; answers whose turn it is."""
+        with self._file.transaction() as execute:
+            lines, moment = SQLiteLines(execute, self._prefix), us(now())
+            line = lines.load(gone.name)
+            place = line.find(gone.owner)
+            if place is None or (place.token, place.expires) != (gone.token, gone.expires):
+                return []
+            _, promoted = line.release(gone.owner, moment, calendar_us())
+            lines.save(gone.name, line)
+        return [promotion(gone.name, place) for place in promoted]
 
     def carry_out(self, request: Any, wake: str) -> tuple[Any, list[Promotion]]:
         """Any verb, in one transaction. Answers with the reply and who was promoted."""
@@ -149,7 +167,7 @@ class SQLiteStore:
             if isinstance(request, Renew):
                 return self._renew(request, at), []
             reply, promoted = carry_out(SQLiteLines(execute, self._prefix), request, at)
-        return reply, [Promotion(name, place.owner, place.wake, place.token) for name, place in promoted]
+        return reply, [promotion(name, place) for name, place in promoted]
 
     def _renew(self, request: Renew, at: Moment) -> list[str]:
         said = []

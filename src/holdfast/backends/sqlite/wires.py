@@ -15,7 +15,8 @@ from typing import Any
 
 from ...errors import BackendUnavailable
 from ..line import Push, Release, Take, closed
-from .file import CHECKPOINT_EVERY, Busy, checkpoint, give_way
+from .checkpoint import CHECKPOINT_EVERY, checkpoint
+from .file import Busy, give_way
 from .mailbox import AVAILABLE, Mailbox
 from .office import Office
 from .store import SQLiteStore
@@ -123,7 +124,7 @@ class SQLiteWire:
             if claim.owner not in waiting:
                 waiting[claim.owner] = box
                 box.users += 1
-        replies = self._attempt(Office.whole, request, timeout, box.path)
+        replies = self._attempt(Office.whole, request, timeout, box.name)
         for taken in replies:
             if not taken.token and not taken.capacity:
                 return replies  # one waits

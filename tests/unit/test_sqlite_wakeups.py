@@ -26,7 +26,7 @@ __all__ = ["connect", "path"]  # fixtures
 
 @pytest.mark.parametrize("body", ["sync", "asyncio"])
 def test_a_deleted_file_is_noticed_under_contention(path: Path, body: str) -> None:
-    """Several contend on the dead inode, so that nobody ever takes a free lock; the file's new owner holds meanwhile."""
+    """Several contend on the dead inode, so that nobody takes a free lock; a new file's holder holds meanwhile."""
     ended: list[BaseException] = []
     began = time.monotonic()
 

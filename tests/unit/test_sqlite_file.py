@@ -64,8 +64,9 @@ def in_thread(locks: Coordinator, name: str, **options: float) -> tuple[threadin
 def die(box: Path) -> None:
     """What is left of a waiter's socket after a crash: the path, and nobody behind it."""
     box.unlink()
-    mailbox.Mailbox(box.parent).disown()
-    next(path for path in box.parent.iterdir() if path.name.startswith(f"{os.getpid()}.")).rename(box)
+    dead = mailbox.Mailbox(box.parent)
+    dead.disown()
+    os.rename(dead.path, box)
 
 
 def waiters(locks: Coordinator, name: str) -> int:

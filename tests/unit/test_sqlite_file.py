@@ -291,6 +291,7 @@ def test_a_long_path_has_its_sockets_elsewhere(tmp_path: Path) -> None:
         assert got[0].release()
         boxes = mailbox.folder_for(folder / "locks.db")
         assert len(os.fsencode(boxes)) < mailbox.MAX_PATH
+    assert not boxes.exists(), "nobody would ever remove it"
 
 
 def test_what_is_done_leaves_nothing_beside_the_file(path: Path) -> None:
@@ -303,4 +304,4 @@ def test_what_is_done_leaves_nothing_beside_the_file(path: Path) -> None:
             thread.join(20)
             assert got[0].release()
     folder = mailbox.folder_for(path)
-    assert list(folder.iterdir()) == []
+    assert not folder.exists() or list(folder.iterdir()) == []

@@ -131,6 +131,7 @@ def test_a_socket_has_a_name_in_the_file_and_no_path(connect: Callable[..., Coor
 def test_a_folder_for_wake_ups_that_somebody_else_made_is_not_used(
     connect: Callable[..., Coordinator], path: Path, planted: str
 ) -> None:
+    connect()
     folder, aside = mailbox.folder_for(path), path.parent / "aside"
     aside.mkdir(mode=0o700)
     if planted == "a link":
@@ -153,3 +154,4 @@ def test_a_folder_for_wake_ups_that_somebody_else_made_is_not_used(
     thread.join(20)
     assert got[0].release()
     assert not list(folder.iterdir())
+    folder.unlink() if folder.is_symlink() else folder.rmdir()  # it may be in the temporary folder

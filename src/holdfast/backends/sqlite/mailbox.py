@@ -33,6 +33,7 @@ MOST_LINKS = 32
 
 SWEEP_EVERY, SWEEP_COUNT, SWEPT_AFTER_S = 32, 256, 3600.0
 """With one in so many new boxes so many old ones are looked at, once they are so old."""
+TEMPORARY = str(Path(tempfile.gettempdir()) / "holdfast-")
 
 _numbers = itertools.count(1)
 
@@ -43,7 +44,7 @@ def folder_for(path: Path) -> Path:
     if len(os.fsencode(beside)) + 24 > MAX_PATH:
         file = os.stat(path)  # whatever path somebody else has for it
         digest = hashlib.sha256(f"{file.st_dev} {file.st_ino}".encode()).hexdigest()[:16]
-        beside = Path(tempfile.gettempdir()) / f"holdfast-{os.getuid()}-{digest}"
+        beside = Path(f"{TEMPORARY}{os.getuid()}-{digest}")
     return beside
 
 
@@ -79,10 +80,12 @@ class Mailbox:
     @classmethod
     def beside(cls, path: Path, blocking: bool = True) -> Mailbox:
         """A new box in the folder of a lock file."""
-        folder = own_folder(path)
         if random.random() * SWEEP_EVERY < 1:
-            sweep(folder)
-        return cls(folder, blocking)
+            sweep(own_folder(path))
+        try:
+            return cls(own_folder(path), blocking)
+        except FileNotFoundError:  # the last one to leave has removed it at this very moment
+            return cls(own_folder(path), blocking)
 
     def __init__(self, folder: Path, blocking: bool = True) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -115,8 +118,10 @@ class Mailbox:
         self._socket.close()
         try:
             os.unlink(self.path)
+            if (folder := os.path.dirname(self.path)).startswith(TEMPORARY):
+                os.rmdir(folder)  # unless somebody else waits: beside no file, nobody would ever remove it
         except OSError:
-            pass  # the folder is gone, and the socket with it
+            pass  # the folder is gone, or in use
 
 
 class Postman:

@@ -18,7 +18,7 @@ from holdfast._core.line import Place
 from holdfast.backends.line import Allow, Evict, Release, Renew, Survey, Take, Taken
 from holdfast.backends.memory.store import MemoryStore
 from holdfast.backends.redis.codec import NOWHERE, Codec, write
-from holdfast.backends.redis.programs import VERBS, source
+from holdfast.backends.redis.programs import VERBS, program, source
 from holdfast.backends.verbs import Moment, us
 from holdfast.model import Ask, Claim, LockView
 from tests.support.redis_server import RedisServer
@@ -40,7 +40,7 @@ class ServerStore:
         for verb in VERBS:
             assert source(verb).count(CLOCK) == 1
             clocked = source(verb).replace(CLOCK, "{table.remove(ARGV, #ARGV - 1), table.remove(ARGV)}")
-            self._programs[source(verb).encode()] = self.client.register_script(clocked)
+            self._programs[program(verb).source] = self.client.register_script(clocked)
 
     def carry_out(self, request: Any, now: int) -> Any:
         if isinstance(request, Survey):
@@ -53,8 +53,8 @@ class ServerStore:
         words = order.words.split(b"\r\n")[1::2]
         keys, rest = words[1 : 1 + int(words[0])], words[1 + int(words[0]) :]
         assert len(words) == order.size
-        program = self._programs[order.program.source]
-        return order.read(program(keys=keys, args=[*rest, now // 1_000_000, now % 1_000_000]))
+        called = self._programs[order.program.source]
+        return order.read(called(keys=keys, args=[*rest, now // 1_000_000, now % 1_000_000]))
 
     def _together(self, request: Any, now: int) -> Any:
         """Every other request goes the way of many at once; None if it is to be made by itself."""
@@ -65,13 +65,11 @@ class ServerStore:
                 kept = self._codec.of(claim.ask)
                 said, left = f"{claim.owner} {NOWHERE}{kept.before}{claim.actor}{kept.detail}".split("\r\n", 1)
                 words = [said, left.split("\r\n")[1], *stamp]
-                [token] = self._programs[source("takes").encode()](keys=[self._codec.line(claim.ask.name)], args=words)
+                [token] = self._programs[program("takes").source](keys=[self._codec.line(claim.ask.name)], args=words)
                 return [Taken(int(token))] if token else None
             case Release(claim=claim, linger=0.0) if self._turns % 2:
                 words = [claim.owner, us(claim.ask.ttl), *stamp]
-                [said] = self._programs[source("releases").encode()](
-                    keys=[self._codec.line(claim.ask.name)], args=words
-                )
+                [said] = self._programs[program("releases").source](keys=[self._codec.line(claim.ask.name)], args=words)
                 return None if said == 2 else bool(said)
         return None
 

@@ -46,12 +46,16 @@ def test_tls(face: str) -> None:
 @both
 def test_a_user_that_may_do_only_what_is_needed(server: RedisServer, face: str) -> None:
     """The rights that the error message names are enough; CONFIG is not among them."""
-    commands = "evalsha eval get set time publish subscribe scan zadd zrange zremrangebyscore info select"
+    commands = "evalsha eval get set time publish subscribe scan zadd zrange zremrangebyscore pexpire info select"
     rules = ["on", ">s3cret", "~holdfast/*", "&holdfast/*", *(f"+{each}" for each in commands.split(" "))]
     server.client().execute_command("ACL", "SETUSER", "locks", "reset", *rules)
     try:
         assert pair(face, f"redis://locks:s3cret@127.0.0.1:{server.port}") > 0
-        with holdfast.connect(f"redis://locks:s3cret@127.0.0.1:{server.port}") as locks:
+        locks_url = f"redis://locks:s3cret@127.0.0.1:{server.port}"
+        with holdfast.connect(locks_url) as locks:
+            with locks.rwlock("contended").write(), holdfast.connect(locks_url) as others:
+                with pytest.raises(holdfast.NotAcquired):
+                    others.rwlock("contended").read().acquire(timeout=0.1)
             assert "CONFIG" in locks.promises.notes["durable"]
         with pytest.raises(Misconfigured, match="user or password"):
             pair(face, f"redis://locks:wrong@127.0.0.1:{server.port}")

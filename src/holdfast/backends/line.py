@@ -18,6 +18,10 @@ PATIENCE = 10.0
 """The longest time for which a place in the line is kept without a word from its owner."""
 
 
+UNKNOWN = "unknown"
+"""What a wire says of one renewal of many that nobody could tell about: a node that did not answer, mostly."""
+
+
 @dataclass(slots=True)
 class Take:
     """Enter the lines of all claims in one step (or only find out: `queue` off). Replies: see `Taken`."""
@@ -42,7 +46,7 @@ class Taken:
 
 @dataclass(slots=True)
 class Renew:
-    """Extend these holds, each the grant with its claim's token. Reply: for each "held", or why not."""
+    """Extend these holds, each the grant with its claim's token. Reply: for each "held", or why not (or `UNKNOWN`)."""
 
     claims: Sequence[Claim]
 
@@ -145,13 +149,13 @@ class LineBackend:
             return None
         return Grant(push.token, queued.since, queued.patience)
 
-    def renew(self, claims: Sequence[Claim], within: float | None = None) -> Flow[list[Extension | Refusal]]:
+    def renew(self, claims: Sequence[Claim], within: float | None = None) -> Flow[list[Extension | Refusal | None]]:
         sent: float = yield NOW
         timeout = min(self._timeout, min(claim.ask.ttl for claim in claims) / 3)
         timeout = timeout if within is None else min(timeout, within)
         replies: list[str] = yield Call(Renew(claims), timeout)
         return [
-            Extension(sent, claim.ask.ttl) if said == "held" else Refusal(said)
+            Extension(sent, claim.ask.ttl) if said == "held" else None if said == UNKNOWN else Refusal(said)
             for claim, said in zip(claims, replies, strict=True)
         ]
 

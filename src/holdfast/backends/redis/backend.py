@@ -8,9 +8,6 @@ from ..._core.flow import Flow
 from ...model import Claim, Extension, Grant, LockView, Promises, Queued, Refusal
 from ..line import LineBackend
 
-UNKNOWN = Refusal("unknown")
-"""What a wire makes of a renewal that its node did not answer."""
-
 
 class ClusterBackend:
     """A line backend without `take_all`."""
@@ -29,9 +26,7 @@ class ClusterBackend:
         return self._line.turn(claim, queued, timeout)
 
     def renew(self, claims: Sequence[Claim], within: float | None = None) -> Flow[list[Extension | Refusal | None]]:
-        """Each name is at a node of its own, and one node that is silent says nothing about the others."""
-        replies = yield from self._line.renew(claims, within)
-        return [None if said == UNKNOWN else said for said in replies]
+        return self._line.renew(claims, within)
 
     def release(self, claim: Claim, linger: float = 0.0) -> Flow[bool]:
         return self._line.release(claim, linger)

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from ..._core.line import GHOST
 from ...model import Ask, Claim, ClaimView, LockView
-from ..line import Allow, Evict, Release, Renew, Take, Taken, patience
+from ..line import UNKNOWN, Allow, Evict, Release, Renew, Take, Taken, patience
 from ..verbs import SECOND, us
 from .programs import Program, program
 from .resp import bulks
@@ -23,7 +23,7 @@ NOT_YET_HEARING = "?"
 """The channel of a claim that would have to subscribe before it queues, and so does not queue yet."""
 
 SAFE = "!\"#$%&'()*+,:;<=>?@[\\]^`{|}"
-SAID = ("held", "refused", "evicted", "expired")
+SAID = ("held", "refused", "evicted", "expired", UNKNOWN)
 KEPT = 1024
 
 
@@ -87,15 +87,32 @@ class Written:
 class Codec:
     """Writes calls for one namespace on behalf of one process."""
 
-    def __init__(self, namespace: str, host: str, pid: int, *, indexed: bool = True) -> None:
-        """`indexed`: names for which somebody waits are kept in one key, which a cluster can not have."""
+    def __init__(self, namespace: str, host: str, pid: int, *, indexed: bool = True, flags: bool = True) -> None:
+        """`indexed`: names for which somebody waits are kept in one key, which a cluster cannot have.
+
+        `flags`: the server can read the first line of programs that have one.
+        """
         self._lines = f"{namespace}/line/".encode()
         self.index = f"{namespace}/contended" if indexed else None
         self._rates = f"{namespace}/rate/".encode()
         self._host = host
         self._pid = pid
         self._written: dict[int, Written] = {}
-        self._take, self._release = program("take"), program("release")
+        self._take = program("take")
+        self._flags = flags
+        self._choose()
+
+    def _choose(self) -> None:
+        each = (program("release"), program("releases"), program("renew"), program("evict"))
+        chosen = [one if self._flags else one.plain or one for one in each]
+        self._release, self.releases, self._renew, self._evict = chosen
+
+    def do_without_flags(self) -> None:
+        """The server is an old one: see `programs`."""
+        if self._flags:
+            self._flags = False
+            self._choose()
+            self._written.clear()
 
     def line(self, name: str) -> bytes:
         """The key of a name."""
@@ -188,11 +205,11 @@ class Codec:
     def renew(self, claims: Sequence[Claim]) -> Order:
         keys = [self.line(claim.ask.name) for claim in claims]
         words = [word for claim in claims for word in (claim.owner, us(claim.ask.ttl), f"{claim.token:016d}")]
-        return Order(program("renew"), 1 + 4 * len(claims), bulks(len(claims), *keys, *words), _said, keys[0])
+        return Order(self._renew, 1 + 4 * len(claims), bulks(len(claims), *keys, *words), _said, keys[0])
 
     def evict(self, request: Evict) -> Order:
         key = self.line(request.name)
-        return Order(program("evict"), 3, bulks(1, key, request.token), bool, key)
+        return Order(self._evict, 3, bulks(1, key, request.token), bool, key)
 
     def allow(self, request: Allow) -> Order:
         key = self._rates + request.name.encode()
@@ -215,8 +232,8 @@ class Codec:
 
 
 def _left(ask: Ask) -> int:
-    """For how long the server keeps what it knows, in ms: a day longer than the hold."""
-    return DAY_MS + us(ask.ttl) // 1000
+    """For how long the server keeps what it knows, in ms: a day longer than the hold, and the delay after it."""
+    return DAY_MS + us(ask.ttl + ask.lock_delay) // 1000
 
 
 # Replies

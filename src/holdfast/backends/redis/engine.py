@@ -44,6 +44,7 @@ class RedisEngine:
         self._namespace = namespace
         self._timeout = request_timeout
         self._backend: Backend | None = None
+        self._flags = True
 
     @property
     def backend(self) -> Backend:
@@ -58,8 +59,9 @@ class RedisEngine:
             links = wire.servers.having(key.encode(), self._timeout)
             wire.plainly(links, command("SET", key, uuid.uuid4().hex[:12], "NX"), self._timeout)
             cluster = wire.plainly(links, command("GET", key), self._timeout).decode()
-            told = wire.plainly(links, command("INFO", "replication"), self._timeout)
-            replicas = int(told.decode().partition("connected_slaves:")[2].partition("\r\n")[0] or 0)
+            told = wire.plainly(links, command("INFO"), self._timeout).decode("utf-8", "replace")
+            replicas = int(_of(told, "connected_slaves") or 0)
+            self._flags = not _of(told, "redis_version").startswith(("5.", "6."))
             if self._address.durability is not None and self._address.durability.aof is not None:
                 need_waitaof(wire, links, self._address.durability.aof[0], self._timeout)
             settings = settings_of(wire, links, SETTINGS, self._timeout)
@@ -71,7 +73,7 @@ class RedisEngine:
         return ClusterBackend(line) if self._address.seeds else line
 
     def _wire(self) -> RedisWire:
-        return RedisWire(self._connect, self._namespace, self._address.durability)
+        return RedisWire(self._connect, self._namespace, self._address.durability, self._flags)
 
     def _connect(self) -> tuple[Servers, Listener]:
         channels = channels_of(self._namespace)
@@ -109,7 +111,12 @@ class RedisEngine:
         if self._backend is None:
             # Each of its requests is bounded, so all of them are: there is nothing to wait for any longer.
             self._backend = await Job(self._ask_the_server).wait_async(MANY * self._timeout)
-        return await AsyncRedisWire.open(self._address, self._namespace, self._timeout)
+        return await AsyncRedisWire.open(self._address, self._namespace, self._timeout, self._flags)
+
+
+def _of(info: str, field: str) -> str:
+    """One field of what a server tells of itself."""
+    return info.partition(f"{field}:")[2].partition("\r\n")[0]
 
 
 def need_waitaof(wire: RedisWire, links: Links, local: int, timeout: float) -> None:

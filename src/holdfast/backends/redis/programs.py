@@ -2,6 +2,10 @@
 
 A call names its program by the hash of its source (EVALSHA). A server that does not know it, after a restart or a
 flush, is sent the source once (EVAL), which also teaches it the hash. The rest of the call is the same in both.
+
+Programs that renew or free run also where the server is full (`maxmemory` with `noeviction`): their first line says so
+to Redis 7 and Valkey. Older servers cannot read that line: they are sent the program without it (`plain`), and refuse
+every write while they are full.
 """
 
 from __future__ import annotations
@@ -12,6 +16,10 @@ from functools import cache
 from importlib.resources import files
 
 from .resp import bulk
+
+FULL = frozenset({"renew", "release", "releases", "evict"})
+"""What a full server must not refuse: it would end every lease, and keep every name closed."""
+ALLOW_FULL = "#!lua flags=allow-oom\n"
 
 VERBS = ("take", "takes", "renew", "release", "releases", "survey", "evict", "allow")
 
@@ -27,8 +35,10 @@ def source(verb: str) -> str:
 class Program:
     """One program. `call(count)` is how a call with so many words after the program begins."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, plain: Program | None = None) -> None:
         self.source = text.encode()
+        self.plain = plain
+        """The same for a server that cannot read its first line, if it has such a line."""
         self.sha = hashlib.sha1(self.source, usedforsecurity=False).hexdigest().encode()
         self._calls: dict[int, bytes] = {}
 
@@ -44,4 +54,5 @@ class Program:
 
 @cache
 def program(verb: str) -> Program:
-    return Program(source(verb))
+    plain = Program(source(verb))
+    return Program(ALLOW_FULL + source(verb), plain) if verb in FULL else plain

@@ -16,7 +16,8 @@ def translated(error: Error) -> Exception:
     if error.code in _SETTINGS:
         ours: Exception = Misconfigured(
             f"Redis refused: {error}; holdfast needs keys and channels that begin with its namespace and '/', and the "
-            "commands EVALSHA, EVAL, GET, SET, TIME, PUBLISH, SUBSCRIBE, SCAN, ZADD, ZRANGE and ZREMRANGEBYSCORE"
+            "commands EVALSHA, EVAL, GET, SET, TIME, PUBLISH, SUBSCRIBE, SCAN, ZADD, ZRANGE, ZREMRANGEBYSCORE and "
+            "PEXPIRE (and CLUSTER SLOTS in a cluster)"
         )
     elif error.code == "NOREPLICAS":
         ours = BackendUnavailable(f"Redis refused: {error}; it has fewer replicas than min-replicas-to-write")
@@ -26,6 +27,12 @@ def translated(error: Error) -> Exception:
         ours = BackendUnavailable(f"Redis refused: {error}")
     ours.__cause__ = error
     return ours
+
+
+def cannot_read(error: Error) -> bool:
+    """Whether the server stumbled over the first line of a program, which servers before Redis 7 do not know."""
+    said = str(error).lower()
+    return error.code == "ERR" and any(word in said for word in ("compiling", "shebang", "script flag", "engine"))
 
 
 def redirection(error: Error) -> tuple[int, str, int]:

@@ -15,7 +15,7 @@
 -- where the first four are 16 digits each and the count of waiters 6, without a space between them. A hold ends at
 -- renewed + ttl, a place in the line at `until`; a waiter's `renewed` is what it has as soon as it is promoted. No
 -- place ends before `quiet`. `detail` is what a client says of a claim: "wake left capacity weight fair ttl patience
--- delay info". `wake` is the channel that reaches its owner, or '-'; `left` is a day and the ttl in ms; `info` is told
+-- delay info". `wake` is the channel that reaches its owner, or '-'; `left` is a day, the ttl and the delay in ms; `info` is told
 -- to whoever surveys, and means nothing here.
 --
 -- In msgpack, too, waiters stay one string of packed places (`packed`) as long as nothing ends by itself; then only
@@ -122,7 +122,7 @@ end
 
 -- "detail" of a place.
 local function told(place, capacity)
-  return string.format('%s %.0f %.0f %.0f %.0f %.0f %.0f %.0f %s', place[WAKE], place[TTL] / 1000 + DAY, capacity,
+  return string.format('%s %.0f %.0f %.0f %.0f %.0f %.0f %.0f %s', place[WAKE], (place[TTL] + place[DELAY]) / 1000 + DAY, capacity,
     place[WEIGHT], place[FAIR], place[TTL], place[PATIENCE], place[DELAY], place[INFO])
 end
 

@@ -3,7 +3,9 @@
 --   KEYS   one line for each claim
 --   ARGV   for each claim: owner, ttl in µs, the token of the grant in 16 digits
 --
--- Answers for each: 0 held, 1 refused, 2 evicted, 3 expired. The holder of a mutex is renewed without reading its line.
+-- Answers for each: 0 held, 1 refused, 2 evicted, 3 expired, 4 nobody can tell. The holder of a mutex is renewed without
+-- reading its line. What cannot be read (a key of another kind, a line that somebody has overwritten) is no hold any
+-- more, and a write that the server refuses says nothing about the others: each claim is renewed by itself.
 
 -- include line
 
@@ -30,22 +32,37 @@ local function renew(key, owner, token)
   return 0
 end
 
-for i, key in ipairs(KEYS) do
-  local owner, ttl, token = ARGV[3 * i - 2], ARGV[3 * i - 1] + 0, ARGV[3 * i]
-  local text = redis.call('GET', key)
-  local first = text and string.byte(text)
-  if text and first >= 48 and first <= 57 and string.sub(text, 71, 71 + #owner) == owner .. ' ' then
-    if string.sub(text, 1, 16) ~= token then
-      replies[i] = 1
-    elseif now < string.sub(text, 17, 32) + ttl then
-      redis.call('SET', key, string.sub(text, 1, 16) .. clock .. string.sub(text, 33), 'PX',
-        string.format('%.0f', ttl / 1000 + DAY))
-      replies[i] = 0
-    else
-      replies[i] = 3
+-- Whether an error is the server's refusal to write, which may pass: full, a replica, no disk, too few replicas.
+local function not_written(why)
+  local text = type(why) == 'table' and why['err'] or why
+  for _, code in ipairs({'OOM', 'READONLY', 'MISCONF', 'NOREPLICAS', 'NOPERM', 'CLUSTERDOWN', 'MASTERDOWN'}) do
+    if string.find(text, code, 1, true) then
+      return true
     end
-  else
-    replies[i] = renew(key, owner, token)
   end
+  return false
+end
+
+-- Renew the holder of a mutex, by cutting and joining strings; anybody else as the reference does it.
+local function renew_quickly(key, owner, ttl, token)
+  local text = redis.call('GET', key)
+  local first = text and string.byte(text) or 0
+  if first < 48 or first > 57 or string.sub(text, 71, 71 + #owner) ~= owner .. ' ' then
+    return renew(key, owner, token)
+  end
+  if string.sub(text, 1, 16) ~= token then
+    return 1
+  end
+  if now >= string.sub(text, 17, 32) + ttl then
+    return 3
+  end
+  redis.call('SET', key, string.sub(text, 1, 16) .. clock .. string.sub(text, 33), 'PX',
+    string.match(text, '^%S+ %S+ (%d+)', 71))
+  return 0
+end
+
+for i, key in ipairs(KEYS) do
+  local done, said = pcall(renew_quickly, key, ARGV[3 * i - 2], ARGV[3 * i - 1] + 0, ARGV[3 * i])
+  replies[i] = done and said or not_written(said) and 4 or 1
 end
 return replies

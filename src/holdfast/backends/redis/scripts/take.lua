@@ -1,7 +1,7 @@
 -- Take: enter the lines of all claims in one step, or only find out.
 --
 --   KEYS   one line for each claim
---   ARGV   for each claim: "owner detail" (see forms.lua), a day and its ttl in ms; at the end '0': do not queue, or the
+--   ARGV   for each claim: "owner detail" (see forms.lua), a day, its ttl and its delay in ms; at the end '0': do not queue, or the
 --          key in which names are noted for which somebody waits, until when, if there is one.
 --          A claim with '?' for its channel does not queue either: it has yet to subscribe
 --
@@ -16,6 +16,12 @@
 
 local time = redis.call('TIME')
 local index = ARGV[2 * #KEYS + 1]
+
+-- Forget the names for which nobody waits any more, and all of them when nobody has waited anywhere for a day.
+local function tidy_up(key, clock, left)
+  redis.call('ZREMRANGEBYSCORE', key, '-inf', clock)
+  redis.call('PEXPIRE', key, left)
+end
 
 if #KEYS == 1 then
   local clock = time[1] .. string.sub('00000' .. time[2], -6)
@@ -47,7 +53,7 @@ if #KEYS == 1 then
       local after = math.floor(patience / 3)
       if before == 0 then
         if index then
-          redis.call('ZREMRANGEBYSCORE', index, '-inf', clock)
+          tidy_up(index, clock, ARGV[2])
         end
         after = math.min(after, math.max(1000, over - now + 500))
       end
@@ -86,7 +92,7 @@ end
 local now = time[1] * 1000000 + time[2]
 local queue = index ~= '0'
 local lines, places, known, replies = {}, {}, {}, {}
-local mismatch, all = false, true
+local mismatch, all, tidy = false, true, false
 
 for i, key in ipairs(KEYS) do
   local line = load(key)
@@ -148,10 +154,14 @@ if not mismatch then
       replies[i] = queued(line, mine, now)
       if index then
         redis.call('ZADD', index, 'GT', string.format('%.0f', mine[EXPIRES]), KEYS[i])
+        tidy = true
       end
     end
     save(KEYS[i], line, now)
   end
 end
 
+if tidy then
+  tidy_up(index, string.format('%.0f', now), ARGV[2])
+end
 return #KEYS == 1 and replies[1] or replies

@@ -1,7 +1,7 @@
 -- Takes: many claims of names that are free, each by itself, in one call.
 --
 --   KEYS   one line for each claim
---   ARGV   for each claim: "owner detail" (see forms.lua), a day and its ttl in ms
+--   ARGV   for each claim: "owner detail" (see forms.lua), a day, its ttl and its delay in ms
 --
 -- Answers for each claim its token, as digits, or 0: nothing was done, it is to be taken by a call of its own.
 --

@@ -13,12 +13,11 @@ from typing import Any
 
 from ....errors import BackendUnavailable, OutcomeUnknown
 from ....model import LockView
-from ...line import Allow, Push, Release, Renew, Survey, Take, Taken
-from ..backend import UNKNOWN
+from ...line import UNKNOWN, Allow, Push, Release, Renew, Survey, Take, Taken
 from ..codec import NOT_YET_HEARING, NOWHERE, Codec, Order, channels_of, one_taken, waits, write
 from ..durability import NotConfirmed
 from ..resp import Error, command
-from ..trouble import ELSEWHERE, translated
+from ..trouble import ELSEWHERE, cannot_read, translated
 from .address import Address
 from .aio_listener import AsyncListener
 from .aio_servers import AsyncCluster, AsyncPrimary, AsyncServers, Line
@@ -37,21 +36,22 @@ _abandoned: list[Any] = []
 class AsyncRedisWire:
     """Carries out requests in the caller's task."""
 
-    def __init__(self, address: Address, namespace: str, timeout: float) -> None:
-        self._address, self._namespace, self._timeout = address, namespace, timeout
+    def __init__(self, address: Address, namespace: str, timeout: float, flags: bool) -> None:
+        self._address, self._namespace, self._timeout, self._flags = address, namespace, timeout, flags
         self._durability = address.durability
         self._begin()
 
     @classmethod
-    async def open(cls, address: Address, namespace: str, timeout: float) -> AsyncRedisWire:
-        return cls(address, namespace, timeout)
+    async def open(cls, address: Address, namespace: str, timeout: float, flags: bool) -> AsyncRedisWire:
+        return cls(address, namespace, timeout, flags)
 
     def _begin(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._codec = Codec(self._namespace, socket.gethostname(), os.getpid(), indexed=not self._address.seeds)
+        alone, flags = not self._address.seeds, self._flags
+        self._codec = Codec(self._namespace, socket.gethostname(), os.getpid(), indexed=alone, flags=flags)
         channels = channels_of(self._namespace)
         self._line: Line | None = None
-        if not self._address.seeds:
+        if alone:
             dialler = self._address.dialler
             self._listener = AsyncListener(dialler, channels, "")
             together = Together(self._codec, self._listener.channel, self._alone)
@@ -185,6 +185,10 @@ class AsyncRedisWire:
                 return order.read_again(reply) if again else order.read(reply)
             if reply.code == "NOSCRIPT":
                 frame = order.program.call_with_source(order.size) + order.words
+            elif order.program.plain is not None and cannot_read(reply):
+                self._codec.do_without_flags()
+                order = order._replace(program=order.program.plain)
+                frame = order.program.call_with_source(order.size) + order.words
             elif reply.code in ELSEWHERE and attempt < TRIES - 1:
                 line, asking = await self._servers.elsewhere(reply, line, order.key, self._until(end))
             else:
@@ -212,7 +216,7 @@ class AsyncRedisWire:
         said = await asyncio.gather(
             *(self._ask(each, timeout, confirmed=True) for each in orders), return_exceptions=True
         )
-        return [UNKNOWN.reason if isinstance(one, BaseException) else one[0] for one in said]
+        return [UNKNOWN if isinstance(one, BaseException) else one[0] for one in said]
 
     async def _survey(self, request: Survey, timeout: float) -> list[LockView]:
         looking = steps(self._codec, request, await self._servers.every(timeout), self._line is not None)

@@ -18,6 +18,7 @@ from ...line import Take
 from ..codec import Codec
 from ..programs import Program, program
 from ..resp import Error
+from ..trouble import cannot_read
 from .reply import Reply
 from .stream import Stream, was_ended
 
@@ -32,7 +33,8 @@ class Together:
         self._codec = codec
         self._channel = channel
         self._alone = alone
-        self._takes, self._releases = program("takes"), program("releases")
+        self.do_without_flags = codec.do_without_flags
+        self._takes = program("takes")
         self.allowed = True
         """The server takes many in one call, as far as is known."""
 
@@ -42,7 +44,7 @@ class Together:
         if takes:
             self._write(stream, takes, self._takes, self._take_words, _granted)
         if releases or not takes:
-            self._write(stream, releases or replies, self._releases, self._release_words, _released)
+            self._write(stream, releases or replies, self._codec.releases, self._release_words, _released)
 
     def _write(
         self,
@@ -137,9 +139,16 @@ class Crowd:
         if value.__class__ is not Error:
             self._together.tell(self._group, value, self._usual)
         elif value.code == "NOSCRIPT":
-            self._stream.enter(self.reply(), self._many.call_with_source(1 + 3 * len(self._group)) + self._tail)
+            self._enter_with_source()
+        elif self._many.plain is not None and cannot_read(value):
+            self._together.do_without_flags()
+            self._many = self._many.plain
+            self._enter_with_source()
         else:
             self._together.refused(self._group)
+
+    def _enter_with_source(self) -> None:
+        self._stream.enter(self.reply(), self._many.call_with_source(1 + 3 * len(self._group)) + self._tail)
 
     def _lost(self, owed: Reply) -> None:
         try:

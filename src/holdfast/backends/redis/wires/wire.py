@@ -23,12 +23,11 @@ from typing import Any
 from .... import clock
 from ....errors import BackendUnavailable, OutcomeUnknown
 from ....model import Claim, LockView
-from ...line import Allow, Push, Release, Renew, Survey, Take, Taken
-from ..backend import UNKNOWN
+from ...line import UNKNOWN, Allow, Push, Release, Renew, Survey, Take, Taken
 from ..codec import NOT_YET_HEARING, NOWHERE, Codec, Order, one_taken, waits, write
 from ..durability import Durability, NotConfirmed
 from ..resp import Error, command
-from ..trouble import ELSEWHERE, translated
+from ..trouble import ELSEWHERE, cannot_read, translated
 from .batch import call_each
 from .link import SHORT
 from .links import Links
@@ -52,15 +51,16 @@ class RedisWire:
         connect: Callable[[], tuple[Servers, Listener]],
         namespace: str,
         durability: Durability | None = None,
+        flags: bool = True,
     ) -> None:
-        self._connect, self._namespace = connect, namespace
+        self._connect, self._namespace, self._flags = connect, namespace, flags
         self._durability = durability
         self._begin()
 
     def _begin(self) -> None:
         self.servers, self._listener = self._connect()
         alone = isinstance(self.servers, Primary)
-        self._codec = Codec(self._namespace, socket.gethostname(), os.getpid(), indexed=alone)
+        self._codec = Codec(self._namespace, socket.gethostname(), os.getpid(), indexed=alone, flags=self._flags)
         simple = alone and self._durability is None
         self._only = self.servers.having(b"", 0.0) if simple else None
         self._parking = Parking(self._only) if self._only is not None else None
@@ -223,6 +223,10 @@ class RedisWire:
             timeout = _left(end)
             if reply.code == "NOSCRIPT":
                 frame = order.program.call_with_source(order.size) + order.words
+            elif order.program.plain is not None and cannot_read(reply):
+                self._codec.do_without_flags()
+                order = order._replace(program=order.program.plain)
+                frame = order.program.call_with_source(order.size) + order.words
             elif reply.code in ELSEWHERE and attempt < TRIES - 1:
                 links, asking = self.servers.elsewhere(reply, links, order.key, timeout)
             else:
@@ -241,7 +245,7 @@ class RedisWire:
 
         orders = [self._codec.renew([claim]) for claim in request.claims]
         told = call_each(orders, self.servers, timeout, self._durability, alone)
-        return [UNKNOWN.reason if said is None else said[0] for said in told]
+        return [UNKNOWN if said is None else said[0] for said in told]
 
     def _survey(self, request: Survey, timeout: float) -> list[LockView]:
         together = isinstance(self.servers, Primary)

@@ -39,7 +39,7 @@ class Asking:
     def guard(self, claim: Claim) -> tuple[str, int]:
         return claim.ask.name, claim.token
 
-    def renew(self, claims: Sequence[Claim], within: float | None = None) -> Flow[list[Extension | Refusal]]:
+    def renew(self, claims: Sequence[Claim], within: float | None = None) -> Flow[list[Extension | Refusal | None]]:
         replies = yield from self._inner.renew(claims, within)
         return [
             Extension(reply.since, reply.ttl, bool(self.asked)) if isinstance(reply, Extension) else reply

@@ -21,7 +21,7 @@ def validity_from_the_reply(patch: Patch) -> None:
         now: float = yield NOW
         return Grant(outcome.token, now, outcome.ttl) if isinstance(outcome, Grant) else outcome
 
-    def renew(self: LineBackend, claims: Any, *args: Any) -> Flow[list[Extension | Refusal]]:
+    def renew(self: LineBackend, claims: Any, *args: Any) -> Flow[list[Extension | Refusal | None]]:
         replies = yield from honest_renew(self, claims, *args)
         now: float = yield NOW
         return [Extension(now, r.ttl) if isinstance(r, Extension) else r for r in replies]

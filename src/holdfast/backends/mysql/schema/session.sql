@@ -55,9 +55,18 @@ BEGIN
         IF ROW_COUNT() > 0 THEN
             SET token_ = LAST_INSERT_ID();
         ELSE
-            SET token_ = GREATEST(now, below);
-            INSERT INTO holdfast_session (hash, mark, above, since, connection, owner, who)
-                VALUES (h, token_, above, now, CONNECTION_ID(), o, who_);
+            BEGIN
+                DECLARE EXIT HANDLER FOR 1114 BEGIN  -- the table is full
+                    CALL holdfast_session_forget();
+                    SET below = (SELECT f.floor FROM holdfast_session_floor f WHERE f.only_row = 1);
+                    SET token_ = GREATEST(now, below);
+                    INSERT INTO holdfast_session (hash, mark, above, since, connection, owner, who)
+                        VALUES (h, token_, above, now, CONNECTION_ID(), o, who_);
+                END;
+                SET token_ = GREATEST(now, below);
+                INSERT INTO holdfast_session (hash, mark, above, since, connection, owner, who)
+                    VALUES (h, token_, above, now, CONNECTION_ID(), o, who_);
+            END;
             INSERT INTO holdfast_session_name (hash, since, name) VALUES (h, now, n)
                 ON DUPLICATE KEY UPDATE since = now;
         END IF;
@@ -73,14 +82,32 @@ BEGIN
     SELECT token_;
 END $$
 
+-- Make room: drop the rows of locks that nobody holds, and of waiters who are gone. The floor takes over what their marks
+-- stood for, and is raised before any of them goes.
+CREATE OR REPLACE PROCEDURE holdfast_session_forget() SQL SECURITY INVOKER
+BEGIN
+    UPDATE holdfast_session_floor f SET f.floor = GREATEST(f.floor, 1 + COALESCE((
+        SELECT MAX(s.mark) FROM holdfast_session s WHERE IS_USED_LOCK(LOWER(HEX(s.hash))) IS NULL), 0));
+    DELETE FROM holdfast_session WHERE IS_USED_LOCK(LOWER(HEX(hash))) IS NULL
+        AND mark < (SELECT f.floor FROM holdfast_session_floor f WHERE f.only_row = 1);
+    DELETE FROM holdfast_session_waiter WHERE IS_USED_LOCK(CONCAT('holdfast-session-', connection)) IS NULL;
+END $$
+
 -- Be seen waiting.
 CREATE OR REPLACE PROCEDURE holdfast_session_queue(
     h binary(32), n varbinary(1100), o varbinary(64), who_ varbinary(255)
 ) SQL SECURITY INVOKER
 BEGIN
     DECLARE now bigint DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
-    INSERT INTO holdfast_session_waiter (owner, hash, since, connection, who) VALUES (o, h, now, CONNECTION_ID(), who_)
-        ON DUPLICATE KEY UPDATE connection = CONNECTION_ID();
+    BEGIN
+        DECLARE EXIT HANDLER FOR 1114 BEGIN  -- the table is full
+            CALL holdfast_session_forget();
+            INSERT INTO holdfast_session_waiter (owner, hash, since, connection, who)
+                VALUES (o, h, now, CONNECTION_ID(), who_);
+        END;
+        INSERT INTO holdfast_session_waiter (owner, hash, since, connection, who)
+            VALUES (o, h, now, CONNECTION_ID(), who_) ON DUPLICATE KEY UPDATE connection = CONNECTION_ID();
+    END;
     INSERT INTO holdfast_session_name (hash, since, name) VALUES (h, now, n) ON DUPLICATE KEY UPDATE since = now;
 END $$
 

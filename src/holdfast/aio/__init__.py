@@ -17,6 +17,7 @@ from typing import Any
 
 from ..errors import Misconfigured
 from ..observe.event import Event
+from .aside import on_a_thread
 from .coordinator import Coordinator, RWLock
 from .election import Election
 from .lease import Lease
@@ -43,7 +44,7 @@ class connect:
     ) -> None:
         from ..settings import Settings
 
-        self._engine = Settings(url, namespace, ttl, timeout, require, request_timeout, on_event).engine()
+        self._settings = Settings(url, namespace, ttl, timeout, require, request_timeout, on_event)
         self._defaults = (ttl, timeout, on_event)
         self._coordinator: Coordinator | None = None
 
@@ -56,7 +57,8 @@ class connect:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     async def _open(self) -> Coordinator:
-        return Coordinator(self._engine, await self._engine.async_wire(), *self._defaults)
+        engine = await on_a_thread(self._settings.engine)
+        return Coordinator(engine, await engine.async_wire(), *self._defaults)
 
     def __await__(self) -> Generator[Any, None, Coordinator]:
         return self._open().__await__()

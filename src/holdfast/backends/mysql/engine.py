@@ -17,13 +17,15 @@ class MySQLEngine:
     """Greets the server once, to see that it can be used; each wire has connections of its own."""
 
     def __init__(self, url: str, namespace: str, request_timeout: float) -> None:
+        from ..relational.wires.dial import dialled
         from .wires.dialling import Dialling, shown
+        from .wires.link import Link
 
         self.url = shown(url)
         self._namespace = namespace
         self._dialling = Dialling(url, request_timeout, PREPARED)
         self._host = socket.gethostname()
-        link = self._dialling.dial()
+        link = dialled(self._dialling.dial, Link.close, self._dialling.translation, request_timeout)
         link.close()
         greeting = link.greeting
         self._quick = greeting.quick
@@ -45,7 +47,11 @@ class MySQLEngine:
 
         requests = Requests(self._dialling)
         wire = AsyncTableWire(requests, self.codec, lambda: Hearing(self._dialling, requests))
-        await wire.open()
+        try:
+            await wire.open()
+        except BaseException:
+            await wire.close()
+            raise
         return wire
 
 

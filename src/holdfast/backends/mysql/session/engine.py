@@ -20,13 +20,15 @@ class SessionEngine:
     """Greets the server once, to see that it can be used; each wire has connections of its own."""
 
     def __init__(self, url: str, namespace: str, request_timeout: float) -> None:
+        from ...relational.wires.dial import dialled
         from ..wires.dialling import Dialling, shown
+        from ..wires.link import Link
 
         self.url = shown(url)
         self._namespace = namespace
         self._dialling = Dialling(url, request_timeout, PREPARED)
         self._host = socket.gethostname()
-        link = self._dialling.dial()
+        link = dialled(self._dialling.dial, Link.close, self._dialling.translation, request_timeout)
         link.close()
         check(link.greeting, self.url)
         self._quick = link.greeting.quick
@@ -45,7 +47,11 @@ class SessionEngine:
         from ...relational.wires.aio_session import AsyncSessionWire
 
         wire = AsyncSessionWire(self._dialling, self.codec, WORDS, REST)
-        await wire.open()
+        try:
+            await wire.open()
+        except BaseException:
+            await wire.close()
+            raise
         return wire
 
 

@@ -29,7 +29,7 @@ SILENT = (
     "silent_network.each_call_can_be_cancelled_on_connections_that_hang",
     "silent_network.each_call_can_be_cancelled_while_it_dials",
 )
-RELATIONAL = ("postgresql", "postgresql.session", "mysql", "mysql.session")
+RELATIONAL = ("postgresql", "postgresql.session")
 
 KNOWN: dict[tuple[str, str], tuple[tuple[str, ...], int]] = {
     ("redis", "bad_network.a_body_is_told_before_its_time_is_over"): (BOTH, 1),
@@ -52,13 +52,15 @@ KNOWN: dict[tuple[str, str], tuple[tuple[str, ...], int]] = {
     **{(engine, CLOSE): (BOTH, 21) for engine in RELATIONAL},
     **{(engine, SEVERAL): (BOTH, 46) for engine in RELATIONAL},
     **{(engine, CONNECT): (BOTH, 22) for engine in RELATIONAL},
+    ("mysql", CLOSE): (BOTH, 21),
+    ("mysql", SEVERAL): (TASKS, 46),
     ("redlock", "idle_network.the_next_tries_work"): (BOTH, 23),
     ("redlock", "idle_network.what_is_held_stays_held"): (BOTH, 23),
     ("redlock", "silent_network.each_call_ends_on_connections_that_hang"): (TASKS, 19),
 }
 """(engine, promise): with which bodies it fails, and the number."""
 
-HANGS = {(engine, promise) for engine in ("mysql", "mysql.session") for promise in (*TOLD, *SILENT, CONNECT)}
+HANGS: set[tuple[str, str]] = set()
 """Those of them that do not even end: they are not run."""
 
 

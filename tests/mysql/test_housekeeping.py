@@ -10,7 +10,7 @@ import holdfast
 from tests.mysql.server import Server, serving
 
 A_DAY = 24 * 3600 * 1_000_000
-DAYS, NAMES, PER_PROCESS = 6, 1500, 50
+DAYS, NAMES, PER_PROCESS = 6, 600, 30
 
 
 def test_names_that_are_used_once_do_not_pile_up(server: Server, database: str) -> None:
@@ -42,7 +42,9 @@ def test_a_full_table_of_session_locks_makes_room(narrow: Server) -> None:
         held = locks.lock("held").acquire()
         first = others.lock("first").acquire()
         assert first.release()
-        narrow.execute(f"UPDATE holdfast_session SET mark = mark + {A_DAY} WHERE owner <> ''", "small")  # a clock set back
+        narrow.execute(
+            f"UPDATE holdfast_session SET mark = mark + {A_DAY} WHERE owner <> ''", "small"
+        )  # a clock set back
         [[mark]] = narrow.execute("SELECT MAX(mark) FROM holdfast_session", "small")
         for number in range(400):
             assert others.lock(f"once/{number}").acquire().release()

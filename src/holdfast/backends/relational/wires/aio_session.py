@@ -13,7 +13,7 @@ from ..desk import LOOK_AGAIN, Desk
 from .aio_pool import AsyncPool
 from .asking import TOO_LONG, Reply, asked, look_away
 from .dial import Deadline
-from .pace import TIDY_EVERY, TIDY_NAMES, pause_before_look
+from .pace import TIDY_EVERY, TIDY_NAMES, pause_before_look, requests_before
 from .ports import AsyncLink, Dialling, Order, SessionCodec
 from .session import TRIES
 
@@ -43,7 +43,7 @@ class AsyncSessionWire:
         self._seen: dict[str, AsyncLink] = {}  # who is seen waiting, through which session
         self._waiters: dict[str, tuple[AsyncLink, Reply]] = {}
         self._bells: dict[str, asyncio.Event] = {}
-        self._used = 0
+        self._used = requests_before()
         self._tidied = b""
 
     async def open(self) -> None:

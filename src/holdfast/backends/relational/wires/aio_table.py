@@ -15,7 +15,7 @@ from ...line import Push, Release, Take, closed
 from ..replies import Released
 from .asking import asked
 from .dial import AsyncDial, Deadline
-from .pace import TIDY_EVERY, TIDY_NAMES, pause_before_look
+from .pace import TIDY_EVERY, TIDY_NAMES, pause_before_look, requests_before
 from .ports import AsyncEar, AsyncLink, Codec, Dialling, Hearing, Order, Wake
 
 
@@ -40,7 +40,7 @@ class AsyncTableWire:
         self._listener = AsyncDial(lambda: hearing.listen_async(self._arrive), self._translation)
         self._inboxes: dict[str, asyncio.Future[Push]] = {}
         self._looks: dict[str, int] = {}
-        self._used = 0
+        self._used = requests_before()
         self._tidied = b""
 
     async def open(self) -> None:

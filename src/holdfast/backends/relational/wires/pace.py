@@ -5,8 +5,15 @@ from __future__ import annotations
 import random
 
 TIDY_EVERY = 512
-TIDY_NAMES = 200
+TIDY_NAMES = 1024
+"""So many names are visited after so many requests: more than can have been added, or single-use names pile up."""
+
 FIRST_LOOK, LAST_LOOK = 0.005, 0.25
+
+
+def requests_before() -> int:
+    """Where a coordinator begins to count: somewhere, so that those who make a few requests only tidy up as well."""
+    return random.randrange(TIDY_EVERY)
 
 
 def pause_before_look(tries: int) -> float:

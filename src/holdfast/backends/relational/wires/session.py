@@ -20,7 +20,7 @@ from ...line import Allow, Push, Release, Renew, Survey, Take, Taken, closed
 from ..desk import LOOK_AGAIN, Desk
 from ..refusal import Refused, Silence
 from .dial import Deadline
-from .pace import TIDY_EVERY, TIDY_NAMES, pause_before_look
+from .pace import TIDY_EVERY, TIDY_NAMES, pause_before_look, requests_before
 from .pool import Pool
 from .ports import Dialling, SessionCodec
 from .session_link import Session, ask_all
@@ -56,7 +56,7 @@ class SessionWire:
         self._seen: dict[str, Session] = {}  # who is seen waiting, through which session
         self._waiters: dict[str, Session] = {}
         self._bells: dict[str, threading.Event] = {}
-        self._used = 0
+        self._used = requests_before()
         self._tidied = b""
 
     def _holds_something(self, session: Session) -> bool:

@@ -17,7 +17,7 @@ from ..refusal import Refused
 from ..replies import Released
 from .dial import Deadline, Dial
 from .ears import Ears
-from .pace import TIDY_EVERY, TIDY_NAMES, pause_before_look
+from .pace import TIDY_EVERY, TIDY_NAMES, pause_before_look, requests_before
 from .ports import Codec, Dialling, Hearing, Link, Order, Wake
 
 
@@ -44,7 +44,7 @@ class TableWire:
         self._dial: Dial[Link] = Dial(self._dialling.dial, self._translation)
         self._ears = Ears(self._make_hearing(), self._translation)
         self._looks: dict[str, int] = {}
-        self._used = 0
+        self._used = requests_before()
         self._tidied = b""
 
     def call(self, request: Any, timeout: float) -> Any:

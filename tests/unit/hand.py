@@ -24,8 +24,15 @@ class Bell:
         self.rung += 1
 
 
-def coordination(emit: Emit | None = None) -> Coordination:
-    keeper = Keeper(BACKEND, Calendar(nullcontext()), Bell(), lambda keeper: None)
+def coordination(emit: Emit | None = None, begun: list[Flow[None]] | None = None) -> Coordination:
+    """`begun`: where the keeper's renewals go."""
+
+    def begin(renewal: Flow[None]) -> bool:
+        if begun is not None:
+            begun.append(renewal)
+        return True
+
+    keeper = Keeper(BACKEND, Calendar(nullcontext()), Bell(), lambda keeper: None, begin)
     return Coordination(BACKEND, keeper, "me", emit)
 
 

@@ -88,26 +88,3 @@ def test_thousands_of_one_ttl_share_few_slots() -> None:
         now = calendar.waking_at
         batches += bool(calendar.pop_due(now))
     assert batches < 500
-
-
-def spared(renew_at: float, deadline: float) -> bool:
-    """Whether the keeper may stay away for a tenth of a second after 100, with one hold that is due then."""
-    calendar = Calendar(nullcontext())
-    one = hold(30.0, 100.0)
-    one.renew_at, one.deadline = renew_at, deadline
-    calendar.put(one)
-    calendar.pop_due(100.0)
-    return calendar.can_spare(100.0, 0.1)
-
-
-def test_the_keeper_may_stay_away_if_only_renewals_are_due_that_bear_it() -> None:
-    assert spared(renew_at=105.0, deadline=115.0)
-    assert spared(renew_at=100.05, deadline=115.0)
-    assert spared(renew_at=100.05, deadline=100.25)
-    assert spared(renew_at=NEVER, deadline=100.15)
-
-
-def test_the_keeper_may_not_stay_away_from_a_deadline_or_a_renewal_without_time() -> None:
-    assert not spared(renew_at=NEVER, deadline=100.05)
-    assert not spared(renew_at=100.05, deadline=100.08)
-    assert not spared(renew_at=100.05, deadline=100.15)

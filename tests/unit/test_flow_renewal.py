@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from holdfast._core.flow import Doze
+from holdfast._core.flow import Doze, Flow
 from holdfast._core.lease import NEVER, Hold, drift
-from holdfast._core.renewal import AT_ONCE, BATCH
+from holdfast._core.renewal import BATCH, RENEWERS, SHORT_OF_THREADS
 from holdfast.backends.line import Renew
 from holdfast.errors import BackendUnavailable, LeaseLost
 from holdfast.model import Ask, Claim, Grant, State
@@ -30,10 +30,11 @@ class Teller:
 
 
 class Kept:
-    """A coordination with some holds, its keeper run by hand, and what the holders are told."""
+    """A coordination with some holds, its watch run by hand, its renewals beside it, and what the holders are told."""
 
     def __init__(self, count: int = 1, **options: object) -> None:
-        self.core = coordination()
+        self.begun: list[Flow[None]] = []
+        self.core = coordination(begun=self.begun)
         self.told: list[tuple[str, str | None]] = []
         self.holds: list[Hold] = []
         for number in range(count):
@@ -41,27 +42,25 @@ class Kept:
             hold = Hold(Claim(ask, f"o{number}", "actor"), Grant(7, 100.0, TTL), 100.0)
             hold.listen(Teller(hold, self.told))
             self.holds.append(self.core.keep(hold, 0.0))
-        self.hand = Hand(self.core.keeper.keep())
-        self.errands: list[Hand] = []
+        self.hand = Hand(self.core.keeper.watch())
 
     @property
     def hold(self) -> Hold:
         return self.holds[0]
 
     def doze(self) -> None:
-        """Let the keeper sleep for as long as it wants to."""
+        """Let the watch sleep for as long as it wants to. It never does anything else."""
         assert isinstance(self.hand.op, Doze)
-        assert self.hand.op.timeout is not None
-        self.hand.answer(None, after=self.hand.op.timeout)
+        if self.hand.op.timeout is None:
+            self.hand.answer(None)
+        else:
+            self.hand.answer(None, after=self.hand.op.timeout)
 
     def until_renewal(self) -> Hand:
-        """The hand at the first renewal: the keeper's own, or an errand's."""
+        """The next renewal that is begun, at its request."""
         for _ in range(50):
-            if not isinstance(self.hand.op, Doze):
-                return self.hand
-            if self.hand.spawned:
-                self.errands.append(Hand(self.hand.spawned.pop(), self.hand.now))
-                return self.errands[-1]
+            if self.begun:
+                return Hand(self.begun.pop(), self.hand.now)
             self.doze()
         raise AssertionError("it never renews")
 
@@ -99,37 +98,32 @@ def test_a_renewal_that_adds_nothing_is_tried_again() -> None:
 
 def test_a_failed_renewal_is_jeopardy_and_is_tried_again_soon() -> None:
     kept = Kept()
-    hand = kept.until_renewal()
-    hand.throw(BackendUnavailable("down"), after=0.05)
-    errand = kept.until_renewal()
-    errand.throw(BackendUnavailable("down"), after=0.05)
-    assert errand.done
+    renewal = kept.until_renewal()
+    renewal.throw(BackendUnavailable("down"), after=0.05)
+    assert renewal.done
     assert kept.told == [("jeopardy", None)]
     assert kept.hold.state is State.JEOPARDY
-    assert kept.hold.renew_at < errand.now + 0.1
-    kept.hold.check(errand.now)
+    assert kept.hold.renew_at < renewal.now + 0.1
+    kept.hold.check(renewal.now)
 
 
 def fail_until(kept: Kept, moment: float) -> None:
     """Every renewal fails, until then or until the lease is lost."""
     while kept.hold.alive and kept.hand.now < moment:
-        hand = kept.until_renewal() if kept.hold.alive else kept.hand
-        if isinstance(hand.op, Doze):
-            break
-        hand.throw(BackendUnavailable("down"), after=0.001)
-        while kept.hold.alive and isinstance(kept.hand.op, Doze) and not kept.hand.spawned:
-            if kept.hand.op.timeout is None:
-                kept.hand.answer(None)
-            else:
-                kept.doze()
+        while kept.begun:
+            renewal = Hand(kept.begun.pop(), kept.hand.now)
+            renewal.throw(BackendUnavailable("down"), after=0.001)
+            kept.hand.now = renewal.now
+            kept.hand.answer(None)  # rung for
+        if kept.hold.alive:
+            kept.doze()
 
 
 def test_one_success_brings_it_back() -> None:
     kept = Kept()
     fail_until(kept, 112.0)
     assert kept.told == [("jeopardy", None)]
-    hand = kept.until_renewal()
-    hand.answer(["held"], after=0.001)
+    kept.until_renewal().answer(["held"], after=0.001)
     assert kept.told == [("jeopardy", None), ("recovered", None)]
     assert kept.hold.state is State.HELD
 
@@ -152,9 +146,6 @@ def test_a_refusal_is_a_loss_with_its_reason(reason: str) -> None:
 
 def test_the_deadline_does_not_wait_for_a_renewal_that_hangs() -> None:
     kept = Kept()
-    first = kept.until_renewal()
-    assert first.op.timeout <= AT_ONCE  # the keeper itself waits a moment; then an errand does
-    first.throw(BackendUnavailable("no reply"), after=first.op.timeout)
     hanging = kept.until_renewal()
     assert isinstance(hanging.request, Renew)
     while kept.hold.alive:
@@ -166,74 +157,57 @@ def test_the_deadline_does_not_wait_for_a_renewal_that_hangs() -> None:
     assert kept.told == [("lost", "expired")]
 
 
-def with_a_deadline(after: float, ttl: float = TTL) -> tuple[Kept, Hold]:
-    """At its first renewal; and another hold, which nobody renews, ends so long after that began."""
-    begins = Kept().until_renewal().now
+def test_a_renewal_that_hangs_is_sent_once_more_by_another() -> None:
+    """By half of the time that was left; and a few times only."""
     kept = Kept()
-    ask = Ask("watched", ttl=ttl, renew=False, margin=0.0)
-    since = begins + after - (ttl - drift(ttl))
-    watched = Hold(Claim(ask, "w", "actor"), Grant(9, since, ttl), since)
-    kept.core.keep(watched, 0.0)
-    while kept.hand.now < begins:
+    renewals = [kept.until_renewal()]
+    half = (renewals[0].now + kept.hold.deadline) / 2
+    renewals.append(kept.until_renewal())
+    assert renewals[1].now == pytest.approx(half, rel=0.01)
+    while kept.hold.alive:
         kept.doze()
-    return kept, watched
+        renewals += [Hand(flow, kept.hand.now) for flow in kept.begun]
+        kept.begun.clear()
+    assert len(renewals) == RENEWERS
 
 
-def test_the_keeper_waits_for_a_reply_only_if_nothing_else_is_due_until_then() -> None:
-    kept, watched = with_a_deadline(after=AT_ONCE + 0.05)
-    assert isinstance(kept.hand.request, Renew)
-    assert kept.hand.op.timeout == AT_ONCE, "no less: a request that is given up costs the connection"
-    kept.hand.throw(BackendUnavailable("no reply"), after=kept.hand.op.timeout)
-    while watched.alive:
-        kept.doze()
-    assert kept.hand.now == pytest.approx(watched.deadline, abs=0.002)
+def test_the_second_renewal_saves_what_the_first_one_hangs_with() -> None:
+    kept = Kept()
+    kept.until_renewal()
+    second = kept.until_renewal()
+    second.answer(["held"], after=0.01)
+    assert kept.hold.valid_until == pytest.approx(second.now - 0.01 + VALID)
+    assert kept.told == []
 
 
-def test_what_is_due_in_a_moment_comes_first_and_then_the_renewal_without_an_errand() -> None:
-    kept, watched = with_a_deadline(after=0.01)
-    assert isinstance(kept.hand.op, Doze)
-    assert kept.hand.op.timeout is not None
-    assert kept.hand.op.timeout <= 0.01
-    while watched.alive:
-        assert not kept.hand.spawned
-        kept.doze()
-    assert kept.hand.now == pytest.approx(watched.deadline, abs=0.002)
-    hand = kept.until_renewal()
-    assert hand is kept.hand
-    assert [claim.owner for claim in hand.request.claims] == ["o0"]
-
-
-def test_a_renewal_is_put_off_for_a_moment_only() -> None:
-    kept, watched = with_a_deadline(after=0.01)
+def test_a_renewal_that_was_ended_from_outside_is_begun_again_at_once() -> None:
+    """As when a program cancels all tasks of its loop."""
+    kept = Kept()
+    renewal = kept.until_renewal()
+    renewal.throw(KeyboardInterrupt())
+    assert isinstance(renewal.error, KeyboardInterrupt)
     began = kept.hand.now
-    ask = Ask("another", ttl=TTL, renew=False, margin=0.0)
-    for number in range(1, 30):
-        since = watched.deadline + 0.01 * number - (TTL - drift(TTL))
-        kept.core.keep(Hold(Claim(ask, f"a{number}", "actor"), Grant(11, since, TTL), since), 0.0)
-    kept.hand.answer(None)
-    assert kept.until_renewal() in kept.errands
-    assert kept.hand.now <= began + 2 * AT_ONCE
-
-
-def test_what_has_no_time_to_lose_is_not_put_off() -> None:
-    begins = 100.0
-    kept = Kept()
-    short = Hold(Claim(Ask("short", ttl=0.2), "s", "actor"), Grant(8, begins, 0.2), begins)
-    kept.core.keep(short, 0.0)
-    ask = Ask("watched", ttl=TTL, renew=False, margin=0.0)
-    since = short.renew_at + 0.005 - (TTL - drift(TTL))
-    kept.core.keep(Hold(Claim(ask, "w", "actor"), Grant(9, since, TTL), since), 0.0)
     kept.hand.answer(None)  # rung for
-    hand = kept.until_renewal()
-    assert [claim.owner for claim in hand.request.claims] == ["s"]
-    assert hand.now < short.since + (short.deadline - short.since) / 3 + 0.004
+    assert kept.until_renewal().now == began
+    assert kept.told == []
+
+
+def test_short_of_threads_it_tries_again_in_a_moment() -> None:
+    kept = Kept()
+    kept.core.keeper._begin = lambda flow: False
+    pauses = []
+    for _ in range(30):
+        kept.doze()
+        pauses.append(kept.hand.op.timeout)
+    assert pytest.approx(SHORT_OF_THREADS) in pauses
+    assert kept.hold.alive
 
 
 def test_without_renewal_it_only_watches_the_deadline() -> None:
     kept = Kept(renew=False)
     while kept.hold.alive:
         kept.doze()
-        assert not kept.hand.spawned
+        assert not kept.begun
     assert kept.told == [("lost", "expired")]
     assert kept.hand.now == pytest.approx(kept.hold.deadline, abs=0.002)
 
@@ -245,10 +219,9 @@ def test_max_hold_is_a_deadline_that_no_renewal_moves() -> None:
     for _ in range(200):
         if not kept.hold.alive:
             break
-        if isinstance(kept.hand.op, Doze):
-            kept.doze()
-        else:
-            kept.hand.answer(["held"], after=0.01)
+        kept.doze()
+        while kept.begun:
+            Hand(kept.begun.pop(), kept.hand.now).answer(["held"], after=0.01)
     assert kept.told == [("lost", "max_hold")]
     assert kept.hand.now == pytest.approx(145.0, abs=0.002)
 
@@ -270,7 +243,7 @@ def test_released_while_its_renewal_is_under_way_it_stays_released() -> None:
     assert kept.hold.state is State.RELEASED
     assert kept.told == []
     kept.doze()
-    assert not kept.hand.spawned
+    assert not kept.begun
 
 
 def test_many_leave_in_one_batch() -> None:
@@ -282,7 +255,7 @@ def test_many_leave_in_one_batch() -> None:
 
 
 def test_it_sleeps_until_somebody_rings_when_there_is_nothing_to_keep() -> None:
-    hand = Hand(coordination().keeper.keep())
+    hand = Hand(coordination().keeper.watch())
     assert isinstance(hand.op, Doze)
     assert hand.op.timeout is None
 

@@ -65,22 +65,6 @@ class Calendar:
                 self.waking_at = min(self.waking_at, self._times[0])
         return due
 
-    def can_spare(self, now: float, pause: float) -> bool:
-        """Whether nobody suffers if the keeper does not come by for a pause.
-
-        No deadline falls into it, and whatever is to be renewed meanwhile has as much time again after it.
-        """
-        end = now + pause
-        if self.waking_at > end:
-            return True
-        with self._guard:
-            return not any(
-                hold.deadline <= end or (hold.renew_at <= end and hold.deadline <= end + pause)
-                for slot in self._times
-                if slot <= end
-                for hold in self._slots[slot]
-            )
-
     def _enter_slot(self, hold: Hold, now: float) -> None:
         at = min(hold.renew_at, hold.deadline)
         ahead = at - now

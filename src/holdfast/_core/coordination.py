@@ -21,15 +21,20 @@ from .lease import Hold
 from .renewal import Keeper, renew_now
 
 Emit = Callable[[Event], None]
+Beside = Callable[[Emit, Event], None]
 
 
 class Coordination:
     """One coordinator's side of the protocol, for any driver."""
 
-    def __init__(self, backend: Backend, keeper: Keeper, prefix: str, emit: Emit | None) -> None:
+    def __init__(
+        self, backend: Backend, keeper: Keeper, prefix: str, emit: Emit | None, beside: Beside | None = None
+    ) -> None:
         self.backend = backend
         self.keeper = keeper
         self.emit = emit
+        self._beside = beside
+        """Has the listener called beside the keeper, which must not wait for it."""
         self._prefix = prefix
         self._numbers = itertools.count(1)
         self._least_ttl = backend.least_ttl
@@ -204,4 +209,8 @@ class Coordination:
         """Tell of a change in a lease's life."""
         if self.emit is not None:
             ask = hold.claim.ask
-            self.emit(Event(kind, ask.name, hold.claim.owner, hold.token, reason=hold.reason or "", ttl=ask.ttl))
+            event = Event(kind, ask.name, hold.claim.owner, hold.token, reason=hold.reason or "", ttl=ask.ttl)
+            if self._beside is None:
+                self.emit(event)
+            else:
+                self._beside(self.emit, event)

@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Protocol
 
 from ..errors import LeaseLost
@@ -45,8 +46,19 @@ def begin(claim: Claim, grant: Grant, now: float) -> Hold | None:
     return hold if now < hold.deadline else None
 
 
+class Renewal(Enum):
+    """How far the renewal of a hold has come."""
+
+    NONE = "not asked for"
+    QUEUED = "asked for"
+    SENT = "under way"
+
+
 class Holder(Protocol):
-    """Who is told of the steps in a hold's life: recovered, jeopardy, lost, asked."""
+    """Who is told of the steps in a hold's life: recovered, jeopardy, lost, asked.
+
+    Told by the keeper, among others: it must not wait, nor run code of a user's, but have that run beside.
+    """
 
     def told(self, what: str) -> None: ...
 
@@ -55,7 +67,8 @@ class Hold:
     """What is held, and until when. Only the keeper and the lease's own flows change it."""
 
     __slots__ = ("_ended", "_ending", "asked", "claim", "deadline", "depth", "failures", "final", "forgotten",
-                 "key", "lease", "margin", "reason", "renew_at", "since", "slot", "token", "valid_until")  # fmt: skip
+                 "key", "lease", "margin", "reason", "renew_at", "renewal", "since", "slot", "token",
+                 "valid_until")  # fmt: skip
 
     def __init__(self, claim: Claim, grant: Grant, now: float) -> None:
         ask = claim.ask
@@ -75,6 +88,7 @@ class Hold:
             deadline = self.final
         self.deadline = deadline
         self.renew_at = now + (deadline - now) / 3 if ask.renew and deadline < self.final else NEVER
+        self.renewal = Renewal.NONE
         self.asked = False
         """Somebody has asked the holder to give way."""
         self.lease: Holder | None = None

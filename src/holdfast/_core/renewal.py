@@ -1,11 +1,13 @@
-"""The keeper: one flow that keeps all leases of a coordinator.
+"""The keeper: keeps all leases of a coordinator. It has two halves, so that nothing keeps a loss from being told:
 
-1. Renewals leave in batches, one at a time: while one is under way, what falls due meanwhile joins the next.
-2. The deadline is apart from renewal: a renewal that hangs does not keep a lease from being declared lost in time.
-   The keeper sends one itself only while the engine answers at once and nobody would suffer if it did not
-   (`Calendar.can_spare`); a deadline is waited for if there is time for that. Else an errand waits for the reply, and
-   the keeper goes on.
-3. One failed renewal never ends renewal: the hold is in jeopardy and is tried again until its deadline.
+1. The watch (`look`) looks at the clock and at the holds, and starts renewals. It sends no request, runs no code of a
+   user's (hooks run beside it, see `Holder`), and waits for no lock that is held over either. So a deadline that has
+   passed is a loss at once, even while every renewal hangs for ever.
+2. Renewals run beside the watch, in batches: what falls due while one is under way joins the next. A hold whose
+   renewal has not come back by half of the time that was left is renewed once more, by another renewal if the one
+   under way does not end, `RENEWERS` at the same time at most: who hangs keeps nobody else from being renewed.
+3. One failed renewal never ends renewal: the hold is in jeopardy and is tried again until its deadline. A renewal
+   that was ended from outside (its task was cancelled) has its holds due again, and the watch starts the next one.
 4. A hold that was released or lost is never renewed again.
 """
 
@@ -18,41 +20,55 @@ from ..errors import OutcomeUnknown
 from ..model import Extension, Refusal
 from ..ports import Backend
 from .calendar import Calendar
-from .flow import NOW, RANDOM, Bell, Doze, Flow, Spawn
-from .lease import NEVER, Hold
+from .flow import NOW, RANDOM, Bell, Doze, Flow
+from .lease import NEVER, Hold, Renewal
 
-AT_ONCE = 0.1
-"""How long the keeper itself waits for a reply, in seconds; an engine that needs longer is waited for by an errand.
-Never less: a request that is given up costs most wires their connection. If something else is due sooner, the keeper
-sees to that first, for so long at most, and then renews."""
+RENEWERS = 3
+"""So many renewals are under way at the same time at most."""
+
+TOO_LATE = 0.05
+"""With less than so many seconds left a renewal is not asked for once more: its reply would come too late."""
 
 SHORT_OF_THREADS = 0.02
-"""When to try again if a renewal could not be started."""
+"""When to try again if a renewal could not be started, in seconds."""
 
 BATCH = 512
 """Claims in one renewal request: few requests, none so long that it keeps others from the engine."""
 
 
 class Keeper:
-    """Keeps what was put into it. `keep()` is the flow that a driver runs for as long as the coordinator lives.
+    """Keeps what was put into it, with the help of a driver.
 
-    `launch` makes the driver run it; it is called before the first hold is put in, and may be called again.
+    `launch` makes the driver call `look` (or run `watch`) for as long as the coordinator lives; it is called whenever
+    something is due earlier than the watch sleeps for and `launched` is not set. `begin` runs a flow beside the watch,
+    and answers False if it could not be started. A renewal that has nothing left to do waits for more for `linger`
+    seconds, at `more`: where it costs a thread to begin one.
     """
 
-    def __init__(self, backend: Backend, calendar: Calendar, bell: Bell, launch: Callable[[Keeper], None]) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        calendar: Calendar,
+        bell: Bell,
+        launch: Callable[[Keeper], None],
+        begin: Callable[[Flow[None]], bool],
+        more: Bell | None = None,
+        linger: float = 0.0,
+    ) -> None:
         self._backend = backend
         self._calendar = calendar
         self.enter = calendar.put
-        """For who has no time for `put`: who is answered True has to `wake` the keeper."""
+        """`put`, for a caller that wakes the keeper itself: it must, if the answer is True."""
         self.discard = calendar.discard
         self._bell = bell
-        self._backlog: deque[Hold] = deque()
-        self._under_way = False
-        self._swift = True
-        """The engine answered at once, last time."""
-        self._put_off = 0.0
-        """Until when the backlog waits for what is due a moment later; 0 if it has not been put off."""
         self._launch = launch
+        self._begin = begin
+        self._more = more
+        self._linger = linger
+        self._backlog: deque[Hold] = deque()
+        self._renewers: set[object] = set()
+        self._overdue = False
+        """A renewal has not come back in time: the backlog does not wait for it."""
         self.launched = False
         self.closed = False
 
@@ -61,7 +77,7 @@ class Keeper:
             self.wake()
 
     def wake(self) -> None:
-        """Something is due earlier than what it sleeps for."""
+        """Something is due earlier than what the watch sleeps for."""
         if not self.launched:
             self._launch(self)
         self._bell.ring()
@@ -69,34 +85,23 @@ class Keeper:
     def close(self) -> None:
         self.closed = True
         self._bell.ring()
+        if self._more is not None:
+            self._more.ring()
 
-    def keep(self) -> Flow[None]:
+    def watch(self) -> Flow[None]:
+        """The watch as a flow: look, and sleep until something is due."""
         while not self.closed:
-            now: float = yield NOW
-            while due := self._calendar.pop_due(now):
-                for hold in due:
-                    self._attend(hold, now)
-            if self._backlog and not self._under_way:
-                if self._swift and self._calendar.can_spare(now, AT_ONCE):
-                    yield from self._renew_at_once()
-                    continue
-                if self._can_wait(now):
-                    self._put_off = self._put_off or now + AT_ONCE
-                else:
-                    self._put_off = 0.0
-                    self._under_way = True
-                    if (yield Spawn(self._renew_backlog())) is False:
-                        self._under_way = False
-                        yield Doze(self._bell, SHORT_OF_THREADS)
-                        continue
-            waking_at = self._calendar.waking_at
-            yield Doze(self._bell, None if waking_at == NEVER else max(0.0, waking_at - (yield NOW)))
+            at = self.look((yield NOW))
+            yield Doze(self._bell, None if at == NEVER else max(0.0, at - (yield NOW)))
 
-    def _can_wait(self, now: float) -> bool:
-        """Whether all that is to be renewed has time for a moment, and has not waited for one."""
-        if not self._swift or (self._put_off and now >= self._put_off):
-            return False
-        return all(hold.deadline > now + 10 * AT_ONCE for hold in self._backlog)
+    def look(self, now: float) -> float:
+        """Tell whose time is over, and have renewed what is due. Answers when to look again."""
+        while due := self._calendar.pop_due(now):
+            for hold in due:
+                self._attend(hold, now)
+        if self._backlog and not self._see_to_renewal():
+            return min(now + SHORT_OF_THREADS, self._calendar.waking_at)
+        return self._calendar.waking_at
 
     def _attend(self, hold: Hold, now: float) -> None:
         if not hold.alive:
@@ -106,57 +111,83 @@ class Keeper:
             return
         # Slots come early: a renewal that is nearly due joins this batch, a deadline waits for a finer slot.
         if now >= hold.renew_at - (hold.deadline - hold.renew_at) / 8:
-            hold.renew_at = NEVER
-            self._backlog.append(hold)
+            left = (hold.deadline - now) / 2
+            hold.renew_at = now + left if left > TOO_LATE else NEVER
+            if hold.renewal is not Renewal.NONE:
+                self._overdue = True
+            if hold.renewal is not Renewal.QUEUED:
+                hold.renewal = Renewal.QUEUED
+                self._backlog.append(hold)
         self._calendar.put(hold)
 
-    def _next_batch(self) -> list[Hold]:
-        batch = [self._backlog.popleft() for _ in range(min(BATCH, len(self._backlog)))]
-        return [hold for hold in batch if hold.alive]
+    def _see_to_renewal(self) -> bool:
+        """Have somebody renew the backlog; False if nobody could be found."""
+        if self._renewers and not (self._overdue and len(self._renewers) < RENEWERS):
+            if self._more is not None:
+                self._more.ring()
+            return True
+        self._overdue = False
+        self._renewers.add(me := object())
+        if self._begin(self._renew_backlog(me)):
+            return True
+        self._renewers.discard(me)
+        return False
 
-    def _renew_at_once(self) -> Flow[None]:
-        """One batch, by the keeper itself; if no reply comes at once, it is left to an errand."""
-        self._put_off = 0.0
-        holds = self._next_batch()
+    def _renew_backlog(self, me: object) -> Flow[None]:
+        """Renew, batch after batch, until nothing is left to do."""
         try:
-            yield from self._renew(holds, AT_ONCE)
-        except Exception:  # noqa: BLE001  the errand will meet it again, and see to it
-            self._swift = False
-            self._backlog.extend(holds)
-
-    def _renew_backlog(self) -> Flow[None]:
-        """All batches, as an errand."""
-        try:
-            while self._backlog:
-                holds = self._next_batch()
-                sent: float = yield NOW
-                try:
-                    yield from self._renew(holds, None)
-                except Exception:  # noqa: BLE001  whatever it was, renewal goes on until the deadline (rule 3)
-                    now: float = yield NOW
-                    chance: float = yield RANDOM
-                    for hold in holds:
-                        hold.falter(now, chance)
-                        self._return(hold)
-                else:
-                    self._swift = (yield NOW) < sent + AT_ONCE
+            while not self.closed:
+                if holds := self._next_batch():
+                    yield from self._renew(holds)
+                    continue
+                if not self._linger or self._more is None:
+                    return
+                yield Doze(self._more, self._linger)
+                if not self._backlog:
+                    return
         finally:
-            self._under_way = False
+            self._renewers.discard(me)
             if self._backlog:  # it fell due between the last look and this line
                 self._bell.ring()
 
-    def _renew(self, holds: list[Hold], within: float | None) -> Flow[None]:
-        if holds:
-            replies = yield from self._backend.renew([hold.granted() for hold in holds], within)
+    def _next_batch(self) -> list[Hold]:
+        batch: list[Hold] = []
+        while len(batch) < BATCH:
+            try:
+                hold = self._backlog.popleft()  # another renewal may take from it, too
+            except IndexError:
+                break
+            hold.renewal = Renewal.SENT
+            if hold.alive:
+                batch.append(hold)
+        return batch
+
+    def _renew(self, holds: list[Hold]) -> Flow[None]:
+        """One batch. Whatever happens to it, its holds are due again (rule 3)."""
+        try:
+            replies = yield from self._backend.renew([hold.granted() for hold in holds])
             now: float = yield NOW
             for hold, reply in zip(holds, replies, strict=True):
                 if reply is None:
                     hold.falter(now, (yield RANDOM))
                 else:
                     settle(hold, reply, now)
+        except Exception:  # noqa: BLE001  whatever it was, renewal goes on until the deadline
+            now = yield NOW
+            chance: float = yield RANDOM
+            for hold in holds:
+                hold.falter(now, chance)
+        except BaseException:  # cancelled; nothing may be yielded here
+            for hold in holds:
+                hold.renew_at = hold.since
+            raise
+        finally:
+            for hold in holds:
                 self._return(hold)
 
     def _return(self, hold: Hold) -> None:
+        if hold.renewal is Renewal.SENT:
+            hold.renewal = Renewal.NONE
         self.put(hold)
         if not hold.alive:  # over, or released from another thread meanwhile
             self.discard(hold)

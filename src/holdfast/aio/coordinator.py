@@ -25,7 +25,7 @@ from ..recipes.options import Options, check_hook, shows_options
 from ..recipes.reentrant import reenter
 from ..registry import register, unregister
 from .actors import Actors
-from .driver import run
+from .driver import call_soon, run
 from .election import Election
 from .keeper import task_keeper
 from .lease import Lease
@@ -62,7 +62,7 @@ class Coordinator:
     def _begin(self) -> None:
         keeper = task_keeper(self._engine.backend, self._wire)
         numbers = itertools.count(1)
-        self.core = Coordination(self._engine.backend, keeper, os.urandom(8).hex(), self._emit)
+        self.core = Coordination(self._engine.backend, keeper, os.urandom(8).hex(), self._emit, call_soon)
         self._actors = Actors(lambda: self.core.actor(next(numbers)))
 
     __reduce__ = unpicklable("connect() there, with the same URL")

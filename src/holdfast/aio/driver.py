@@ -13,7 +13,7 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from .._core.flow import Call, Doze, Flow, Now, Op, Random, Shield, Sleep, Spawn, Wait
+from .._core.flow import Call, Flow, Now, Op, Random, Shield, Sleep, Spawn, Wait
 from ..clock import now as clock
 from ..observe.complaint import complain
 from ..ports import AsyncWire
@@ -32,24 +32,6 @@ class Reply(asyncio.Future[Any]):
 
     def cancel(self, msg: Any = None) -> bool:
         return False
-
-
-class TaskBell:
-    """Wakes a dozing task."""
-
-    def __init__(self) -> None:
-        self._event = asyncio.Event()
-
-    def ring(self) -> None:
-        self._event.set()
-
-    async def doze(self, timeout: float | None) -> None:
-        try:
-            async with asyncio.timeout(MAX_DOZE if timeout is None else min(timeout, MAX_DOZE)):
-                await self._event.wait()
-        except TimeoutError:
-            pass  # the time has come by itself
-        self._event.clear()
 
 
 async def run(flow: Flow[T], wire: AsyncWire) -> T:
@@ -86,8 +68,6 @@ async def _carry_out(op: Op, wire: AsyncWire) -> Any:
             return await shielded(flow, wire)
         case Spawn(flow=flow):
             spawn(flow, wire, "holdfast-errand")
-        case Doze(bell=TaskBell() as bell, timeout=timeout):
-            await bell.doze(timeout)
         case _:
             raise TypeError(f"not an op of this driver: {op!r}")
     return None
@@ -121,9 +101,20 @@ def spawn(flow: Flow[Any], wire: AsyncWire, name: str) -> asyncio.Task[Any]:
     return task
 
 
-def run_errand(hook: Callable[[L], object], argument: L) -> None:
-    """Call a user's hook, plain or async, and let nothing of it reach the caller."""
+def call_soon(hook: Callable[[L], object], argument: L) -> None:
+    """Have a user's hook called, plain or async, at the loop's next turn: nothing of it reaches the caller.
 
+    An exit (`sys.exit`) ends the loop, as it does from any task.
+    """
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:  # a forked child has none
+        _call(hook, argument)
+    else:
+        loop.call_soon(_call, hook, argument)
+
+
+def _call(hook: Callable[[L], object], argument: L) -> None:
     async def finish(awaitable: Awaitable[object]) -> None:
         try:
             await awaitable

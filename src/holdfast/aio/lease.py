@@ -11,7 +11,7 @@ from .._core.lease import Hold
 from ..face import LeaseFace
 from ..model import State
 from .body import Body
-from .driver import run_errand
+from .driver import call_soon
 
 if TYPE_CHECKING:
     from .coordinator import Coordinator
@@ -66,7 +66,7 @@ class Lease(LeaseFace):
         """Have `hook(lease)` called, plain or async, when somebody asks for the lock; now, if that was before."""
         self._on_asked = hook
         if self.hold.asked:
-            run_errand(hook, self)
+            call_soon(hook, self)
 
     async def renew(self) -> None:
         """Renew now, beside the keeper's own renewals."""
@@ -96,10 +96,10 @@ class Lease(LeaseFace):
             for body in self.bodies:
                 body.strike_soon()
             if self._on_lost is not None:
-                run_errand(self._on_lost, self)
+                call_soon(self._on_lost, self)
         elif what == "asked":
             if self._asked is not None:
                 self._asked.set()
             if self._on_asked is not None:
-                run_errand(self._on_asked, self)
+                call_soon(self._on_asked, self)
         self._core.observe(self.hold, what)

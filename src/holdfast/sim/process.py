@@ -43,7 +43,7 @@ class Process:
         """Renewals under way, and when the last one ended (by its own clock)."""
         self.scripts = 0
         """Scripts of the workload that have not ended."""
-        keeper = Keeper(world.backend, Calendar(nullcontext()), SimBell(), self._launch)
+        keeper = Keeper(world.backend, Calendar(nullcontext()), SimBell(), self._launch, self._begin)
         self.core = Coordination(world.backend, keeper, name, None)
 
     def clock(self) -> float:
@@ -109,7 +109,11 @@ class Process:
     def _launch(self, keeper: Keeper) -> None:
         if not keeper.launched:
             keeper.launched = True
-            self.spawn(keeper.keep(), "keeper")
+            self.spawn(keeper.watch(), "keeper")
+
+    def _begin(self, renewal: Flow[None]) -> bool:
+        self.spawn(renewal, "renewal")
+        return True
 
     def ended(self, task: Task, error: BaseException | None) -> None:
         """A task has ended; scripts catch what they expect, so an error is news."""

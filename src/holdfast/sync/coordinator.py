@@ -26,6 +26,7 @@ from ..recipes.multi import canonical
 from ..recipes.options import Options, check_hook, shows_options
 from ..recipes.reentrant import reenter
 from ..registry import register, unregister
+from .beside import Beside
 from .driver import run
 from .election import Election
 from .keeper import thread_keeper
@@ -37,6 +38,12 @@ from .multi import LockAll
 T = TypeVar("T")
 Obtain = Callable[[Coordination, Ask, float | None, str], Flow[Hold]]
 OnLost = Callable[[Lease], object]
+
+HOOKS = 8
+"""So many hooks run at the same time; what comes beyond waits for one of them to end."""
+
+HEARD_WITHIN = 1.0
+"""`close` waits so many seconds for hooks that are under way."""
 
 
 class Coordinator:
@@ -56,9 +63,10 @@ class Coordinator:
 
     def _begin(self) -> None:
         keeper = thread_keeper(self._engine.backend, self._wire)
+        self.hooks, self._listener = Beside(HOOKS), Beside(1)
         self._local = threading.local()
         self._actors = itertools.count(1)
-        self.core = Coordination(self._engine.backend, keeper, os.urandom(8).hex(), self._emit)
+        self.core = Coordination(self._engine.backend, keeper, os.urandom(8).hex(), self._emit, self._listener.call)
 
     __reduce__ = unpicklable("connect() there, with the same URL")
 
@@ -183,6 +191,8 @@ class Coordinator:
                 break  # the rest will expire
         self._closed = True
         self._wire.close()
+        self.hooks.drain(HEARD_WITHIN)
+        self._listener.drain(HEARD_WITHIN)
 
     def freeze(self) -> None:
         """Before a fork."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 import random
 import threading
 import time
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from .._core.flow import Call, Doze, Flow, Now, Op, Random, Shield, Sleep, Spawn, Wait
@@ -22,17 +24,21 @@ MAX_DOZE = 30.0
 
 
 class ThreadBell:
-    """Wakes a dozing thread."""
+    """Wakes a dozing thread. It may be rung from anywhere, even by the garbage collector in the middle of a ring."""
 
     def __init__(self) -> None:
-        self._event = threading.Event()
+        self._rings: SimpleQueue[None] = SimpleQueue()
 
     def ring(self) -> None:
-        self._event.set()
+        self._rings.put(None)
 
     def doze(self, timeout: float | None) -> None:
-        self._event.wait(MAX_DOZE if timeout is None else min(timeout, MAX_DOZE))
-        self._event.clear()
+        try:
+            self._rings.get(timeout=MAX_DOZE if timeout is None else min(timeout, MAX_DOZE))
+            while True:
+                self._rings.get_nowait()
+        except Empty:
+            pass  # the time has come by itself, or all rings are heard
 
 
 def run(flow: Flow[T], wire: Wire) -> T:
@@ -77,10 +83,16 @@ def _carry_out(op: Op, wire: Wire) -> Any:
 
 
 def spawn(flow: Flow[Any], wire: Wire, name: str) -> bool:
-    """Run a flow on a thread of its own, which never keeps the process from ending."""
-    try:
-        threading.Thread(target=run, args=(flow, wire), name=name, daemon=True).start()
-    except RuntimeError:  # too many threads, or the interpreter is ending
+    """Run a flow on a thread of its own."""
+    if not (started := start(lambda: run(flow, wire), name)):
         flow.close()
+    return started
+
+
+def start(function: Callable[[], object], name: str) -> bool:
+    """Run a function on a thread of its own, which never keeps the process from ending."""
+    try:
+        threading.Thread(target=function, name=name, daemon=True).start()
+    except RuntimeError:  # too many threads, or the interpreter is ending
         return False
     return True

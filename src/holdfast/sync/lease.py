@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from .._core.lease import Hold
 from ..face import LeaseFace, first_lost
 from ..model import State
-from ..observe.complaint import complain
 
 if TYPE_CHECKING:
     from .coordinator import Coordinator
@@ -62,10 +61,10 @@ class Lease(LeaseFace):
         return self._asked
 
     def when_asked(self, hook: Callable[[Lease], object]) -> None:
-        """Have `hook(lease)` called, by the keeper's thread, when somebody asks for the lock (at once, if one has)."""
+        """Have `hook(lease)` called, on a thread of its own, when somebody asks for the lock (now, if one has)."""
         self._on_asked = hook
         if self.hold.asked:
-            self._call(hook)
+            self._coordinator.hooks.call(hook, self)
 
     def renew(self) -> None:
         """Renew now, beside the keeper's own renewals."""
@@ -88,21 +87,15 @@ class Lease(LeaseFace):
             raise first_lost([hold])
 
     def told(self, what: str) -> None:
-        """For the keeper: a step in the life of this lease."""
+        """For the keeper: a step in the life of this lease. Hooks run beside, see `Holder`."""
         if what == "lost" and self.hold.reason != "forked":
             if self._lost is not None:
                 self._lost.set()
             if self._on_lost is not None:
-                self._call(self._on_lost)
+                self._coordinator.hooks.call(self._on_lost, self)
         elif what == "asked":
             if self._asked is not None:
                 self._asked.set()
             if self._on_asked is not None:
-                self._call(self._on_asked)
+                self._coordinator.hooks.call(self._on_asked, self)
         self._core.observe(self.hold, what)
-
-    def _call(self, hook: Callable[[Lease], object]) -> None:
-        try:
-            hook(self)
-        except Exception:  # noqa: BLE001  it is not our code
-            complain("the hook %r of %r raised", hook, self.name)

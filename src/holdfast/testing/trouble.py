@@ -46,6 +46,8 @@ class Trouble:
         """Calls that are not answered yet: what stands here may reach the engine although it is cut off now."""
         self.hanging: threading.Event | None = None
         """Set when what hangs may go on."""
+        self.for_ever = False
+        """What hangs ignores its timeout."""
         self.stuck: list[Reply] = []
         """Tasks that hang."""
 
@@ -57,8 +59,9 @@ class Trouble:
         """From now on, or after so many points more, the engine is out of reach, both ways."""
         self._cut = self.points + after
 
-    def hang(self) -> None:
-        """From now on no call is answered: each takes all of its timeout."""
+    def hang(self, for_ever: bool = False) -> None:
+        """From now on no call is answered: each takes all of its timeout, or as long as it is not mended."""
+        self.for_ever = for_ever
         self.hanging = threading.Event()
 
     def mend(self) -> None:
@@ -90,7 +93,7 @@ class TroubledWire:
 
     def call(self, request: Any, timeout: float) -> Any:
         if (hanging := self._trouble.hanging) is not None:
-            hanging.wait(timeout)
+            hanging.wait(None if self._trouble.for_ever else timeout)
             raise _unknown()
         self._trouble.under_way.add(call := object())
         try:
@@ -136,7 +139,8 @@ class TroubledAsyncWire:
         reply = Reply()
         if self._trouble.hanging is not None:
             self._trouble.stuck.append(reply)
-            asyncio.get_running_loop().call_later(timeout, _let_go, reply)
+            if not self._trouble.for_ever:
+                asyncio.get_running_loop().call_later(timeout, _let_go, reply)
             await reply
             raise _unknown()
         fault = self._trouble.next(request)

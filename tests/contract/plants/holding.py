@@ -9,11 +9,9 @@ import pytest
 
 from holdfast import errors
 from holdfast._core import lease, renewal
-from holdfast._core.flow import NOW, Doze
 from holdfast._core.line import Line
 from holdfast.aio import lease as aio_lease
 from holdfast.aio.body import Body
-from holdfast.backends.line import LineBackend
 from holdfast.model import Ask
 from tests.contract.plants.plant import plant
 
@@ -37,7 +35,7 @@ def no_renewal(patch: pytest.MonkeyPatch) -> None:
             hold.lose(reason)
         elif hold.alive:
             hold.renew_at = lease.NEVER
-            self._calendar.put(hold, now)
+            self._calendar.put(hold)
 
     patch.setattr(renewal.Keeper, "_attend", attend)
 
@@ -84,34 +82,28 @@ def the_deadline_is_an_hour_late(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(lease.Hold, "__init__", begin)
 
 
-@plant("loss_is_told.while_a_renewal_hangs")
-def a_hanging_renewal_holds_up_the_deadline(patch: pytest.MonkeyPatch) -> None:
-    def keep(self: Any) -> Any:
-        while not self.closed:
-            now: float = yield NOW
-            for hold in self._calendar.pop_due(now):
-                self._attend(hold, now)
-            while self._backlog:
-                yield from self._renew_backlog()
-            waking_at = self._calendar.waking_at
-            yield Doze(self._bell, None if waking_at == lease.NEVER else max(0.0, waking_at - (yield NOW)))
+@plant("loss_is_told.while_the_wire_hangs_for_ever")
+def the_watch_waits_for_renewals(patch: pytest.MonkeyPatch) -> None:
+    real = renewal.Keeper.look
 
-    patch.setattr(renewal.Keeper, "keep", keep)
-    real = LineBackend.renew
-    patch.setattr(LineBackend, "renew", lambda self, claims, *_: _patient(real(self, claims)))
+    def look(self: Any, now: float) -> float:
+        waking_at = real(self, now)
+        return lease.NEVER if self._renewers else waking_at
+
+    patch.setattr(renewal.Keeper, "look", look)
 
 
-def _patient(flow: Any) -> Any:
-    """The same flow, with calls that wait for an hour."""
-    answer = None
-    while True:
-        try:
-            op = flow.send(answer)
-        except StopIteration as stop:
-            return stop.value
-        if hasattr(op, "request"):
-            op.timeout = 3600.0
-        answer = yield op
+@plant("loss_is_told.whatever_ends_a_hook_or_the_tasks_of_the_loop")
+def a_renewal_that_was_ended_is_not_begun_again(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(renewal.Keeper, "_see_to_renewal", lambda self: _once(self))
+
+
+def _once(keeper: Any) -> bool:
+    if not keeper._renewers:
+        keeper._renewers.add(me := object())
+        keeper._begin(keeper._renew_backlog(me))
+        keeper._renewers.add("nobody else")
+    return True
 
 
 @plant("loss_is_told.in_every_way", "lock_all.they_fall_together", "close.a_body_inside_is_told")
@@ -122,7 +114,7 @@ def nobody_is_told(patch: pytest.MonkeyPatch) -> None:
 
 @plant("loss_is_told.a_hook_that_raises_harms_nobody")
 def hooks_are_not_guarded(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(aio_lease, "run_errand", lambda hook, argument: hook(argument))
+    patch.setattr(aio_lease, "call_soon", lambda hook, argument: hook(argument))
 
 
 @plant("loss_is_told.an_error_of_the_body_comes_first")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
+import threading
+
 from ...aio.lease import Lease
 from ...errors import LeaseLost
 from ...model import State
 from ..promise import promise
-from ..stage import Stage
+from ..stage import HANG, Stage
 from ..trouble import Trouble
 
 
@@ -28,6 +32,7 @@ async def in_every_way(stage: Stage) -> None:
     assert (error.name, error.token, error.reason) == ("door", lease.token, "expired")
     assert (lease.state, lease.reason, lease.remaining()) == (State.LOST, "expired", 0)
     assert lease.lost.is_set()
+    await stage.eventually(lambda: told, "the hook")
     assert [one.token for one in told] == [lease.token]
     try:
         lease.check()
@@ -123,3 +128,85 @@ async def a_lease_that_was_released_is_not_lost(stage: Stage) -> None:
         await stage.eventually(lambda: other.remaining() < stage.short / 2, "time to pass")
     assert not lease.lost.is_set()
     assert (lease.state, lease.reason) == (State.RELEASED, None)
+
+
+@promise()
+async def while_the_wire_hangs_for_ever(stage: Stage) -> None:
+    """A renewal whose wire forgets its timeout keeps nobody from being told: the event, and the body of a `with`."""
+    trouble = Trouble()
+    locks = await stage.connect(trouble=trouble)
+    ttl = 30.0 if stage.virtual else stage.seconds(2.0)
+    inside, ended = asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        async with locks.lock("room", ttl=ttl, margin=ttl / 4) as lease:
+            inside.set()
+            try:
+                await (lease.lost.wait() if stage.body == "sync" else asyncio.sleep(10 * HANG))
+            finally:
+                ended.set()
+
+    lease = await locks.lock("door", ttl=ttl, margin=ttl / 4).acquire()
+    working = stage.start(stage.fails(LeaseLost, work()))
+    await inside.wait()
+    trouble.hang(for_ever=True)
+    async with stage.soon(ttl):
+        await lease.lost.wait()
+        await ended.wait()
+    names = {view.name for view in await stage.survey() for holder in view.holders if holder.remaining > 0}
+    assert names == {"door", "room"}, "told while the engine still counts them as the holders"
+    trouble.mend()
+    await working
+    assert await lease.release() is False
+
+
+@promise()
+async def while_another_hook_takes_its_time(stage: Stage) -> None:
+    """Hooks run beside the keeper: leases are renewed, and losses told, while one of them does not come back."""
+    locks = await stage.connect()
+    hanging, told = threading.Event(), list[str]()
+
+    def hook(lease: Lease) -> None:
+        if stage.body == "sync":
+            hanging.wait(HANG)
+        told.append(lease.name)
+
+    try:
+        kept = await locks.lock("kept", ttl=stage.short * 3).acquire()
+        first = await locks.lock("one", ttl=stage.short, renew=False, on_lost=hook).acquire()
+        second = await locks.lock(
+            "two", ttl=stage.short * 4, renew=False, on_lost=lambda _: told.append("two")
+        ).acquire()
+        await first.lost.wait()
+        await second.lost.wait()
+        await stage.eventually(lambda: "two" in told, "the second hook")
+        kept.check()
+        assert await kept.release()
+    finally:
+        hanging.set()
+    await stage.eventually(lambda: "one" in told, "the first hook")
+    await first.release()
+    await second.release()
+
+
+@promise()
+async def whatever_ends_a_hook_or_the_tasks_of_the_loop(stage: Stage) -> None:
+    """A hook that exits its thread, a program that cancels its tasks: leases are renewed, and losses told, after."""
+    locks = await stage.connect()
+
+    def leave(lease: Lease) -> None:
+        if stage.body == "sync":
+            sys.exit("a hook that ends its thread")
+
+    kept = await locks.lock("kept", ttl=stage.short).acquire()
+    first = await locks.lock("one", ttl=stage.short / 2, renew=False, on_lost=leave).acquire()
+    await first.lost.wait()
+    for task in asyncio.all_tasks() - {asyncio.current_task()} if stage.body == "asyncio" else ():
+        if not task.get_name().startswith("Task-"):  # a task of the library's
+            task.cancel()
+    second = await locks.lock("two", ttl=stage.short * 2, renew=False).acquire()
+    await second.lost.wait()
+    kept.check()
+    assert await kept.release()
+    await first.release()
+    await second.release()

@@ -48,7 +48,7 @@ def test_a_holder_stops_in_time(ask: Ask, stops: float) -> None:
     """Whatever its margin: so many seconds after the last word, but for the drift of its clock."""
     grant = granted(ask)
     assert grant == Grant(7, 100.0, grant.ttl)
-    assert grant.ttl - margin_of(ask) == stops
+    assert grant.ttl - margin_of(ask, grant.ttl) == stops
 
 
 def test_no_session_ends_because_its_caller_is_in_haste() -> None:

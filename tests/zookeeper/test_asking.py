@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from holdfast.backends.line import PATIENCE
 from holdfast.errors import Misconfigured
 from holdfast.testing.stage import BODIES, Body, Stage
 from holdfast.testing.venue import Venue
@@ -40,6 +41,40 @@ def test_each_holder_or_the_one_with_the_token(ensemble: Ensemble, body: Body) -
             for lease in (leases[0], leases[2]):
                 assert await lease.release()
             await stage.fails(Misconfigured, _guard(leases[0]))
+            failed = False
+        finally:
+            await stage.end(failed, leaves=False)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_who_waits_beside_a_holder_that_was_asked_is_woken_by_its_release(ensemble: Ensemble, body: Body) -> None:
+    """The wish is written to the holder's node: that must not use up the watch of a waiter on the same session."""
+
+    async def main() -> None:
+        stage = Stage(Venue(ensemble.url), body, virtual=False)
+        failed = True
+        try:
+            locks, operator = await stage.connect(ttl=60.0), await stage.connect()
+            lease = await locks.lock("door").acquire()
+            [link] = stage.plain(locks)._wire._links.values()
+            waiter = stage.start(locks.lock("door").acquire())
+            await stage.queued("door", 1)
+            await stage.eventually(lambda: link.book.own and link.book.next > 0.0, "a watch on its own node")
+            assert await operator.ask("door") == 1
+
+            async def asked() -> bool:
+                await lease.renew()
+                return bool(lease.asked.is_set())
+
+            await stage.eventually(asked, "that it was asked")
+            assert await lease.release()
+            released = asyncio.get_running_loop().time()
+            successor = await waiter
+            waited = asyncio.get_running_loop().time() - released
+            assert waited < PATIENCE / 6, "it was woken by its own look only"
+            assert await successor.release()
             failed = False
         finally:
             await stage.end(failed, leaves=False)

@@ -19,7 +19,7 @@ from ..ports import Backend
 from . import backoff
 from .deadlock import look_for_circle
 from .flow import NOW, Flow, Shield, Spawn
-from .lease import Hold, begin
+from .lease import Hold, begin, drift, margin_of
 
 T = TypeVar("T")
 
@@ -66,7 +66,7 @@ def acquire(
                 return hold
             stale += 1
             if stale == STALE_GRANTS:
-                raise too_slow(backend, claim.ask)
+                raise too_slow(backend, claim.ask, outcome.ttl)
             outcome = yield from _take(backend, claim, began, timeout)
     except GeneratorExit:
         raise
@@ -91,7 +91,13 @@ def leave_behind_nothing(backend: Backend, claims: list[Claim], error: BaseExcep
         yield Shield(withdraw_all(backend, claims))
 
 
-def too_slow(backend: Backend, ask: Ask) -> BackendUnavailable:
+def too_slow(backend: Backend, ask: Ask, granted: float) -> BackendUnavailable | Misconfigured:
+    """The error for a name whose grants are over when they arrive; `granted` is for how long the last one was."""
+    if granted < ask.ttl and granted <= (margin := margin_of(ask, granted)) + drift(granted):
+        return Misconfigured(
+            f"{backend.scheme} grants {ask.name!r} for {granted:.3g} s only, of a ttl of {ask.ttl:g} s, and a margin "
+            f"of {margin:g} s leaves nothing of that; use a shorter margin, or let the server grant more"
+        )
     return BackendUnavailable(
         f"{backend.scheme} answers too slowly for a ttl of {ask.ttl:g} s: {STALE_GRANTS} grants of {ask.name!r} were "
         "over when they arrived; use a longer ttl"

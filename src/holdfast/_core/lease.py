@@ -31,13 +31,22 @@ def default_margin(ttl: float) -> float:
     return min(1.0, 0.05 * ttl)
 
 
-def margin_of(ask: Ask) -> float:
-    return default_margin(ask.ttl) if ask.margin is None else ask.margin
+def margin_of(ask: Ask, granted: float) -> float:
+    """That of a hold that was granted for so long: an engine may have a limit below the ttl that was asked for.
+
+    A margin says how long the holder needs in order to stop, so it is kept as it was asked for. That of an election is
+    a part of the ttl, and so of what was granted.
+    """
+    if ask.margin is None:
+        return default_margin(ask.ttl)
+    if granted < ask.ttl and ask.mode == "election":
+        return min(ask.margin, granted / 3)
+    return ask.margin
 
 
 def fresh(grant: Grant, ask: Ask, now: float) -> bool:
     """A grant that is still good: it may have been under way for long."""
-    return now < grant.since + grant.ttl - drift(grant.ttl) - margin_of(ask)
+    return now < grant.since + grant.ttl - drift(grant.ttl) - margin_of(ask, grant.ttl)
 
 
 def begin(claim: Claim, grant: Grant, now: float) -> Hold | None:
@@ -81,6 +90,8 @@ class Hold:
         self.final = NEVER if ask.max_hold is None else now + ask.max_hold
         if (margin := ask.margin) is None:  # `margin_of`, in place
             margin = 0.05 * ask.ttl if ask.ttl < 20.0 else 1.0
+        elif ttl < ask.ttl:
+            margin = margin_of(ask, ttl)
         self.margin = margin
         self.valid_until = valid_until = grant.since + ttl - (0.01 * ttl + 0.002)
         deadline = valid_until - margin
@@ -123,6 +134,8 @@ class Hold:
                 self.renew_at = now + max(0.001, (self.deadline - now) / 3)
             return
         self.valid_until = valid_until
+        if self.claim.ask.margin is not None:
+            self.margin = margin_of(self.claim.ask, ttl)
         self.deadline = deadline = min(valid_until - self.margin, self.final)
         self.renew_at = now + (deadline - now) / 3 if self.claim.ask.renew and deadline < self.final else NEVER
         if self.failures:

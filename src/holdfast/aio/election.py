@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import LeaseLost
 from ..model import Ask, ClaimView
-from ..recipes.election import leader, next_leader
+from ..recipes.election import UNSEEN, leader, next_leader
 from .lease import Lease
 from .lock import Lock
 
@@ -41,12 +41,15 @@ class Election:
         return await self._coordinator.run(leader(self._coordinator.core.backend, self._ask.name))
 
     async def observe(self) -> AsyncIterator[ClaimView | None]:
-        """Who leads, now and at each change, for ever; None while nobody does."""
-        seen = await self.leader()
+        """Who leads, now and at each change, for ever; None while nobody does.
+
+        While the engine cannot be reached nothing is told; what has changed meanwhile is told afterwards.
+        """
+        known: int | None = UNSEEN
         while True:
+            seen = await self._coordinator.run(next_leader(self._coordinator.core.backend, self._ask.name, known))
             yield seen
-            token = None if seen is None else seen.token
-            seen = await self._coordinator.run(next_leader(self._coordinator.core.backend, self._ask.name, token))
+            known = None if seen is None else seen.token
 
     async def run(self, body: Callable[[Lease], Awaitable[R]]) -> R:
         """Lead until `body(lease)` returns; it is cancelled when leadership is lost, and then we campaign again.

@@ -1,15 +1,16 @@
 """Leader election: a mutex whose lease is lost early, so that the leader has stopped before the next one starts.
 
 1. A leader is told to stop a third of the ttl before its validity ends (lease 15 s, deadline 10 s): its body has
-   that long to end, and only then can another be granted.
+   that long to end, and only then can another be granted. Of an engine that grants less than the ttl, it is a third of
+   what it grants (see `_core.lease`).
 2. Candidates stand in line; who campaigns first leads next.
-3. Whoever leads can be seen by anybody (`leader`, `observe`).
+3. Whoever leads can be seen by anybody (`leader`, `observe`). Who observes holds out against outages.
 """
 
 from __future__ import annotations
 
 from .._core.flow import Flow, Sleep
-from ..errors import Misconfigured
+from ..errors import BackendUnavailable, Misconfigured
 from ..model import Ask, ClaimView, check_seconds
 from ..ports import Backend, Surveys
 from .asks import mutex
@@ -17,6 +18,8 @@ from .options import Options
 
 LOOK_EVERY = 0.25
 """How often an observer looks, in seconds."""
+UNSEEN = -1
+"""In place of a token, which is never negative: whoever leads, or that nobody does, is news."""
 
 
 def candidacy(name: str, options: Options) -> Ask:
@@ -43,9 +46,13 @@ def leader(backend: Backend, name: str) -> Flow[ClaimView | None]:
 
 
 def next_leader(backend: Backend, name: str, known: int | None) -> Flow[ClaimView | None]:
-    """Wait until somebody else leads than the one with the token `known` (None: nobody)."""
+    """Wait until somebody else leads than the one with the token `known` (None: nobody; `UNSEEN`: nothing is known)."""
     while True:
-        now = yield from leader(backend, name)
-        if (None if now is None else now.token) != known:
-            return now
+        try:
+            now = yield from leader(backend, name)
+        except BackendUnavailable:
+            pass  # who leads is unknown: the last one that was seen stands
+        else:
+            if (None if now is None else now.token) != known:
+                return now
         yield Sleep(LOOK_EVERY)

@@ -59,7 +59,7 @@ def _together(core: Coordination, many: TakesMany, claims: list[Claim], timeout:
                 break
             stale += not waiting
             if stale == STALE_GRANTS:
-                raise too_slow(core.backend, ask)
+                raise too_slow(core.backend, ask, ask.ttl)
     except GeneratorExit:
         raise
     except BaseException as error:

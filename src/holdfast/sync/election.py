@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import LeaseLost
 from ..model import Ask, ClaimView
-from ..recipes.election import leader, next_leader
+from ..recipes.election import UNSEEN, leader, next_leader
 from .lease import Lease
 from .lock import Lock
 
@@ -48,12 +48,15 @@ class Election:
         return self._coordinator.run(leader(self._coordinator.core.backend, self._ask.name))
 
     def observe(self) -> Iterator[ClaimView | None]:
-        """Who leads, now and at each change, for ever; None while nobody does."""
-        seen = self.leader()
+        """Who leads, now and at each change, for ever; None while nobody does.
+
+        While the engine cannot be reached nothing is told; what has changed meanwhile is told afterwards.
+        """
+        known: int | None = UNSEEN
         while True:
+            seen = self._coordinator.run(next_leader(self._coordinator.core.backend, self._ask.name, known))
             yield seen
-            token = None if seen is None else seen.token
-            seen = self._coordinator.run(next_leader(self._coordinator.core.backend, self._ask.name, token))
+            known = None if seen is None else seen.token
 
     def run(self, body: Callable[[Lease], R]) -> R:
         """Lead until `body(lease)` returns; campaign again whenever the leadership was lost.

@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from holdfast import errors
-from holdfast._core import acquire, coordination, deadlock, line
+from holdfast._core import acquire, coordination, deadlock, lease, line
+from holdfast._core.flow import Flow, Sleep
 from holdfast._core.line import Line
 from holdfast.aio import coordinator as aio
 from holdfast.aio import election as aio_election
 from holdfast.backends import verbs
+from holdfast.model import Grant
 from holdfast.recipes import asks, election, multi, reentrant
 from tests.contract.plants.plant import plant
 
@@ -153,6 +155,30 @@ def nobody_is_seen_to_lead(patch: pytest.MonkeyPatch) -> None:
 
     for module in (election, aio_election):
         patch.setattr(module, "leader", leader)
+
+
+@plant("election.who_watches_holds_out_against_an_outage")
+def an_observer_gives_up(patch: pytest.MonkeyPatch) -> None:
+    def next_leader(backend: Any, name: str, known: int | None) -> Flow[Any]:
+        while True:
+            now = yield from election.leader(backend, name)
+            if (None if now is None else now.token) != known:
+                return now
+            yield Sleep(election.LOOK_EVERY)
+
+    patch.setattr(aio_election, "next_leader", next_leader)
+
+
+@plant("election.a_long_ttl_can_be_won")
+def an_engine_grants_less_than_the_margin(patch: pytest.MonkeyPatch) -> None:
+    real = lease.Hold
+
+    def hold(claim: Any, grant: Grant, now: float) -> Any:
+        return real(claim, replace(grant, ttl=min(grant.ttl, 30.0)), now)
+
+    patch.setattr(lease, "margin_of", lambda ask, granted: ask.margin)
+    patch.setattr(coordination, "Hold", hold)
+    patch.setattr(lease, "Hold", hold)
 
 
 @plant("election.a_leader_stops_before_the_next_one_starts")

@@ -159,6 +159,7 @@ def holds_expire_early(patch: pytest.MonkeyPatch) -> None:
     "lock_delay.after_an_expiry",
     "lock_delay.after_an_eviction",
     "lock_delay.after_a_renewal",
+    "lock_delay.after_a_first_try_that_failed",
     "crash.of_a_holder_with_a_delay",
 )
 def no_lock_delay(patch: pytest.MonkeyPatch) -> None:

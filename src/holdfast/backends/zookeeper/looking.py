@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..._core.flow import Call, Flow
+from ..._core.flow import NOW, Call, Flow
 from ...model import LockView
 from .jute import Stat
 from .line import Picture, granted_of, picture_of
@@ -19,6 +19,7 @@ from .ops import BAD_VERSION, NO_NODE, Create, Delete, Failure, List, Multi, Op,
 from .paths import CLOCK, RATES, Entry, ghost_of, name_of, step
 from .places import read_about
 from .requests import Batch
+from .server_clock import ServerClock
 from .tree import Tree
 from .trouble import refused
 from .views import token_of, view_of
@@ -33,6 +34,7 @@ class Looking:
     def __init__(self, tree: Tree, timeout: float) -> None:
         self._tree = tree
         self._timeout = timeout
+        self._clock = ServerClock(tree)
 
     def survey(self, prefix: str, exact: bool, contended: bool) -> Flow[list[LockView]]:
         sync = Sync(self._tree.root)
@@ -55,7 +57,9 @@ class Looking:
             return []
         reads: list[Op] = [Read(f"{parents[which]}/{node}") for which, node in nodes]
         again: list[Op] = [List(parents[which]) for which in sorted({which for which, _ in nodes})] if contended else []
-        *answers, tick = yield from self._ask([*reads, *again, Write(self._tree.names + CLOCK, b"")])
+        tick = self._clock.tick((yield NOW))
+        answers = yield from self._ask([*reads, *again, *tick])
+        now = self._clock.read(answers.pop() if tick else None, (yield NOW))
         still = {node for listed in answers[len(reads) :] if listed for node in listed[0]}
         found: dict[int, dict[str, tuple[bytes, Stat]]] = {}
         for (which, node), read in zip(nodes, answers, strict=False):
@@ -63,7 +67,7 @@ class Looking:
                 found.setdefault(which, {})[node] = read
         for which, read in found.items():  # who has left since it was listed stands before nobody
             pictures[which].claims = [entry for entry in pictures[which].claims if entry.node in read]
-        views = (view_of(names[which], pictures[which], read, tick) for which, read in sorted(found.items()))
+        views = (view_of(names[which], pictures[which], read, now) for which, read in sorted(found.items()))
         return [view for view in views if view is not None]
 
     def evict(self, name: str, token: int) -> Flow[bool]:

@@ -67,6 +67,8 @@ class Place:
     granted: float = 0.0
     """When it was granted, on our clock; 0 while it waits."""
     will: bool = False
+    """A request to write its will has gone out, and (`willed`) was answered: nobody holds before that."""
+    willed: bool = False
     seat: str = ""
     confirmed: bool = False
     buried: bool = False

@@ -11,7 +11,6 @@ from __future__ import annotations
 from ...model import SHARED_CAPACITY, ClaimView, LockView
 from .jute import Stat
 from .line import Picture, granted_of
-from .ops import Failure
 from .paths import Entry, Trace
 from .places import read_about
 
@@ -27,12 +26,11 @@ def token_of(node: Node) -> int:
     return told if isinstance(told, int) else node[1].czxid
 
 
-def view_of(name: str, picture: Picture, read: dict[str, Node], tick: Stat | Failure) -> LockView | None:
-    """None if nothing is there."""
+def view_of(name: str, picture: Picture, read: dict[str, Node], now: int) -> LockView | None:
+    """None if nothing is there. `now` is in milliseconds of the server's calendar."""
     capacity = picture.capacity or 1
     holding = granted_of(picture)
-    newest = max(stat.mtime for _, stat in read.values())
-    now = tick.mtime if isinstance(tick, Stat) else newest
+    now = max(now, *(stat.mtime for _, stat in read.values()))
     holders: list[ClaimView] = []
     waiters: list[ClaimView] = []
     for entry in picture.claims:

@@ -28,7 +28,7 @@ def due(hold: Hold) -> float:
     """When the lease is over for its holder, by what it asked for."""
     ask = hold.claim.ask
     final = NEVER if ask.max_hold is None else hold.since + ask.max_hold
-    return min(hold.valid_until - margin_of(ask), final)
+    return min(hold.valid_until - margin_of(ask, ask.ttl), final)
 
 
 def told_by(process: Process, hold: Hold) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from ...aio.lease import Lease
+from ...errors import Misconfigured
 from ..promise import promise
 from ..stage import Stage
 from ..trouble import Trouble
@@ -111,3 +112,49 @@ async def anybody_may_watch(stage: Stage) -> None:
     await election.resign()
     await watching
     assert seen == [None, lease.token, None]
+
+
+@promise()
+async def a_long_ttl_can_be_won(stage: Stage) -> None:
+    """Whatever the engine grants at most, a part of it is left for the leader to lead in; or the ttl is refused."""
+    locks = await stage.connect()
+    election = locks.election("boss", ttl=3600.0)
+    try:
+        lease = await election.campaign(timeout=10.0)
+    except Misconfigured:
+        return  # said at once, and not advised to be longer
+    assert lease.remaining() > 0
+    await lease.renew()
+    assert lease.remaining() > 0
+    assert await election.resign() is True
+
+
+@promise()
+async def who_watches_holds_out_against_an_outage(stage: Stage) -> None:
+    """`observe` goes on for ever: what changed meanwhile is told when the engine is back."""
+    trouble = Trouble()
+    locks, watcher = await stage.connect(), await stage.connect(trouble=trouble)
+    election = locks.election("boss")
+    first = await election.campaign()
+    seen: list[int | None] = []
+
+    async def watch() -> None:
+        async for leader in watcher.election("boss").observe():
+            seen.append(None if leader is None else leader.token)
+            if len(seen) == 3:
+                return
+
+    watching = stage.start(watch())
+    await stage.eventually(lambda: seen == [first.token], "the first leader")
+    trouble.cut()
+    before = trouble.points
+    await stage.eventually(lambda: trouble.points > before + 2, "that it looks in vain")
+    await election.resign()
+    second = await election.campaign()
+    assert not watching.done()
+    trouble.mend()
+    await stage.eventually(lambda: len(seen) == 2, "the second leader")
+    await election.resign()
+    async with stage.soon():
+        await watching
+    assert seen == [first.token, second.token, None]

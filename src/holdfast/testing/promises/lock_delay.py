@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..promise import promise
 from ..stage import Stage
+from ..trouble import Fault, Trouble
 
 
 @promise()
@@ -47,6 +48,22 @@ async def after_a_renewal(stage: Stage) -> None:
         assert after.since >= before.since + stage.short
     await lease.release()
     assert await kept.release()
+
+
+@promise(leaves=True)
+async def after_a_first_try_that_failed(stage: Stage) -> None:
+    """Whichever request of the acquisition fails first: the one that then succeeds has asked for the delay, too."""
+    operator = await stage.connect()
+    for fault in (Fault.REFUSED, Fault.REPLY_LOST):
+        for point in range(4):
+            trouble, name = Trouble(), f"door-{fault.name}-{point}"
+            locks = await stage.connect(trouble=trouble)
+            await (await locks.lock(name).acquire()).release()
+            trouble.at(point, fault)
+            lease = await locks.lock(name, renew=False, lock_delay=1000.0, timeout=10.0).acquire()
+            assert await operator.evict(name, lease.token)
+            assert await operator.lock(name).try_acquire() is None, f"open, after {fault.value} at request {point}"
+            await lease.release()
 
 
 @promise()

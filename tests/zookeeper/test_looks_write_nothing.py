@@ -1,0 +1,40 @@
+"""Whoever only looks (an observer of an election, a sequencer's check) leaves the ensemble's log alone."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from holdfast.testing.stage import BODIES, Body, Stage
+from tests.zookeeper.ensemble import Ensemble
+from tests.zookeeper.test_fail_over import play
+
+LOOKS = 40
+
+
+def transactions(ensemble: Ensemble) -> int:
+    for line in ensemble.leader.say("srvr").splitlines():
+        if line.startswith("Zxid: "):
+            return int(line.removeprefix("Zxid: "), 16)
+    raise AssertionError("no leader")
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_looks_are_reads(ensemble: Ensemble, body: Body) -> None:
+    async def program(stage: Stage) -> None:
+        locks, watcher = await stage.connect(), await stage.connect()
+        lease = await locks.election("boss").campaign()
+        sequencer = lease.sequencer()
+        assert await watcher.check(sequencer)
+        await asyncio.sleep(0.2)  # it is confirmed
+        before = transactions(ensemble)
+        for _ in range(LOOKS):
+            leader = await watcher.election("boss").leader()
+            assert leader is not None
+            assert leader.token == lease.token
+            assert await watcher.check(sequencer)
+        assert transactions(ensemble) - before < LOOKS / 4
+        assert await lease.release()
+
+    play(program, ensemble.url, body)

@@ -94,7 +94,7 @@ def test_a_bug_is_told_as_one(cli: Cli, debug: list[str]) -> None:
 
 def test_run_leaves_nothing_open(cli: Cli) -> None:
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "holdfast.cli", "run", "job", "--", "true"],
+        [sys.executable, "-W", "error::ResourceWarning", "-m", "holdfast.cli", "run", "job", "--", "true"],
         env=cli.environment,
         capture_output=True,
         text=True,

@@ -23,7 +23,7 @@ from tests.cli.harness import Cli
         (["", "--", "true"], "a name is empty"),
         (["a\tb", "--", "true"], "has a control character"),
         (["--url", "nowhere", "job", "--", "true"], "is not a URL"),
-        (["--url", "carrier://pigeon", "job", "--", "true"], "no backend has the scheme 'carrier'"),
+        (["--url", "carrier://pigeon", "job", "--", "true"], "no engine has the scheme 'carrier'"),
         (
             ["--ttl", "10", "--grace", "5", "job", "--", "true"],
             "--grace 5 is too long for --ttl 10: the command must be gone before the lease ends; use --ttl 11",

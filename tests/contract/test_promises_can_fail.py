@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.errors import HoldfastError
 from holdfast.testing import contract_promises, play
-from tests.contract.plants import around, asking, engine, holding, verbs  # noqa: F401  each plants its bugs
+from tests.contract.plants import around, asking, engine, holding, inputs, verbs  # noqa: F401  each plants its bugs
 from tests.contract.plants.plant import PLANTS, Plant
 
 PROMISES = {promise.name: promise for promise in contract_promises()}

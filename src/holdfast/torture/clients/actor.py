@@ -18,6 +18,7 @@ from ...errors import BackendUnavailable, DeadlockDetected, FenceRejected, Holdf
 from ...model import Queued
 from ..recorder import Recorder
 from ..resource import FILE, Resource, Seen
+from .event_loop import connect_loop
 from .order import Order
 
 
@@ -54,7 +55,8 @@ class Actor:
 
     def _connected(self) -> Coordinator:
         order = self._order
-        locks = connect(order.url, namespace=order.namespace, ttl=order.ttl, request_timeout=order.request_timeout)
+        opened = connect_loop if order.body == "asyncio" else connect
+        locks = opened(order.url, namespace=order.namespace, ttl=order.ttl, request_timeout=order.request_timeout)
         backend: Any = locks.core.backend
         take = backend.take
         in_order = "order" not in locks.promises.notes  # what an engine says about order is that it keeps none

@@ -30,6 +30,12 @@ class Order:
     pause: tuple[float, float] = (0.0, 0.0)
     """How long a pause lasts: from, to; mostly near the shorter end, where the next holder has just begun."""
     aim: dict[Failpoint, float] = field(default_factory=dict)
+    body: Literal["threads", "asyncio"] = "threads"
+    """By which of the two APIs it asks."""
+    cancels: float = 0.0
+    """How likely an acquisition is cancelled before it ends (asyncio)."""
+    blocks: float = 0.0
+    """How likely the event loop is blocked during a critical section, for up to twice the ttl (asyncio)."""
 
     def word(self) -> str:
         return json.dumps(asdict(self))

@@ -64,9 +64,12 @@ class Client:
         return process
 
     def _follow(self, process: subprocess.Popen[str]) -> None:
-        """Wake the client up from each pause of its own."""
+        """Wake the client up from each pause of its own, and note what else it does to itself."""
         for line in lines_of(process.stdout):
             told = json.loads(line)
+            if "fault" in told:
+                self._note(Fault(told["fault"], f"client:{self.name}", told["time"], now()))
+                continue
             with self._pausing:
                 self._closing.wait(told["seconds"])
                 wake(process)

@@ -15,6 +15,7 @@ import signal
 import sys
 import threading
 import time
+from typing import Any
 
 from ...errors import NotAcquired
 from ..history import now
@@ -50,7 +51,23 @@ class Worker:
                 self._ending.wait(self._chance.uniform(0, 0.2 * self._order.think))
         self._actor.close()
 
+    def _disturb(self) -> None:
+        """What only an event loop can suffer."""
+        if self._order.body != "asyncio":
+            return
+        locks: Any = self._actor.locks  # see `event_loop.LoopLocks`
+        if self._chance.random() < self._order.cancels:
+            locks.cancel_after_s = self._chance.uniform(0, 2 * self._order.think)
+            self._tell(fault="cancel")
+        if self._chance.random() < self._order.blocks:
+            locks.loop.block(self._chance.uniform(0, 2) * self._order.ttl)
+            self._tell(fault="block-loop")
+
+    def _tell(self, **what: object) -> None:
+        print(json.dumps({"time": now(), **what}), flush=True)
+
     def _section(self) -> None:
+        self._disturb()
         held = self._actor.acquire(self._order.name, self._order.timeout)
         if not isinstance(held, Held):
             self._failures += not isinstance(held, NotAcquired)
@@ -71,7 +88,7 @@ class Worker:
         if self._chance.random() < self._order.aim.get(failpoint, 0.0):
             shortest, longest = self._order.pause
             seconds = shortest + (longest - shortest) * self._chance.random() ** 2.5
-            print(json.dumps({"at": failpoint, "time": now(), "seconds": seconds}), flush=True)
+            self._tell(at=failpoint, seconds=seconds)
             os.kill(os.getpid(), signal.SIGSTOP)
 
 

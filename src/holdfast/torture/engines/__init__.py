@@ -11,6 +11,7 @@ from .model import Engine, Wishes
 STARTERS = {
     "sqlite": "sqlite",
     "redis": "redis",
+    "redis+cluster": "redis_cluster",
     "redlock": "redlock",
     "postgresql": "postgresql",
     "postgresql+session": "postgresql",

@@ -1,4 +1,4 @@
-"""Three etcd members that elect quickly and do not flush: processes die here, machines do not.
+"""Three etcd members that elect quickly and do not flush, unless disks are struck: processes die here, machines do not.
 
 1. Clients reach the members through the proxy; members reach each other directly.
 2. etcd is written in Go, which asks the kernel for the time without libc: its clock cannot be moved by libfaketime. It
@@ -45,6 +45,18 @@ def end_leases(nodes: list[Node]) -> None:
         ask(host, port, "/v3/lease/revoke", {"ID": lease["ID"]})
 
 
+def leader(nodes: list[Node]) -> Node | None:
+    """The member that says of itself that it leads; None if nobody answers."""
+    for node in nodes:
+        try:
+            status = ask(node.host, node.port, "/v3/maintenance/status", {})
+        except (OSError, ValueError, http.client.HTTPException):
+            continue
+        if status.get("leader") == status["header"]["member_id"]:
+            return node
+    return None
+
+
 def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
     need_scheme(scheme)
     program = need_program("etcd", "etcd-server")
@@ -57,7 +69,8 @@ def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
     def new_node(name: str) -> Node:
         folder, port = ground.folder(name), free_port()
         words = [
-            program, "--name", name, "--data-dir", str(folder / "data"), "--unsafe-no-fsync", "--log-level", "error",
+            program, "--name", name, "--data-dir", str(folder / "data"), "--log-level", "error",
+            *(() if wishes.flushes else ("--unsafe-no-fsync",)),
             "--heartbeat-interval", "20", "--election-timeout", "200", "--initial-cluster", cluster,
             "--listen-client-urls", f"http://{host}:{port}", "--advertise-client-urls", f"http://{host}:{port}",
             "--listen-peer-urls", f"http://{host}:{peers[name]}", "--initial-advertise-peer-urls",
@@ -92,5 +105,7 @@ def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
         mends_for=1.0,
         counts_tokens=True,
         sessions=True,
+        flushes=wishes.flushes,
+        leader=lambda: leader(nodes),
         end_sessions=lambda: end_leases(nodes),
     )  # fmt: skip

@@ -29,6 +29,8 @@ class Wishes:
     small_disk: bool = False
     netns: bool = False
     replica: bool = False
+    flushes: bool = False
+    """Its disk will be slow, so it has to wait for it, as in production."""
 
 
 class FailsOver(Protocol):
@@ -74,6 +76,10 @@ class Engine:
     """A restart may put its tokens so many seconds ahead of its clock, each time."""
     sessions: bool = False
     """Holds live with a connection, not with a ttl."""
+    flushes: bool = False
+    """It waits for its disk before it answers."""
+    leader: Callable[[], Node | None] | None = None
+    """Who leads at this moment, where one does."""
     end_sessions: Callable[[], None] | None = None
     """End the session of every client at the engine, as an administrator does."""
 

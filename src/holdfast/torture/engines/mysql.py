@@ -68,7 +68,8 @@ def new_node(ground: Ground, pristine: Path) -> Node:
     init.write_text("CREATE USER IF NOT EXISTS root@'%';\nGRANT ALL ON *.* TO root@'%' WITH GRANT OPTION;\n")
     words = [
         program, "--no-defaults", f"--datadir={folder / 'data'}", f"--port={port}", f"--socket={folder}/socket",
-        f"--bind-address={host}", f"--pid-file={folder}/pid", "--innodb-flush-log-at-trx-commit=2", "--skip-log-bin",
+        f"--bind-address={host}", f"--pid-file={folder}/pid", "--skip-log-bin",
+        f"--innodb-flush-log-at-trx-commit={1 if ground.wishes.flushes else 2}",
         "--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M", "--skip-name-resolve", "--max-connections=200",
         f"--tmpdir={folder}", f"--init-file={init}",
     ]  # fmt: skip
@@ -101,6 +102,7 @@ def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
         scheme, site, 0.6 if session else 0.3, url, [node], network, ground.place, ground.disks,
         ground.cannot | {"failover": "no replica of MariaDB is set up here; Redis and PostgreSQL show fail-over"},
         sessions=session,
+        flushes=wishes.flushes,
         steps_ahead=2.0 if session else 0.0,  # see the ceiling in its schema
         end_sessions=end_sessions,
     )  # fmt: skip

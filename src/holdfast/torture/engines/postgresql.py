@@ -1,7 +1,8 @@
 """PostgreSQL, for the lock table and for session locks; and a standby where a fail-over is wished for.
 
 1. It does not run as root: there it runs as the user that Debian's package made.
-2. Nothing is flushed: processes die here, machines do not. What was committed survives a killed server all the same.
+2. Nothing is flushed, unless disks are struck: processes die here, machines do not. What was committed survives a
+   killed server all the same.
 3. The standby streams without being waited for, as PostgreSQL does unless it is told otherwise.
 """
 
@@ -72,7 +73,8 @@ def new_node(ground: Ground, name: str, pristine: Path) -> Node:
 
     def words() -> list[str]:
         said = [program("postgres"), "-D", str(folder / "data"), "-p", str(port), "-k", str(folder)]
-        for key, value in {**SETTINGS, "listen_addresses": host}.items():
+        flushes = {"fsync": "on"} if ground.wishes.flushes else {}
+        for key, value in {**SETTINGS, **flushes, "listen_addresses": host}.items():
             said += ["-c", f"{key}={value}"]
         return said
 
@@ -166,6 +168,7 @@ def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
     engine = Engine(
         scheme, site, 0.6 if session else 0.3, url, [node], network, ground.place, ground.disks, ground.cannot,
         sessions=session,
+        flushes=wishes.flushes,
         steps_ahead=2.0 if session else 0.0,  # see the ceiling in its schema
         end_sessions=end_sessions,
     )  # fmt: skip

@@ -61,7 +61,7 @@ def new_node(ground: Ground, name: str, append_only: bool = True, **settings: st
 
     def words() -> list[str]:
         ours = {**SETTINGS, "bind": host, "port": str(port), "dir": str(folder / "data"), **settings}
-        if ground.wishes.clocks or ground.wishes.small_disk:
+        if ground.wishes.clocks or ground.wishes.small_disk or ground.wishes.flushes:
             ours["appendfsync"] = "always"
         ours["appendonly"] = "yes" if append_only else "no"
         said = [
@@ -132,7 +132,7 @@ def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
         return f"redis://127.0.0.1:{network.open(client, 'redis', engine.nodes[0].host, engine.nodes[0].port)}"
 
     engine = Engine(
-        scheme, site, 0.2, url, [node], network, ground.place, ground.disks, ground.cannot,
+        scheme, site, 0.2, url, [node], network, ground.place, ground.disks, ground.cannot, flushes=wishes.flushes,
     )  # fmt: skip
     if wishes.replica:
         engine.replica = Pair(engine, network, node, new_node(ground, "redis-2"))

@@ -32,7 +32,9 @@ def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
     no_disk = "the nodes keep nothing on disk: a node that restarts has forgotten everything (amnesia)"
     return Engine(
         scheme, site, 0.3, url, nodes, network, ground.place, ground.disks,
-        ground.cannot | {"failover": "the nodes are independent: there is no replica", "disk-full": no_disk},
+        ground.cannot
+        | dict.fromkeys(("disk-full", "slow-fsync", "hung-fsync"), no_disk)
+        | {"failover": "the nodes are independent: there is no replica"},
         mends_for=2 * LONGEST_TTL,
         longest_ttl=LONGEST_TTL,
     )  # fmt: skip

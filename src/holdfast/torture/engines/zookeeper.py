@@ -63,7 +63,8 @@ def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
         own = [f"clientPortAddress={host}", f"clientPort={port}", f"dataDir={folder / 'data'}"]
         config.write_text("\n".join([*SETTINGS, *others, *own, ""]))
         words = [
-            java, "-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dzookeeper.forceSync=no",
+            java, "-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+            f"-Dzookeeper.forceSync={'yes' if wishes.flushes else 'no'}",
             "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-Dzookeeper.extendedTypesEnabled=true",
             "-Dznode.container.checkIntervalMs=500", "-cp", ":".join(str(JARS / f"{name}.jar") for name in CLASSES),
             "org.apache.zookeeper.server.quorum.QuorumPeerMain", str(config),
@@ -99,5 +100,6 @@ def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
         mends_for=3.0,
         counts_tokens=True,
         sessions=True,
+        flushes=wishes.flushes,
         end_sessions=end_sessions,
     )  # fmt: skip

@@ -31,10 +31,18 @@ def starve_client(stage: Stage) -> None:
 
 
 def aimed(stage: Stage) -> None:
-    """Nothing to do here: clients stop themselves at their failpoints."""
+    """Nothing to do here: clients do it to themselves, at their failpoints and by their own chance."""
 
 
 KINDS = (
+    Kind("cancel", "an asyncio client cancels its acquisition while it is under way", "client", aimed, weight=0),
+    Kind(
+        "block-loop",
+        "code of an asyncio client blocks its event loop, for up to twice the ttl",
+        "client",
+        aimed,
+        weight=0,
+    ),
     Kind("pause-aimed", "SIGSTOP of a holder inside its critical section, at a failpoint", "client", aimed, weight=0),
     Kind("pause", "SIGSTOP of any client at any moment", "client", pause_random),
     Kind("kill-client", "kill -9 of a client, which is started again", "client", kill_client, weight=0.5),

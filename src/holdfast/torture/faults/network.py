@@ -58,6 +58,18 @@ def reset(stage: Stage) -> None:
             stage.ending.wait(stage.chance.uniform(0, 0.1))
 
 
+def silent(stage: Stage) -> None:
+    """What a host does whose server hangs: connections are gone, new ones are accepted and never answered."""
+    network, links = _some(stage)
+    with stage.during("silent", f"proxy:{links}"):
+        network.hold(links)
+        network.reset(links)
+        try:
+            stage.last(1 * stage.ttl, 5 * stage.ttl)
+        finally:
+            network.heal(links)
+
+
 def netns(stage: Stage) -> None:
     engine = stage.engine
     assert engine is not None
@@ -84,5 +96,6 @@ KINDS = (
     Kind("delay", "every message takes long", "engine", delay),
     Kind("lost-replies", "requests arrive, replies do not", "engine", lost_replies),
     Kind("reset", "connections end by RST", "engine", reset),
+    Kind("silent", "connections end by RST; new ones are accepted and never answered", "engine", silent),
     Kind("netns", "iptables drops the packets of a server, in a network namespace", "engine", netns, _no_namespace),
 )

@@ -53,6 +53,9 @@ class Trial:
                 client, url(client), str(self.folder), self.name, self.discipline, ttl,
                 seed=plan.seed, namespace=NAMESPACE, timeout=max(3.0, 4 * ttl), request_timeout=max(1.0, ttl),
                 think=plan.think or min(0.075 * ttl, 0.03), pause=(0.85 * ttl, 2.2 * ttl), aim={**plan.aimed()},
+                body="threads" if number % 2 else "asyncio",
+                cancels=0.05 if "cancel" in plan.names() else 0.0,
+                blocks=0.02 if "block-loop" in plan.names() else 0.0,
             )  # fmt: skip
             self.clients.append(Client(self._site, order, note))
 

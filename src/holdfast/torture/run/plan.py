@@ -40,6 +40,7 @@ class Plan:
             small_disk="disk-full" in names,
             netns="netns" in names,
             replica="failover" in names,
+            flushes=bool(names & {"slow-fsync", "hung-fsync"}),
         )
 
     def aimed(self) -> dict[Failpoint, float]:

@@ -73,7 +73,7 @@ ROOMS = (
     Room("sim", "sim/*", "*", ANY),
     Room("testing", "testing.py testing/*", "*", ANY, "lazily"),
     Room("dashboard", "dashboard/*", "*", ASYNCIO, "lazily"),
-    Room("torture", "torture/*", "errors model clock event engines public fences cli", ANY, "lazily"),
+    Room("torture", "torture/*", "errors model clock event engines public aio fences cli", ANY, "lazily"),
     Room("cli", "cli/* __main__.py", "*", ANY, "freely"),
 )
 PACKAGE = Path(__file__).parent.parent / "src" / "holdfast"

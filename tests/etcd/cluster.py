@@ -109,7 +109,7 @@ class Cluster:
                 try:
                     return member.rpc("/v3/kv/range", timeout=1.0, key="AA==")
                 except urllib.error.HTTPError as error:
-                    if error.code in (400, 401):  # it answers, and wants a password
+                    if error.code in (400, 401, 404):  # it answers, and wants a password, or has no gateway
                         return error
                 except OSError:
                     pass  # not there yet

@@ -15,14 +15,14 @@ USER, PASSWORD = "keeper", "s3cret/&?"
 
 
 @contextmanager
-def with_tls() -> Iterator[tuple[Cluster, Path]]:
-    """One member that speaks TLS and wants a client certificate; and the folder with ca, cert and key."""
+def with_tls(count: int = 1) -> Iterator[tuple[Cluster, Path]]:
+    """Members that speak TLS and want a client certificate; and the folder with ca, cert and key."""
     with tempfile.TemporaryDirectory(prefix="hf-etcd-") as name:
         folder = Path(name)
         make_certificates(folder)
         words = ["--cert-file", f"{folder}/cert.pem", "--key-file", f"{folder}/key.pem"]
         words += ["--client-cert-auth", "--trusted-ca-file", f"{folder}/ca.pem"]
-        cluster = planned(folder / "data", 1, False, *words, scheme="https")
+        cluster = planned(folder / "data", count, False, *words, scheme="https")
         context = ssl.create_default_context(cafile=f"{folder}/ca.pem")
         context.load_cert_chain(f"{folder}/cert.pem", f"{folder}/key.pem")
         for member in cluster.members:
@@ -50,6 +50,14 @@ def make_certificates(folder: Path) -> None:
 
 def run(*words: str) -> None:
     subprocess.run(words, check=True, capture_output=True)
+
+
+def jwt_words(folder: Path) -> list[str]:
+    """Tokens that a member signs and remembers nothing of."""
+    run("openssl", "genrsa", "-out", f"{folder}/jwt.key", "2048")
+    run("openssl", "rsa", "-in", f"{folder}/jwt.key", "-pubout", "-out", f"{folder}/jwt.pem")
+    keys = f"pub-key={folder}/jwt.pem,priv-key={folder}/jwt.key"
+    return ["--auth-token", f"jwt,{keys},sign-method=RS256,ttl=10m"]
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -14,7 +15,7 @@ import holdfast.aio
 from holdfast.backends.etcd.wires.address import of_url
 from holdfast.errors import BackendUnavailable, Misconfigured
 from tests.etcd.cluster import Cluster, await_true, free_ports
-from tests.etcd.secured import PASSWORD, USER, with_password, with_tls
+from tests.etcd.secured import PASSWORD, USER, jwt_words, with_password, with_tls
 
 both = pytest.mark.parametrize("face", ["sync", "asyncio"])
 
@@ -107,6 +108,44 @@ def test_a_token_that_etcd_forgot_is_asked_for_again(face: str) -> None:
             forget_tokens(cluster)
             with locks.lock("door", timeout=20):
                 pass
+
+
+@both
+def test_a_change_of_a_role_or_user_costs_nothing_where_tokens_are_signed(face: str, tmp_path: Path) -> None:
+    """A signed token carries the revision of the users and roles that it was made under: another one is asked for."""
+    with with_password(*jwt_words(tmp_path)) as cluster:
+        url = f"etcd://{USER}:{quote(PASSWORD, safe='')}@{cluster.members[0].endpoint}"
+
+        def change(number: int) -> None:
+            [member] = cluster.members
+            token = member.rpc("/v3/auth/authenticate", name="root", password="root")["token"]
+            member.rpc("/v3/auth/user/add", name=f"somebody{number}", password="else", token=token)
+
+        async def awaited() -> None:
+            async with holdfast.aio.connect(url, ttl=6.0) as locks:
+                lease = await locks.lock("held").acquire()
+                for number in range(2):
+                    await asyncio.to_thread(change, number)
+                    async with locks.lock("door", timeout=20):
+                        pass
+                    assert await locks.survey("held")
+                await lease.renew()
+                await asyncio.to_thread(change, 2)
+                assert await lease.release()
+
+        if face == "asyncio":
+            asyncio.run(awaited())
+            return
+        with holdfast.connect(url, ttl=6.0) as locks:
+            lease = locks.lock("held").acquire()
+            for number in range(2):
+                change(number)
+                with locks.lock("door", timeout=20):
+                    pass
+                assert locks.survey("held")
+            lease.renew()
+            change(2)
+            assert lease.release()
 
 
 def forget_tokens(cluster: Cluster) -> None:

@@ -1,9 +1,14 @@
-"""`etcd://` and `etcds://`: see `wires.address` for the URL. The cluster is asked for its id once, on opening."""
+"""`etcd://` and `etcds://`: see `wires.address` for the URL.
+
+The cluster is asked for its id by each new wire, which is what a coordinator is connected by: in the loop, for asyncio,
+and within one request timeout for all members together. One that hangs keeps nobody from connecting to the others.
+"""
 
 from __future__ import annotations
 
 import os
 import socket
+from typing import Any
 
 from ... import clock
 from ...errors import OutcomeUnknown
@@ -18,6 +23,8 @@ from .wires.wire import EtcdWire
 LEAST_TTL = 0.2
 """What a holder can keep: it renews three times in that. etcd itself counts whole seconds, and holds no lease for less
 than one and a half election timeouts (2 s by default): a holder that died is gone that much later."""
+
+WHO = (Rpc("/v3/maintenance/status", "{}"),)
 
 PROMISES = Promises(
     frozenset({"fencing", "linearizable", "durable", "shared", "counting"}),
@@ -35,30 +42,45 @@ class EtcdEngine:
         self._address = of_url(url)
         self.url = self._address.url
         here = Here(namespace, socket.gethostname(), os.getpid, clock.calendar_us, request_timeout)
-        self.backend = EtcdBackend(here, self._cluster(request_timeout), PROMISES, LEAST_TTL)
+        self.backend = EtcdBackend(here, "", PROMISES, LEAST_TTL)
+        self._share = request_timeout / len(self._address.endpoints)
 
-    def _cluster(self, timeout: float) -> str:
-        """Of whichever member answers: one that hangs keeps nobody from connecting to the others."""
-        wire = EtcdWire(self._address, lambda _: None, list, lambda: None)
+    def wire(self) -> Wire:
+        wire = EtcdWire(self._address, self.backend.watch_of, self.backend.farewell, self.backend.forget)
         try:
             for others in reversed(range(len(self._address.endpoints))):
                 try:
-                    [status] = wire.call((Rpc("/v3/maintenance/status", "{}"),), timeout)
-                    return f"{int(status['header']['cluster_id']):x}"
+                    self.backend.cluster = _cluster(wire.call(WHO, self._share))
+                    break
                 except OutcomeUnknown:
                     if not others:
                         raise
-        finally:
+        except BaseException:
             wire.close()
-        raise AssertionError("an address has an endpoint")
-
-    def wire(self) -> Wire:
-        return EtcdWire(self._address, self.backend.watch_of, self.backend.farewell, self.backend.forget)
+            raise
+        return wire
 
     async def async_wire(self) -> AsyncWire:
         from .wires.aio import AsyncEtcdWire
 
-        return AsyncEtcdWire(self._address, self.backend.watch_of, self.backend.farewell, self.backend.forget)
+        wire = AsyncEtcdWire(self._address, self.backend.watch_of, self.backend.farewell, self.backend.forget)
+        try:
+            for others in reversed(range(len(self._address.endpoints))):
+                try:
+                    self.backend.cluster = _cluster(await wire.call(WHO, self._share))
+                    break
+                except OutcomeUnknown:
+                    if not others:
+                        raise
+        except BaseException:
+            await wire.close()
+            raise
+        return wire
+
+
+def _cluster(replies: Any) -> str:
+    [status] = replies
+    return f"{int(status['header']['cluster_id']):x}"
 
 
 def open_engine(url: str, namespace: str, request_timeout: float) -> EtcdEngine:

@@ -8,8 +8,10 @@ the host's). The gateway that we speak with does not tell etcd who a certificate
 from __future__ import annotations
 
 import socket
+import threading
+import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 
 from ....errors import Misconfigured
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     import ssl
 
 PORT = 2379
+NUMERIC = socket.AI_NUMERICHOST
 OPTIONS = ("ca", "cert", "key", "name")
 
 
@@ -37,16 +40,51 @@ class Address:
         return self.name or host
 
     def dial(self, index: int, timeout: float) -> socket.socket:
-        link = socket.create_connection(self.endpoints[index], timeout)
+        """A connection to a member: its name looked up, dialled and TLS agreed upon, all within `timeout`."""
+        end = time.monotonic() + timeout
+        host, port = self.endpoints[index]
+        for family, where in resolve(host, port, timeout):
+            link = socket.socket(family, socket.SOCK_STREAM)
+            try:
+                link.settimeout(max(0.001, end - time.monotonic()))
+                link.connect(where)
+                link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+                if self.tls is None:
+                    return link
+                link.settimeout(max(0.001, end - time.monotonic()))
+                return self.tls.wrap_socket(link, server_hostname=self.server_name(host))
+            except OSError as error:
+                link.close()
+                failure = error
+            except BaseException:
+                link.close()
+                raise
+        raise failure
+
+
+def resolve(host: str, port: int, timeout: float) -> list[tuple[int, Any]]:
+    """Families and addresses of a host. What is no address already is looked up aside: that knows no time-out."""
+    try:
+        return [(each[0], each[4]) for each in socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM, 0, NUMERIC)]
+    except socket.gaierror:
+        pass  # a name
+    found: list[list[tuple[int, Any]] | OSError] = []
+
+    def look_up() -> None:
         try:
-            link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            if self.tls is not None:
-                return self.tls.wrap_socket(link, server_hostname=self.server_name(self.endpoints[index][0]))
-        except BaseException:
-            link.close()
-            raise
-        return link
+            found.append([(each[0], each[4]) for each in socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)])
+        except OSError as error:
+            found.append(error)
+
+    thread = threading.Thread(target=look_up, name="holdfast-resolve", daemon=True)
+    thread.start()
+    thread.join(timeout)
+    if not found:
+        raise TimeoutError(f"the name {host!r} was not resolved within {timeout:.3g} s")
+    if isinstance(found[0], OSError):
+        raise found[0]
+    return found[0]
 
 
 def of_url(url: str) -> Address:

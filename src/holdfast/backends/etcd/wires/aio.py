@@ -7,21 +7,21 @@ take; nothing is sent behind another request, because the gateway answers in ord
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
-from json import dumps
 from typing import Any
 
-from ....errors import BackendUnavailable, OutcomeUnknown
+from ....errors import BackendUnavailable, HoldfastError, OutcomeUnknown
 from ...line import closed
 from ..rpc import Post, Rpc
 from ..watch import HANDED, Watch
 from .address import Address
 from .aio_link import AsyncEar, AsyncLink, Reply
-from .http import Unauthenticated
+from .http import Unauthenticated, log_in
 from .members import Members
-from .wire import AFTER_A_BROKEN_WATCH, AT_ONCE, FAREWELL
+from .wire import AFTER_A_BROKEN_WATCH, AT_ONCE, FAREWELL, left
 
 MOST = 16
 """Connections for requests: etcd carries out one after the other on each."""
@@ -71,90 +71,95 @@ class AsyncEtcdWire:
         return self._with_token(first, request, timeout)
 
     def _free(self) -> AsyncLink | None:
+        """A connection that is open still: its end may have come, and nobody has had time to hear of it."""
         while self._idle:
             link = self._idle.pop()
-            if link.open and link.index == self._members.at:
+            if link.open and link.index == self._members.at and not link.ended:
                 return link
             self._drop(link)
         return None
 
     async def _with_token(self, first: Reply, request: Any, timeout: float) -> Any:
+        end = time.monotonic() + timeout
         try:
             return await first
         except Unauthenticated:
             reply = Reply()
-            self._later(self._carefully(request, timeout), reply)
+            self._later(self._carefully(request, left(end)), reply)
             return await reply
 
     async def _carefully(self, rpcs: Any, timeout: float) -> Any:
+        end = time.monotonic() + timeout
         try:
-            return await self._ask(rpcs, timeout)
+            return await self._ask(rpcs, end)
         except Unauthenticated:
             self._members.token = ""
-            link = await self._get(timeout)
+            link = await self._get(end)
             if self._members.token:
                 self._freed(link)
             else:  # one that was open already
-                await self._log_in(link, timeout)
+                await self._log_in(link, end)
             try:
-                return await self._ask(rpcs, timeout)
+                return await self._ask(rpcs, end)
             except Unauthenticated as error:
                 raise BackendUnavailable(f"etcd did not accept its own token: {error}") from error
 
-    async def _ask(self, rpcs: Any, timeout: float) -> Any:
-        link = await self._get(timeout)
-        return await link.ask(rpcs, self._members.head(link.index), timeout)
+    async def _ask(self, rpcs: Any, end: float) -> Any:
+        link = await self._get(end)
+        return await link.ask(rpcs, self._members.head(link.index), left(end))
 
     async def _tell(self, post: Post, timeout: float) -> None:
         if (rpc := post.make()) is not None:
             await self._carefully((rpc,), timeout)
 
-    async def _get(self, timeout: float) -> AsyncLink:
+    async def _get(self, end: float) -> AsyncLink:
         """A free connection, or a new one, or the next that comes free."""
-        end = asyncio.get_running_loop().time() + timeout
         while True:
             if (link := self._free()) is not None:
                 return link
             if len(self._links) + self._dialling < MOST:
                 self._dialling += 1
                 try:
-                    return await self._dial(timeout)
+                    return await self._dial(end)
                 finally:
                     self._dialling -= 1
+                    self._next()
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._queue.append(turn)
             try:
-                async with asyncio.timeout_at(end):
+                async with asyncio.timeout(left(end)):
                     await turn
             except TimeoutError:
-                raise BackendUnavailable(f"no connection to etcd came free within {timeout:g} s") from None
+                raise BackendUnavailable("no connection to etcd came free within the time of a request") from None
             if self._closed:
                 raise closed()
 
-    async def _dial(self, timeout: float) -> AsyncLink:
+    async def _dial(self, end: float) -> AsyncLink:
         error: Exception | None = None
-        for index in self._members.candidates():
+        for index, others in self._members.candidates():
             try:
-                async with asyncio.timeout(self._members.dial_timeout(timeout)):
+                async with asyncio.timeout(self._members.dial_timeout(left(end), others)):
                     link: AsyncLink = await self._connect(index, partial(AsyncLink, index, self._freed, self._lost))
             except (OSError, TimeoutError) as refusal:
                 error = refusal
                 continue
-            self._members.at = index
             self._links.add(link)
+            if self._closed:  # meanwhile
+                self._drop(link)
+                raise closed()
+            self._members.at = index
             if self._address.user and not self._members.token:
-                await self._log_in(link, timeout)
+                await self._log_in(link, end)
                 if link not in self._idle:  # somebody was quicker
-                    return await self._get(timeout)
+                    return await self._get(end)
                 self._idle.remove(link)
             return link
         raise self._members.unreachable(error)
 
-    async def _log_in(self, link: AsyncLink, timeout: float) -> None:
+    async def _log_in(self, link: AsyncLink, end: float) -> None:
         """A new token, for the user of the URL. The link is free afterwards."""
-        body = dumps({"name": self._address.user, "password": self._address.password})
-        rpc = Rpc("/v3/auth/authenticate", body)
-        [told] = await link.ask((rpc,), self._members.head(link.index), timeout)
+        rpc = log_in(self._address.user, self._address.password)
+        [told] = await link.ask((rpc,), self._members.head(link.index), left(end))
         self._members.token = told["token"]
 
     async def _connect(self, index: int, make: Callable[[], Any]) -> Any:
@@ -170,9 +175,9 @@ class AsyncEtcdWire:
         self._idle.append(link)
         self._next()
 
-    def _lost(self, link: AsyncLink) -> None:
+    def _lost(self, link: AsyncLink, blamed: bool) -> None:
         if link in self._links:
-            if not link.impatient:
+            if blamed:
                 self._members.stumble(link.index)
             self._drop(link)
 
@@ -240,6 +245,8 @@ class AsyncEtcdWire:
             self._members.stumble(index)
             return None
         self._ears.add(ear)
+        if self._closed:  # meanwhile
+            ear.close()
         return ear
 
     def _unpark(self, watch: Watch) -> None:
@@ -264,12 +271,17 @@ class AsyncEtcdWire:
     async def close(self) -> None:
         if self._closed:
             return
+        end = time.monotonic() + FAREWELL
         words = self._farewell()
         try:
             for start in range(0, len(words), AT_ONCE):
-                await self._carefully(words[start : start + AT_ONCE], FAREWELL)
-        except BackendUnavailable:
+                await self._carefully(words[start : start + AT_ONCE], left(end))
+        except HoldfastError:
             pass  # the leases end by themselves
+        finally:  # cancelled or not: no socket stays open
+            self._end()
+
+    def _end(self) -> None:
         self._closed = True
         for link in list(self._links):
             self._drop(link)

@@ -13,6 +13,7 @@ from ....errors import BackendUnavailable, OutcomeUnknown
 from ..rpc import Rpc
 from ..watch import HANDED, Watch
 from .http import Garbled, Messages, parse, read, request
+from .link import readable
 from .members import IMPATIENT
 
 
@@ -26,11 +27,10 @@ class Reply(asyncio.Future[Any]):
 class AsyncLink(asyncio.Protocol):
     """One connection to one member, with at most one request under way."""
 
-    def __init__(self, index: int, freed: Callable[[AsyncLink], None], lost: Callable[[AsyncLink], None]) -> None:
+    def __init__(self, index: int, freed: Callable[[AsyncLink], None], lost: Callable[[AsyncLink, bool], None]) -> None:
+        """`lost` is told whether the member is to blame."""
         self.index = index
         self.open = False
-        self.impatient = False
-        """It was given up too soon to say anything of its member."""
         self.transport: asyncio.Transport | None = None
         self._freed, self._lost = freed, lost
         self._buffer = bytearray()
@@ -43,6 +43,12 @@ class AsyncLink(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self.transport, self.open = transport, True
+        self._poll = readable(transport.get_extra_info("socket"))
+
+    @property
+    def ended(self) -> bool:
+        """Something has come though nothing was asked: its end."""
+        return bool(self._poll.poll(0))
 
     def ask(self, rpcs: Sequence[Rpc], head: str, timeout: float) -> Reply:
         """The answers; the link is free again when they are there."""
@@ -70,8 +76,7 @@ class AsyncLink(asyncio.Protocol):
         if loop.time() < self._deadline:
             self._alarm(loop)
         else:
-            self.impatient = self._timeout <= IMPATIENT
-            self._fail(OutcomeUnknown(f"etcd did not answer within {self._timeout:g} s"))
+            self._fail(OutcomeUnknown(f"etcd did not answer within {self._timeout:.3g} s"), self._timeout > IMPATIENT)
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
@@ -88,7 +93,7 @@ class AsyncLink(asyncio.Protocol):
                 answers = [read(status, body) for status, body in replies]
             except Exception as error:  # noqa: BLE001  raised where it was asked
                 if isinstance(error, BackendUnavailable):
-                    self._lost(self)
+                    self._lost(self, True)
                 else:
                     self._freed(self)
                 reply.set_exception(error)
@@ -107,8 +112,8 @@ class AsyncLink(asyncio.Protocol):
         if self.transport is not None:
             self.transport.abort()
 
-    def _fail(self, error: OutcomeUnknown) -> None:
-        self._lost(self)
+    def _fail(self, error: OutcomeUnknown, blamed: bool = True) -> None:
+        self._lost(self, blamed and self._reply is not None)  # to end what is idle is no fault
         self.close()
         if self._reply is not None:
             self._end().set_exception(error)

@@ -13,6 +13,9 @@ from ....errors import BackendUnavailable, HoldfastError, Misconfigured, Outcome
 from ..rpc import Rejected, Rpc
 
 UNAUTHENTICATED = 16
+OLD_TOKEN = "revision of auth store is old"
+"""What etcd says, as INVALID_ARGUMENT, of a signed token that was made before a user or role was changed."""
+NO_SUCH_PATH = (404, 405, 501)
 PASSED_ON = (5, 9)
 """NOT_FOUND and FAILED_PRECONDITION: for the flows to judge."""
 NOT_TAKEN = ("no leader", "not capable", "too many requests", "space exceeded", "connection refused")
@@ -39,6 +42,10 @@ def request(rpcs: Sequence[Rpc], head: str) -> bytes:
     ).encode()
 
 
+def log_in(user: str, password: str) -> Rpc:
+    return Rpc("/v3/auth/authenticate", json.dumps({"name": user, "password": password}))
+
+
 def parse(buffer: bytearray) -> tuple[int, bytes] | None:
     """Take one whole reply (status, body) out of the buffer; None if it is not all there."""
     end = buffer.find(b"\r\n\r\n")
@@ -47,16 +54,17 @@ def parse(buffer: bytearray) -> tuple[int, bytes] | None:
     if buffer[:7] != b"HTTP/1.":
         raise Garbled(bytes(buffer[:80]))
     status = int(buffer[9:12])
-    at = buffer.find(b"Content-Length: ", 0, end)
+    at = buffer.find(b"\r\nContent-Length: ", 0, end)  # as etcd writes it
     begin = end + 4
-    if at >= 0:
-        size = int(buffer[at + 16 : buffer.index(b"\r\n", at)])
+    length = buffer[at + 18 : buffer.index(b"\r\n", at + 18)] if at >= 0 else header(buffer, end, b"content-length")
+    if length is not None:
+        size = int(length)
         if len(buffer) < begin + size:
             return None
         body = bytes(buffer[begin : begin + size])
         del buffer[: begin + size]
         return status, body
-    if buffer.find(b"Transfer-Encoding: chunked", 0, end) < 0:
+    if (header(buffer, end, b"transfer-encoding") or b"").strip() != b"chunked":
         raise Garbled(bytes(buffer[:80]))
     parts = []
     while True:
@@ -72,6 +80,15 @@ def parse(buffer: bytearray) -> tuple[int, bytes] | None:
         return None
     del buffer[: end + 4]
     return status, b"".join(parts)
+
+
+def header(buffer: bytearray, end: int, name: bytes) -> bytes | None:
+    """The value of a header, in lower case. What stands in between may have rewritten its name."""
+    for line in buffer[:end].lower().split(b"\r\n")[1:]:
+        key, _, value = line.partition(b":")
+        if key == name:
+            return bytes(value)
+    return None
 
 
 def chunk(buffer: bytearray, begin: int) -> tuple[bytes | None, int] | None:
@@ -90,17 +107,41 @@ def chunk(buffer: bytearray, begin: int) -> tuple[bytes | None, int] | None:
 def read(status: int, body: bytes) -> Any:
     """The answer to one request, or the `Rejected` that is for the flows to judge; raises all that is not."""
     if status == 200:
-        return _decode(body.decode())[0]
+        try:
+            answer = _decode(body.decode())[0]
+        except ValueError:
+            raise no_answer(body) from None
+        if answer.__class__ is not dict:
+            raise no_answer(body)
+        return answer
     try:
         told = json.loads(body)
-        code, message = int(told.get("code", 0)), str(told.get("message") or told.get("error"))
+        if isinstance(told.get("error"), dict):  # of a stream
+            told = told["error"]
+        code, message = int(told.get("code", told.get("grpc_code", 0))), str(told.get("message") or told.get("error"))
     except (ValueError, AttributeError):
-        code, message = 0, body.decode(errors="replace")[:200]
-    if code == UNAUTHENTICATED or status == 401:
+        if status in NO_SUCH_PATH:
+            raise Misconfigured(
+                f"there is no gateway of etcd ({status}: {shown(body)}); see that the address is that of a client port "
+                "of etcd, and that etcd runs without --enable-grpc-gateway=false"
+            ) from None
+        code, message = 0, f"{status} {shown(body)}"
+    if code == UNAUTHENTICATED or status == 401 or OLD_TOKEN in message:
         raise Unauthenticated(message)
     if code in PASSED_ON:
         return Rejected(code, message)
     raise trouble(code, message)
+
+
+def shown(body: bytes) -> str:
+    return body.decode(errors="replace")[:200].strip()
+
+
+def no_answer(body: bytes) -> OutcomeUnknown:
+    return OutcomeUnknown(
+        f"what came is no answer of etcd: {shown(body)!r}; see that the address is that of a client port of etcd, and "
+        "what stands in between"
+    )
 
 
 def trouble(code: int, message: str) -> HoldfastError:

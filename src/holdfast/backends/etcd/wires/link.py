@@ -1,8 +1,14 @@
-"""Connections of threads: one that asks and is answered, and one that listens. Each is used by one thread at a time."""
+"""Connections of threads: one that asks and is answered, and one that listens. Each is used by one thread at a time.
+
+The kernel keeps the time of a plain connection (`SO_RCVTIMEO`): Python would ask it twice for every request. Over TLS
+Python has to: a read that the kernel gives up is tried again there, for ever.
+"""
 
 from __future__ import annotations
 
+import select
 import socket
+import ssl
 import struct
 import time
 
@@ -16,32 +22,38 @@ READ_SIZE = 1 << 16
 class Link:
     """One connection to one member."""
 
-    __slots__ = ("_timeout", "buffer", "index", "socket")
+    __slots__ = ("_poll", "_timeout", "buffer", "index", "socket")
 
     def __init__(self, link: socket.socket, index: int) -> None:
-        link.settimeout(None)  # the kernel keeps the time: Python would ask it twice for every request
+        link.settimeout(None)
         self.socket = link
         self.index = index
         self.buffer = bytearray()
         self._timeout = 0.0
+        self._poll = readable(link)
+
+    @property
+    def ended(self) -> bool:
+        """Nothing is to come while nothing was asked: if something has, it is the end, or nothing to go on from."""
+        return bool(self._poll.poll(0))
 
     def ask(self, data: bytes, count: int, timeout: float) -> list[tuple[int, bytes]]:
         """Send, and read so many replies."""
         link, buffer = self.socket, self.buffer
         if timeout != self._timeout:
             self.bound(timeout)
+        end = time.monotonic() + timeout
         link.sendall(data)
         replies: list[tuple[int, bytes]] = []
-        end = 0.0
+        first = True
         while True:
             while (reply := parse(buffer)) is not None:
                 replies.append(reply)
                 if len(replies) == count:
                     return replies
-            if end == 0.0:
-                end = time.monotonic() + timeout
-            else:
+            if not first:
                 self.bound(max(0.001, end - time.monotonic()))
+            first = False
             data = link.recv(READ_SIZE)
             if not data:
                 raise ConnectionResetError("the member closed the connection")
@@ -50,9 +62,18 @@ class Link:
     def bound(self, timeout: float) -> None:
         """Let no send and no read take longer."""
         self._timeout = timeout
+        if isinstance(self.socket, ssl.SSLSocket):
+            self.socket.settimeout(timeout)
+            return
         span = struct.pack("ll", int(timeout), int(timeout % 1 * 1e6))
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, span)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, span)
+
+
+def readable(link: socket.socket) -> select.poll:
+    poll = select.poll()
+    poll.register(link, select.POLLIN)
+    return poll
 
 
 class Ear:

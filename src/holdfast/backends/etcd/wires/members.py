@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....errors import BackendUnavailable
+from ....errors import BackendUnavailable, OutcomeUnknown
 from .address import Address
 
 IMPATIENT = 0.1
@@ -44,17 +44,26 @@ class Members:
         authorization = f"Authorization: {self._token}\r\n" if self._token else ""
         return [f"Host: {host}:{port}\r\n{authorization}" for host, port in self.address.endpoints]
 
-    def candidates(self) -> Iterator[int]:
-        count = len(self.address.endpoints)
-        return ((self.at + step) % count for step in range(count))
+    def candidates(self) -> Iterator[tuple[int, int]]:
+        """Whom to dial, and how many are left with that one."""
+        count, at = len(self.address.endpoints), self.at
+        return (((at + step) % count, count - step) for step in range(count))
 
     def stumble(self, index: int) -> None:
         """This one did not do well."""
         if self.at == index:
             self.at = (index + 1) % len(self.address.endpoints)
 
-    def dial_timeout(self, timeout: float) -> float:
-        return max(0.01, min(timeout / len(self.address.endpoints), LONGEST_DIAL))
+    def dial_timeout(self, left: float, members: int) -> float:
+        """How long one of so many members may take to accept a connection, TLS included, if so much time is left."""
+        return max(0.01, min(left / members, LONGEST_DIAL))
+
+    def unanswered(self, index: int, timeout: float | None, error: BaseException | None) -> OutcomeUnknown:
+        """`timeout`: no answer came within it; None: the connection came to an end, or something else came."""
+        host, port = self.address.endpoints[index]
+        if timeout is not None:
+            return OutcomeUnknown(f"etcd at {host}:{port} did not answer within {timeout:.3g} s")
+        return OutcomeUnknown(f"etcd at {host}:{port} ended the connection before it had answered: {error}")
 
     def unreachable(self, error: BaseException | None) -> BackendUnavailable:
         return BackendUnavailable(

@@ -1,7 +1,8 @@
 """The blocking wire: each request on a connection of its own thread's, from a pool; each waiter on one of its own.
 
 1. Nothing is sent before a connection is open: failing that is `BackendUnavailable`. After sending, whatever goes wrong
-   is `OutcomeUnknown`, unless etcd says that it did nothing.
+   is `OutcomeUnknown`, unless etcd says that it did nothing. Looking up a name, dialling, TLS and log-in are part of a
+   request, and of the time that it has.
 2. A gateway stream over HTTP/1.1 takes its watches with its first request, so each waiter has a stream: its thread
    opens it while it waits anyway, reads it itself, and is woken by the kernel, without a listener in between.
 3. What is posted is told by another thread, which closes streams too (`errands`): a waiter that was woken has better to
@@ -16,20 +17,26 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from ....errors import BackendUnavailable, OutcomeUnknown
+from ....errors import BackendUnavailable, HoldfastError
 from ...line import closed
 from ..rpc import Post, Rpc
 from ..watch import HANDED, Watch
 from .address import Address
 from .errands import Errands
-from .http import Garbled, Unauthenticated, read, request
+from .http import Garbled, Unauthenticated, log_in, read, request
 from .link import Ear, Link
 from .members import IMPATIENT, Members
 
 AFTER_A_BROKEN_WATCH = 0.2
 FAREWELL = 1.0
+"""Seconds for all that is still to be told when a wire is closed."""
 ASIDE = 1.0
 AT_ONCE = 100
+
+
+def left(end: float) -> float:
+    """What is left of a request's time: it is given a moment, however late it is."""
+    return max(0.001, end - time.monotonic())
 
 
 class EtcdWire:
@@ -60,26 +67,30 @@ class EtcdWire:
         if request_.__class__ is Post:
             self._errands.put(request_)
             return None
+        end = time.monotonic() + timeout
         try:
-            return self._ask(request_, timeout)
+            return self._ask(request_, timeout, end)
         except Unauthenticated:
-            self.log_in(timeout)
+            self._log_in(end)
             try:
-                return self._ask(request_, timeout)
+                return self._ask(request_, left(end), end)
             except Unauthenticated as error:
                 raise BackendUnavailable(f"etcd did not accept its own token: {error}") from error
 
-    def _ask(self, rpcs: Sequence[Rpc], timeout: float) -> list[Any]:
-        link = self._get(timeout)
+    def _ask(self, rpcs: Sequence[Rpc], timeout: float, end: float) -> list[Any]:
+        link = self._idle_link()
+        if link is None:
+            link = self._dial(end)
+            timeout = left(end)
         try:
             replies = link.ask(request(rpcs, self.members.head(link.index)), len(rpcs), timeout)
         except (OSError, Garbled, ValueError) as error:
-            if isinstance(error, BlockingIOError) and timeout <= IMPATIENT:
+            late = isinstance(error, (BlockingIOError, TimeoutError))
+            if late and timeout <= IMPATIENT:
                 link.socket.close()
             else:
                 self._stumble(link)
-            host, port = self._address.endpoints[link.index]
-            raise OutcomeUnknown(f"etcd at {host}:{port} did not answer within {timeout:g} s: {error}") from error
+            raise self.members.unanswered(link.index, timeout if late else None, error) from error
         except BaseException:
             link.socket.close()  # struck in the middle: a reply is still under way
             raise
@@ -103,26 +114,29 @@ class EtcdWire:
         while self._idle:
             self._idle.pop().socket.close()
 
-    def _get(self, timeout: float) -> Link:
+    def _idle_link(self) -> Link | None:
+        """One that is open still: a server, or what stands in between, may have ended it meanwhile."""
         idle, at = self._idle, self.members.at
         while True:
             try:
                 link = idle.pop()
             except IndexError:
-                break
-            if link.index == at:
+                return None
+            if link.index == at and not link.ended:
                 return link
             link.socket.close()
+
+    def _dial(self, end: float) -> Link:
         error: OSError | None = None
-        for index in self.members.candidates():
+        for index, others in self.members.candidates():
             try:
-                fresh = Link(self._address.dial(index, self.members.dial_timeout(timeout)), index)
+                fresh = Link(self._address.dial(index, self.members.dial_timeout(left(end), others)), index)
             except OSError as refusal:
                 error = refusal
                 continue
             self.members.at = index
             if self._address.user and not self.members.token:
-                self._authenticate(fresh, timeout)
+                self._authenticate(fresh, end)
             return fresh
         raise self.members.unreachable(error)
 
@@ -130,28 +144,28 @@ class EtcdWire:
         link.socket.close()
         self.members.stumble(link.index)
 
-    def log_in(self, timeout: float) -> None:
+    def _log_in(self, end: float) -> None:
         """A new token, for the user of the URL."""
         self.members.token = ""
-        link = self._get(timeout)
+        link = self._idle_link() or self._dial(end)
         if not self.members.token:  # one that was open already
-            self._authenticate(link, timeout)
+            self._authenticate(link, end)
         self._put(link)
 
-    def _authenticate(self, link: Link, timeout: float) -> None:
-        from json import dumps
-
-        body = dumps({"name": self._address.user, "password": self._address.password})
+    def _authenticate(self, link: Link, end: float) -> None:
+        rpc = log_in(self._address.user, self._address.password)
         try:
-            [(status, said)] = link.ask(
-                request((Rpc("/v3/auth/authenticate", body),), self.members.head(link.index)), 1, timeout
-            )
-            self.members.token = read(status, said)["token"]
-        except (OSError, Garbled) as error:
+            [(status, said)] = link.ask(request((rpc,), self.members.head(link.index)), 1, left(end))
+        except (OSError, Garbled, ValueError) as error:
             self._stumble(link)
             raise BackendUnavailable(f"etcd did not let us log in: {error}") from error
         except BaseException:
             link.socket.close()
+            raise
+        try:
+            self.members.token = read(status, said)["token"]
+        except BaseException:
+            link.socket.close()  # refused
             raise
 
     def wait(self, owner: str, timeout: float) -> str | None:
@@ -184,12 +198,14 @@ class EtcdWire:
     def _listen(self, watch: Watch, timeout: float) -> Ear:
         index = self.members.at
         try:
-            ear = Ear(self._address.dial(index, self.members.dial_timeout(timeout)))
+            ear = Ear(self._address.dial(index, self.members.dial_timeout(timeout, 1)))
         except OSError:
             self.members.stumble(index)
             raise
         self._ears.add(ear)
         try:
+            if self._closed:  # meanwhile
+                raise closed()
             ear.ask(watch, self.members.head(index), timeout)
         except BaseException:
             self._deafen(ear)
@@ -221,13 +237,18 @@ class EtcdWire:
     def close(self) -> None:
         if self._closed:
             return
-        self._errands.end(ASIDE)
+        end = time.monotonic() + FAREWELL
+        self._errands.end(FAREWELL / 2)
         words = self._farewell()
         try:
             for start in range(0, len(words), AT_ONCE):
-                self._ask(words[start : start + AT_ONCE], FAREWELL)
-        except (BackendUnavailable, Unauthenticated):
+                self.call(words[start : start + AT_ONCE], left(end))
+        except HoldfastError:
             pass  # the leases end by themselves
+        finally:
+            self._end()
+
+    def _end(self) -> None:
         self._closed = True
         self._close_idle()
         for ear in list(self._ears):

@@ -38,8 +38,7 @@ class Played:
         return reply.held if isinstance(request, Release) else reply, pushes
 
     def tidy(self) -> None:
-        after = b""
-        while after := self.link.ask(self._codec.tidy(after, 2), 5.0):
+        while self.link.ask(self._codec.tidy(2), 5.0):
             pass
         self.link.say(b"DELETE FROM holdfast_push", 5.0)
 

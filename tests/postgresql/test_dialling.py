@@ -68,7 +68,7 @@ def test_every_order_is_answered_although_the_connection_was_reset(own: Server) 
 
     def answered(link: AsyncLink) -> asyncio.Future[BaseException | None]:
         answer = asyncio.get_running_loop().create_future()
-        link.ask(codec.tidy(b"", 1), lambda value, error: answer.set_result(error))
+        link.ask(codec.tidy(1), lambda value, error: answer.set_result(error))
         return answer
 
     async def main() -> None:

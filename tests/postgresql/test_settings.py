@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import threading
 
 import pytest
 
 import holdfast
+import holdfast.aio
 from holdfast.backends.postgresql.programs import schema
-from holdfast.errors import BackendUnavailable, Misconfigured
+from holdfast.errors import BackendUnavailable, HoldfastError, Misconfigured
 from tests.postgresql.server import Server
 
 
@@ -79,26 +81,107 @@ def test_bad_urls_are_refused() -> None:
         holdfast.connect("postgresql://127.0.0.1:1/db")
 
 
+def test_what_the_server_will_say_again_is_a_mistake(server: Server, database: str) -> None:
+    """Not "try again": a wrong password, database or role; for tasks as well."""
+    hba = server.folder / "data" / "pg_hba.conf"
+    before = hba.read_text()
+    hba.write_text(f"host {database} knocker 127.0.0.1/32 scram-sha-256\n{before}")
+    server.execute("CREATE ROLE knocker LOGIN PASSWORD 'right'; SELECT pg_reload_conf()")
+    url = server.url(database)
+    try:
+        for wrong in (
+            url.replace("postgres@", "knocker:wrong@"),
+            url.replace("postgres@", "knocker@"),
+            url.replace("postgres@", "nobody@"),
+            url.replace(f"/{database}", "/nowhere"),
+        ):
+            with pytest.raises(Misconfigured, match="does not let us in") as told:
+                holdfast.connect(wrong)
+            assert "wrong" not in str(told.value)
+            with pytest.raises(Misconfigured, match="does not let us in"):
+                asyncio.run(open_and_close(wrong))
+    finally:
+        hba.write_text(before)
+        server.execute("SELECT pg_reload_conf()")
+        server.execute("DROP ROLE knocker")
+
+
+async def open_and_close(url: str) -> None:
+    async with holdfast.aio.connect(url):
+        pass
+
+
+@pytest.mark.parametrize("scheme", ["postgres", "postgres+session"])
+def test_the_short_scheme_is_the_same(url: str, scheme: str) -> None:
+    with holdfast.connect(url.replace("postgresql:", f"{scheme}:")) as locks, locks.lock("door"):
+        pass
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:sesame@127.0.0.1:1/db?colour=red",
+        "postgresql://127.0.0.1:1/db?user=me&password=sesame&colour=red",
+        "postgresql://127.0.0.1:1/db?sslpassword=sesame&colour=red",
+        "postgresql://127.0.0.1:1/db?oauth_client_secret=sesame&colour=red",
+        "postgresql://me:open/sesame@127.0.0.1:1/db",
+        "postgresql://me:open?sesame@127.0.0.1:1/db",
+        "postgresql://me:open@sesame@127.0.0.1:1/db",
+        "postgresql://me:open%zzsesame@127.0.0.1:1/db",
+        "postgresql+session://me:op/en:sesame@127.0.0.1:1/db?colour=red",
+    ],
+)
+def test_no_message_shows_a_secret(url: str) -> None:
+    with pytest.raises(HoldfastError) as told:
+        holdfast.connect(url, request_timeout=5)
+    errors: list[BaseException | None] = [told.value, told.value.__cause__]
+    if not told.value.__suppress_context__:
+        errors.append(told.value.__context__)
+    assert not [error for error in errors if "sesame" in str(error)]
+
+
+def test_two_roles_never_have_a_lock_table_each(server: Server, database: str) -> None:
+    """With `"$user"` in the search path what a name means depends on the role; so a second table is refused."""
+    url = server.url(database)
+    roles = [f"{name}_{database}" for name in ("alice", "bob")]
+    for role in roles:
+        server.execute(f"CREATE ROLE {role} LOGIN; CREATE SCHEMA {role} AUTHORIZATION {role}", database=database)
+    alice, bob = (url.replace("postgres@", f"{role}@") for role in roles)
+    with holdfast.connect(alice) as locks, locks.lock("door"):
+        for scheme in ("postgresql", "postgresql+session"):
+            with pytest.raises(Misconfigured, match=f"in the schema {roles[0]}.*search_path"):
+                holdfast.connect(bob.replace("postgresql:", f"{scheme}:"))
+        with pytest.raises(Misconfigured, match=roles[0]):
+            holdfast.connect(url)  # somebody without a schema of their own: "public" comes second in the path
+        server.execute(
+            f"GRANT USAGE ON SCHEMA {roles[0]} TO {roles[1]}; "
+            f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {roles[0]} TO {roles[1]}",
+            database=database,
+        )
+        with holdfast.connect(f"{bob}?options=-csearch_path%3D{roles[0]}") as others:
+            assert others.lock("door").try_acquire() is None
+    with holdfast.connect(f"{bob}?options=-csearch_path%3D{roles[1]}") as others, others.lock("door"):
+        pass  # one's own, on purpose
+    with pytest.raises(Misconfigured, match="own in"):
+        holdfast.connect(alice)  # now there are two, and it depends on the role which one is meant
+
+
+def test_the_tables_of_an_older_version_are_made_new_where_they_are(server: Server, database: str) -> None:
+    role = f"carol_{database}"
+    with holdfast.connect(server.url(database)) as locks:
+        token = locks.lock("door").acquire().token
+    server.execute(
+        "DROP FUNCTION holdfast_tidy(integer); UPDATE holdfast_meta SET value = '1' WHERE key = 'version'; "
+        f"CREATE ROLE {role} LOGIN SUPERUSER; CREATE SCHEMA {role} AUTHORIZATION {role}",
+        database=database,
+    )
+    with holdfast.connect(server.url(database).replace("postgres@", f"{role}@")) as locks, locks.lock("door") as lease:
+        assert lease.token > token
+    found = server.execute("SELECT schemaname FROM pg_tables WHERE tablename = 'holdfast_claim'", database=database)
+    assert found == [("public",)]
+
+
 def test_the_password_is_not_shown(url: str) -> None:
     with holdfast.connect(url.replace("postgres@", "postgres:secret@")) as locks:
         assert "secret" not in locks.url
         assert "secret" not in repr(locks)
-
-
-def test_ended_rows_do_not_pile_up(server: Server, database: str) -> None:
-    """What crashed holders and one-off names leave behind is swept away a day later, by whoever is there."""
-    with holdfast.connect(server.url(database)) as locks:
-        for number in range(20):
-            locks.lock(f"once/{number}").acquire().release()
-        day = 2 * 24 * 3600 * 1_000_000
-        server.execute(f"UPDATE holdfast_claim SET mark = mark - {day}", database=database)
-        server.execute(
-            "INSERT INTO holdfast_claim (name, place, owner, token, mark, expires, ttl) "
-            "SELECT 'holdfast/dead/' || n, 0, 'gone', 5, 5, 1000, 1000 FROM generate_series(1, 20) n",
-            database=database,
-        )
-        held = locks.lock("door").acquire()
-        for _ in range(600):
-            held.renew()
-        assert server.execute("SELECT name FROM holdfast_claim", database=database) == [("holdfast/door",)]
-        held.release()

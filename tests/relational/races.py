@@ -91,6 +91,6 @@ def crossed_names(house: House, url: str, words: bytes | None = None) -> None:
         link.ask(codec.write(Renew(dice.sample(held, 4))), BOUND)
         for claim in held:
             link.ask(codec.write(Release(claim, 0.0)), BOUND)
-        link.ask(codec.tidy(b"", 50), BOUND)
+        link.ask(codec.tidy(50), BOUND)
 
     race(house, url, words, work)

@@ -84,7 +84,7 @@ class Codec:
         self.orders.append((request, wake, waited))
         return self.orders[-1]
 
-    def tidy(self, after: bytes, most: int) -> Any:
+    def tidy(self, most: int) -> Any:
         raise AssertionError("nothing is there to be tidied")
 
 

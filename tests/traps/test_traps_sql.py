@@ -78,12 +78,10 @@ def test_39_the_server_notices_a_dead_holder(server: Server) -> None:
 
     wire = open_engine(server.url().replace("postgresql:", "postgresql+session:"), "t39", 5.0).wire()
     assert isinstance(wire, SessionWire)
-    shown = [
-        wire._session(5.0).link.say(f"SHOW tcp_keepalives_{what}".encode(), 5.0)[0][0]
-        for what in ("idle", "interval", "count")
-    ]
+    settings = ("tcp_keepalives_idle", "tcp_keepalives_interval", "tcp_keepalives_count", "tcp_user_timeout")
+    shown = [wire._session(5.0).link.say(f"SHOW {what}".encode(), 5.0)[0][0] for what in settings]
     wire.close()
-    assert shown == [b"10", b"5", b"3"]
+    assert shown == [b"10", b"5", b"3", b"25000"], "the last one counts while a reply is not taken"
 
 
 def test_39_a_forked_child_does_not_keep_a_dead_parents_lock(server: Server) -> None:

@@ -22,8 +22,8 @@ SCHEMES = {
     **dict.fromkeys(("etcd", "etcds"), "holdfast.backends.etcd.engine"),
     "redlock": "holdfast.backends.redlock.engine",
     **dict.fromkeys(("zookeeper", "zookeepers"), "holdfast.backends.zookeeper.engine"),
-    "postgresql": "holdfast.backends.postgresql.engine",
-    "postgresql+session": "holdfast.backends.postgresql.session.engine",
+    **dict.fromkeys(("postgresql", "postgres"), "holdfast.backends.postgresql.engine"),
+    **dict.fromkeys(("postgresql+session", "postgres+session"), "holdfast.backends.postgresql.session.engine"),
     "mysql": "holdfast.backends.mysql.engine",
     "mysql+session": "holdfast.backends.mysql.session.engine",
 }

@@ -91,6 +91,7 @@ class Codec:
         self._quick = quick
         self._written: dict[int, Written] = {}
         self._busy: set[str] = set()
+        self._tidied = b""
         """Names where the quick statement was in vain; until one is granted at once, they are called for directly."""
 
     def write(self, request: Any, wake: int | None = None, waited: bool = False) -> Order:
@@ -116,9 +117,14 @@ class Codec:
                 return Order(b"CALL holdfast_allow(%b,%d,%d,%d,%d)" % (self._key(name), *numbers), _allowed)
         raise TypeError(f"not a verb: {request!r}")
 
-    def tidy(self, after: bytes, most: int) -> Order:
-        """Housekeeping: the next names after this one."""
-        return Order(b"CALL holdfast_tidy(x'%b',%d)" % (after.hex().encode(), most), _last)
+    def tidy(self, most: int) -> Order:
+        """Housekeeping: the next names after those of the last time."""
+
+        def last(reply: Reply) -> bytes:
+            self._tidied = _last(reply)
+            return self._tidied
+
+        return Order(b"CALL holdfast_tidy(x'%b',%d)" % (self._tidied.hex().encode(), most), last)
 
     def _take(self, claim: Claim, queue: bool, wake: int) -> Order:
         kept = self._details(claim)

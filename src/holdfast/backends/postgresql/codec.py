@@ -86,9 +86,9 @@ class Codec:
                 return Order(SQL["allow"], (self.key(name), *(b"%d" % number for number in numbers)), _allowed)
         raise TypeError(f"not a verb: {request!r}")
 
-    def tidy(self, after: bytes, most: int) -> Order:
-        """Housekeeping: the next names after this one."""
-        return Order(SQL["tidy"], (after, b"%d" % most), _last)
+    def tidy(self, most: int) -> Order:
+        """Housekeeping: about so many rows, wherever they are."""
+        return Order(SQL["tidy"], (b"%d" % most,), nothing)
 
     def key(self, name: str) -> bytes:
         return (self._prefix + name).encode()
@@ -169,5 +169,5 @@ def _allowed(rows: Rows) -> tuple[bool, float]:
     return allowed_of(_items(rows))
 
 
-def _last(rows: Rows) -> bytes:
-    return rows[0][0] or b""
+def nothing(rows: Rows) -> None:
+    pass

@@ -8,6 +8,8 @@ that the blocking and the asyncio wire say the same.
    session setting is made, nothing is prepared, and nothing is listened for.
 3. Elsewhere the session is set to READ COMMITTED, which the functions stand on, and to a bounded statement.
 4. The tables are made where they are missing and the role may.
+5. There is one lock table in a database, unless `search_path` was set on purpose: with `"$user"` in it (the default)
+   two roles would have a table each, and both would hold.
 """
 
 from __future__ import annotations
@@ -42,6 +44,10 @@ class Facts(NamedTuple):
     synchronous_standby_names: str
     standbys: str
     has_tables: str
+    search_path: str
+    schema: str
+    schemas: str
+    """Where the lock table is that this role sees, and where there are any in this database."""
 
 
 class Greeting(NamedTuple):
@@ -53,6 +59,8 @@ class Greeting(NamedTuple):
 
 
 QUERY_CANCELED = "57014"
+ANOTHER_TABLE = "HF001"
+"""Raised by `creating` in `programs.sql`."""
 
 
 Talk: TypeAlias = Generator[bytes, Rows, Greeting]
@@ -73,12 +81,15 @@ def greet(told_id: int, request_timeout: float) -> Talk:
         try:
             yield SQL["creating"].text + b";\n" + schema().encode()
         except Refused as error:
+            if error.code == ANOTHER_TABLE:
+                raise _second_table(str(error)) from error
             if error.code == QUERY_CANCELED:
                 raise BackendUnavailable(
                     f"the server was too slow to make the lock table: {error}; try again"
                 ) from error
+            what = "is of an older version" if facts.schema else "is not there"
             raise Misconfigured(
-                f"the lock table is not there, and can not be made by this role: {error}; let somebody who may run "
+                f"the lock table {what}, and can not be made by this role: {error}; let somebody who may run "
                 "the output of `holdfast schema postgresql`"
             ) from error
     try:
@@ -120,6 +131,19 @@ def _check(facts: Facts, pooled: bool) -> None:
             f"transactions are {facts.isolation.upper()} here, and a pooler keeps that from being set per session; "
             "ALTER ROLE … SET default_transaction_isolation = 'read committed'"
         )
+
+    others = [schema for schema in facts.schemas.split(", ") if schema and schema != facts.schema]
+    if others and "$user" in facts.search_path:
+        raise _second_table(", ".join(others), facts.schema)
+
+
+def _second_table(others: str, mine: str = "") -> Misconfigured:
+    what = f"this role has its own in {mine}" if mine else "this role does not see it, and would make another one"
+    return Misconfigured(
+        f'there is a lock table in the schema {others}, and {what}, because "$user" is in its search_path: two roles '
+        "would hold the same lock. Name one schema for all of them (ALTER ROLE … SET search_path = …, or "
+        "?options=-csearch_path%3D… in the URL), and drop the holdfast_… tables of the other"
+    )
 
 
 def promises_of(greeting: Greeting) -> Promises:

@@ -11,7 +11,7 @@ import re
 from importlib.resources import files
 from typing import NamedTuple
 
-VERSION = 1
+VERSION = 2
 PARTS = ("tables", "line", "take", "hold", "limiter", "ceiling", "session", "tidy", "meta")
 
 

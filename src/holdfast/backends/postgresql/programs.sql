@@ -19,7 +19,7 @@ SELECT holdfast_evict($1, $2);
 SELECT holdfast_allow($1, $2, $3, $4, $5);
 
 -- name: tidy
-SELECT holdfast_tidy($1, $2);
+SELECT holdfast_tidy($1);
 
 -- name: session_try
 SELECT holdfast_session_try($1, $2, $3, $4, $5);
@@ -50,8 +50,16 @@ SELECT 't';
 
 -- name: session_bounds
 -- So that the server, too, notices a dead peer: in half a minute, not in two hours.
-SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3; SET statement_timeout = 0;
-SET synchronous_commit = off;
+-- Keep-alives are not sent while something is under way that the peer has not taken (a grant to a waiter that vanished):
+-- that is what tcp_user_timeout is for. A statement that waits does not look at its connection by itself.
+SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;
+SET tcp_user_timeout = 25000; SET statement_timeout = 0; SET synchronous_commit = off;
+DO $$
+BEGIN
+    PERFORM set_config('client_connection_check_interval', '5000', false);
+EXCEPTION WHEN undefined_object OR invalid_parameter_value THEN
+    NULL;  /* PostgreSQL 12 or 13, or a system that can not tell */
+END $$;
 
 -- name: survey
 -- Everybody who stands in a line of the names from $1 on and before $2; with $3, only where there is more than one
@@ -91,11 +99,29 @@ SELECT pg_backend_pid(), pg_is_in_recovery(), current_setting('transaction_read_
        current_setting('transaction_isolation'), current_setting('synchronous_commit'), current_setting('fsync'),
        current_setting('synchronous_standby_names'),
        (SELECT count(*) FROM pg_stat_replication WHERE application_name NOT LIKE 'pg_basebackup%'),
-       to_regprocedure('holdfast_tidy(text,integer)') IS NOT NULL;
+       to_regprocedure('holdfast_tidy(integer)') IS NOT NULL, current_setting('search_path'),
+       (SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+        WHERE c.oid = to_regclass('holdfast_claim')),
+       (SELECT string_agg(n.nspname, ', ' ORDER BY n.nspname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+        WHERE c.relname = 'holdfast_claim' AND c.relkind = 'r' AND c.relpersistence <> 't');
 
 -- name: meta
 SELECT (SELECT value FROM holdfast_meta WHERE key = 'version'), (SELECT value FROM holdfast_meta WHERE key = 'cluster');
 
 -- name: creating
--- Before the DDL, in its transaction: one creator at a time.
+-- Before the DDL, in its transaction: one creator at a time. Where the tables of an older version are, there are those of
+-- the newer one; and where what a name means depends on the role ("$user"), there is one lock table in the database.
 SELECT pg_advisory_xact_lock(7161100441930145106);
+SELECT set_config('search_path', quote_ident(n.nspname), true)
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass('holdfast_claim');
+DO $$
+DECLARE
+    elsewhere text;
+BEGIN
+    SELECT string_agg(n.nspname, ', ') INTO elsewhere FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+        WHERE c.relname = 'holdfast_claim' AND c.relkind = 'r' AND c.relpersistence <> 't'
+          AND n.nspname <> current_schema() AND position('$user' IN current_setting('search_path')) > 0;
+    IF elsewhere IS NOT NULL THEN
+        RAISE EXCEPTION '%', elsewhere USING ERRCODE = 'HF001';
+    END IF;
+END $$;

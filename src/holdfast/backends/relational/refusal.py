@@ -63,7 +63,7 @@ class Translation:
         return BackendUnavailable(f"{self.product} refused: {what}; nothing was done")
 
     def unreachable(self, error: Exception) -> BackendUnavailable:
-        return BackendUnavailable(f"{self.product} can not be reached: {str(error).strip()}")
+        return BackendUnavailable(f"{self.product} can not be reached: {' '.join(str(error).split())}")
 
     def too_late(self, seconds: float) -> BackendUnavailable:
         return BackendUnavailable(
@@ -72,7 +72,7 @@ class Translation:
 
     def unknown(self, what: object) -> OutcomeUnknown:
         return OutcomeUnknown(
-            f"no reply from {self.product}: {str(what).strip()}; the statement may have been carried out"
+            f"no reply from {self.product}: {' '.join(str(what).split())}; the statement may have been carried out"
         )
 
     def busy(self, timeout: float) -> BackendUnavailable:

@@ -100,8 +100,8 @@ class SessionCodec:
         first, last = hexed(self._prefix + request.prefix), hexed(self._prefix + request.prefix + LAST)
         return Order(SURVEY % {b"now": NOW, b"first": first, b"last": last}, self._lines.views)
 
-    def tidy(self, after: bytes, most: int) -> Order:
-        return self._lines.tidy(after, most)
+    def tidy(self, most: int) -> Order:
+        return self._lines.tidy(most)
 
     def _of(self, claim: Claim) -> tuple[bytes, bytes]:
         """Which lock (user lock, hash, name), and for whom."""

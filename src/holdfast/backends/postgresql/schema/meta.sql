@@ -7,6 +7,8 @@ CREATE TABLE IF NOT EXISTS holdfast_meta (
 );
 
 INSERT INTO holdfast_meta (key, value) VALUES
-    ('version', '1'),
     ('cluster', substr(md5(random()::text || clock_timestamp()::text), 1, 12))
 ON CONFLICT DO NOTHING;
+
+INSERT INTO holdfast_meta (key, value) VALUES ('version', '2')
+ON CONFLICT (key) DO UPDATE SET value = excluded.value;

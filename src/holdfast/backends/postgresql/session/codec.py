@@ -7,7 +7,7 @@ import hashlib
 from ....model import Claim
 from ...line import Allow, Survey
 from ...relational.refusal import Rows
-from ..codec import KEPT, Codec, Order, yes
+from ..codec import KEPT, Codec, Order, nothing, yes
 from ..programs import SQL
 
 
@@ -36,10 +36,10 @@ class SessionCodec:
         return Order(SQL["session_wait"], (self.lock(claim.ask.name), *self._of(claim)), _number)
 
     def queue(self, claim: Claim) -> Order:
-        return Order(SQL["session_queue"], self._of(claim), _nothing)
+        return Order(SQL["session_queue"], self._of(claim), nothing)
 
     def leave(self, owner: str) -> Order:
-        return Order(SQL["session_leave"], (owner.encode(),), _nothing)
+        return Order(SQL["session_leave"], (owner.encode(),), nothing)
 
     def unlock(self, name: str) -> Order:
         return Order(SQL["session_unlock"], (self.lock(name),), yes)
@@ -54,17 +54,13 @@ class SessionCodec:
         order = self._lines.write(request)
         return order._replace(statement=SQL["session_survey"]) if isinstance(request, Survey) else order
 
-    def tidy(self, after: bytes, most: int) -> Order:
-        return self._lines.tidy(after, most)
+    def tidy(self, most: int) -> Order:
+        return self._lines.tidy(most)
 
     def _of(self, claim: Claim) -> tuple[bytes, bytes, bytes]:
         """The whole name, whose it is, and what others see of that."""
         kept = self._lines.details(claim)
         return kept.key, claim.owner.encode(), kept.who
-
-
-def _nothing(rows: Rows) -> None:
-    pass
 
 
 def _number(rows: Rows) -> int:

@@ -29,7 +29,7 @@ class SessionEngine:
 
         self.url = shown(url)
         self._namespace = namespace
-        self._dialling = Dialling(url.replace("postgresql+session://", "postgresql://", 1), request_timeout)
+        self._dialling = Dialling(url.replace("+session://", "://", 1), request_timeout)
         self._host = socket.gethostname()
         link = dialled(self._dialling.dial, Link.close, self._dialling.translation, request_timeout)
         link.close()

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ....errors import Misconfigured
+from ....errors import HoldfastError, Misconfigured
 from ...relational.talk import converse, converse_async
 from ...relational.wires.dial import Deadline
 from ..greeting import Greeting, greet
@@ -39,9 +39,21 @@ def driver() -> Any:
     return psycopg
 
 
+SECRET = re.compile(r"([?&][^=&]*(?:password|secret|scram_\w+_key)[^=&]*=)[^&]*", re.IGNORECASE)
+DENIED = re.compile(
+    r"authentication failed|no password supplied|password.*not supported|does not exist|no pg_hba\.conf entry"
+    r"|not permitted to log in|permission denied for database|not currently accepting connections"
+    r"|server does not support SSL|certificate"
+)
+"""The server, or libpq, will say the same the next time. At a connection there is no SQLSTATE, only words."""
+
+
 def shown(url: str) -> str:
-    """The URL without its password."""
-    return re.sub(r"(://[^/@:]*):[^/@]*@", r"\1:***@", re.sub(r"([?&]password=)[^&]*", r"\1***", url))
+    """The URL without its secrets. If a password has characters that should be escaped, too much is left out."""
+    head, mark, options = SECRET.sub(r"\1***", url).partition("?")
+    if "@" in options and "@" not in head:
+        head, mark, options = head + mark + options, "", ""
+    return re.sub(r"(://[^/@:]*):.*@", r"\1:***@", head) + mark + options
 
 
 class Dialling:
@@ -56,7 +68,13 @@ class Dialling:
         try:
             given = psycopg.conninfo.conninfo_to_dict(url)
         except psycopg.Error as error:
-            raise Misconfigured(f"{shown(url)!r} is not a URL that libpq understands: {error}") from error
+            known = shown(url)  # what libpq quotes may be a piece of the password
+            why = re.sub(r'"([^"]*)"', lambda quoted: quoted[0] if quoted[1] in known else '"…"', str(error).strip())
+            raise Misconfigured(f"{known!r} is not a URL that libpq understands: {why}") from None
+        if "@" in f"{given.get('host')}" or ("@" in f"{given.get('dbname')}" and "user" not in given):
+            raise Misconfigured(
+                f"{shown(url)!r} can not be read: write / as %2F, @ as %40 and : as %3A in a user or password"
+            )
         given = {"connect_timeout": str(max(2, round(request_timeout))), **DEFAULTS, **given}
         self._words = psycopg.conninfo.make_conninfo("", **given)
 
@@ -65,7 +83,7 @@ class Dialling:
         try:
             connection = self._psycopg.connect(self._words, autocommit=True, prepare_threshold=None)
         except self._psycopg.Error as error:
-            raise self.translation.unreachable(error) from error
+            raise self._not_connected(error) from error
         link = Link(connection)
         deadline = Deadline(self.timeout)
         try:
@@ -78,6 +96,15 @@ class Dialling:
         self.greeting = link.greeting
         return link
 
+    def _not_connected(self, error: Exception) -> HoldfastError:
+        """A mistake at the first connection is a fault that may pass at a later one: a failover, mostly."""
+        if self.greeting is None and DENIED.search(str(error)):
+            return Misconfigured(
+                f"PostgreSQL does not let us in: {' '.join(str(error).split())}; check user, password, database and "
+                "the TLS options of the URL"
+            )
+        return self.translation.unreachable(error)
+
     async def dial_async(self, words: Sequence[bytes] = ()) -> AsyncLink:
         """The same for asyncio; here the timeout bounds all of it."""
         deadline = Deadline(self.timeout)
@@ -87,7 +114,7 @@ class Dialling:
                     self._words, autocommit=True, prepare_threshold=None
                 )
         except self._psycopg.Error as error:
-            raise self.translation.unreachable(error) from error
+            raise self._not_connected(error) from error
         except TimeoutError:
             raise self.translation.too_late(self.timeout) from None
         link = AsyncLink(connection, asyncio.get_running_loop())

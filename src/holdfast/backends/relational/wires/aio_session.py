@@ -11,9 +11,9 @@ from ....model import Claim
 from ...line import Allow, Push, Release, Renew, Survey, Take, Taken
 from ..desk import LOOK_AGAIN, Desk
 from .aio_pool import AsyncPool
-from .asking import TOO_LONG, Reply, asked, look_away
+from .asking import TOO_LONG, Reply, asked, look_away, tidied
 from .dial import Deadline
-from .pace import TIDY_EVERY, TIDY_NAMES, pause_before_look, requests_before
+from .pace import TIDY_NAMES, pause_before_look, time_to_tidy
 from .ports import AsyncLink, Dialling, Order, SessionCodec
 from .session import TRIES
 
@@ -43,8 +43,6 @@ class AsyncSessionWire:
         self._seen: dict[str, AsyncLink] = {}  # who is seen waiting, through which session
         self._waiters: dict[str, tuple[AsyncLink, Reply]] = {}
         self._bells: dict[str, asyncio.Event] = {}
-        self._used = requests_before()
-        self._tidied = b""
 
     async def open(self) -> None:
         await self._session(self._open_timeout)
@@ -215,12 +213,8 @@ class AsyncSessionWire:
                 raise
 
     def _tidy(self, link: AsyncLink) -> None:
-        self._used += 1
-        if not self._used % TIDY_EVERY:
-            link.ask(self._codec.tidy(self._tidied, TIDY_NAMES), self._note_tidied)
-
-    def _note_tidied(self, name: Any, error: BaseException | None) -> None:
-        self._tidied = name if error is None else b""
+        if time_to_tidy():
+            link.ask(self._codec.tidy(TIDY_NAMES), tidied)
 
     # Life
 

@@ -13,9 +13,9 @@ from typing import Any
 from ....errors import BackendUnavailable
 from ...line import Push, Release, Take, closed
 from ..replies import Released
-from .asking import asked
+from .asking import asked, tidied
 from .dial import AsyncDial, Deadline
-from .pace import TIDY_EVERY, TIDY_NAMES, pause_before_look, requests_before
+from .pace import TIDY_NAMES, pause_before_look, time_to_tidy
 from .ports import AsyncEar, AsyncLink, Codec, Dialling, Hearing, Order, Wake
 
 
@@ -40,8 +40,6 @@ class AsyncTableWire:
         self._listener = AsyncDial(lambda: hearing.listen_async(self._arrive), self._translation)
         self._inboxes: dict[str, asyncio.Future[Push]] = {}
         self._looks: dict[str, int] = {}
-        self._used = requests_before()
-        self._tidied = b""
 
     async def open(self) -> None:
         await self._linked(self._dialling.timeout)
@@ -94,13 +92,9 @@ class AsyncTableWire:
             link = await self._linked(timeout)
             timeout = deadline.left
         reply = asked(link, order, self._translation, self._loop, timeout)
-        self._used += 1
-        if not self._used % TIDY_EVERY:
-            link.ask(self._codec.tidy(self._tidied, TIDY_NAMES), self._note_tidied)
+        if time_to_tidy():
+            link.ask(self._codec.tidy(TIDY_NAMES), tidied)
         return await reply
-
-    def _note_tidied(self, name: Any, error: BaseException | None) -> None:
-        self._tidied = name if error is None else b""
 
     async def _linked(self, timeout: float) -> AsyncLink:
         """The link; dialled anew by whoever comes first, and waited for by the rest."""

@@ -56,3 +56,7 @@ def asked(
 def look_away(reply: asyncio.Future[Any]) -> None:
     """Whatever became of it, nobody asks any more."""
     reply.exception()
+
+
+def tidied(reply: Any, error: BaseException | None) -> None:
+    """Whatever became of housekeeping, nobody waits for it."""

@@ -1,19 +1,22 @@
-"""How often: housekeeping, and looks where there are no pushes."""
+"""How often: housekeeping, and looks where there are no pushes.
+
+Housekeeping must drop more than is added, whoever adds it. A name that is used once costs two requests (take, release),
+and each request looks at `TIDY_NAMES` names with a chance of `TIDY_CHANCE`: six for each that is added. So the names
+that are over stay fewer than those that are not. It is chance and not a count, because a process may live for two
+requests only; and it keeps no place to go on from, because that would be lost with the process.
+"""
 
 from __future__ import annotations
 
 import random
 
-TIDY_EVERY = 512
-TIDY_NAMES = 1024
-"""So many names are visited after so many requests: more than can have been added, or single-use names pile up."""
-
+TIDY_CHANCE = 1 / 128
+TIDY_NAMES = 400
 FIRST_LOOK, LAST_LOOK = 0.005, 0.25
 
 
-def requests_before() -> int:
-    """Where a coordinator begins to count: somewhere, so that those who make a few requests only tidy up as well."""
-    return random.randrange(TIDY_EVERY)
+def time_to_tidy() -> bool:
+    return random.random() < TIDY_CHANCE
 
 
 def pause_before_look(tries: int) -> float:

@@ -160,8 +160,8 @@ class Codec(Protocol):
         """Any verb. `wake`: where a push reaches the asker; `waited`: what is released had to be waited for."""
         ...
 
-    def tidy(self, after: bytes, most: int) -> Order:
-        """Housekeeping: the next names after this one; its reply is the last of them."""
+    def tidy(self, most: int) -> Order:
+        """Housekeeping: a look at about so many names, other ones each time; what is over is dropped."""
         ...
 
 
@@ -196,4 +196,4 @@ class SessionCodec(Protocol):
 
     def write(self, request: Survey | Allow) -> Order: ...
 
-    def tidy(self, after: bytes, most: int) -> Order: ...
+    def tidy(self, most: int) -> Order: ...

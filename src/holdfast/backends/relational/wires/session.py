@@ -20,7 +20,7 @@ from ...line import Allow, Push, Release, Renew, Survey, Take, Taken, closed
 from ..desk import LOOK_AGAIN, Desk
 from ..refusal import Refused, Silence
 from .dial import Deadline
-from .pace import TIDY_EVERY, TIDY_NAMES, pause_before_look, requests_before
+from .pace import TIDY_NAMES, pause_before_look, time_to_tidy
 from .pool import Pool
 from .ports import Dialling, SessionCodec
 from .session_link import Session, ask_all
@@ -56,8 +56,6 @@ class SessionWire:
         self._seen: dict[str, Session] = {}  # who is seen waiting, through which session
         self._waiters: dict[str, Session] = {}
         self._bells: dict[str, threading.Event] = {}
-        self._used = requests_before()
-        self._tidied = b""
 
     def _holds_something(self, session: Session) -> bool:
         with self._mutex:
@@ -237,9 +235,11 @@ class SessionWire:
             session.end()
 
     def _tidy(self, session: Session, timeout: float) -> None:
-        self._used += 1
-        if not self._used % TIDY_EVERY:
-            self._tidied = session.ask(self._codec.tidy(self._tidied, TIDY_NAMES), timeout)
+        if time_to_tidy():
+            try:
+                session.ask(self._codec.tidy(TIDY_NAMES), timeout)
+            except BackendUnavailable:
+                pass  # another time
 
     # Life
 

@@ -17,7 +17,7 @@ from ..refusal import Refused
 from ..replies import Released
 from .dial import Deadline, Dial
 from .ears import Ears
-from .pace import TIDY_EVERY, TIDY_NAMES, pause_before_look, requests_before
+from .pace import TIDY_NAMES, pause_before_look, time_to_tidy
 from .ports import Codec, Dialling, Hearing, Link, Order, Wake
 
 
@@ -44,8 +44,6 @@ class TableWire:
         self._dial: Dial[Link] = Dial(self._dialling.dial, self._translation)
         self._ears = Ears(self._make_hearing(), self._translation)
         self._looks: dict[str, int] = {}
-        self._used = requests_before()
-        self._tidied = b""
 
     def call(self, request: Any, timeout: float) -> Any:
         if request.__class__ is Take and request.queue:
@@ -95,9 +93,8 @@ class TableWire:
             link = self._linked(deadline)
             try:
                 reply = link.ask(order, deadline.left)
-                self._used += 1
-                if not self._used % TIDY_EVERY:
-                    self._tidied = link.ask(self._codec.tidy(self._tidied, TIDY_NAMES), deadline.left)
+                if time_to_tidy():
+                    link.ask(self._codec.tidy(TIDY_NAMES), deadline.left)
                 return reply
             except BaseException as error:
                 if not isinstance(error, Refused) or error.code in self._translation.gone:

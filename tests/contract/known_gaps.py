@@ -17,20 +17,6 @@ IDLE = ("idle_network.the_next_tries_work", "idle_network.the_next_look_works", 
 CLOSE = "silent_network.closing_costs_one_timeout"
 SEVERAL = "silent_network.giving_up_several_names_costs_one_timeout"
 CONNECT = "silent_network.connecting_ends_and_blocks_no_loop"
-TOLD = (
-    "bad_network.a_body_is_told_before_its_time_is_over",
-    "bad_network.nobody_else_holds_before_it_is_told",
-    "bad_network.afterwards_everybody_gets_in",
-    "bad_network.replies_that_are_swallowed_leave_nothing",
-)
-SILENT = (
-    "silent_network.each_call_ends_on_connections_that_hang",
-    "silent_network.each_call_ends_when_it_has_to_dial",
-    "silent_network.each_call_can_be_cancelled_on_connections_that_hang",
-    "silent_network.each_call_can_be_cancelled_while_it_dials",
-)
-RELATIONAL = ("postgresql", "postgresql.session")
-
 KNOWN: dict[tuple[str, str], tuple[tuple[str, ...], int]] = {
     ("redis", "bad_network.a_body_is_told_before_its_time_is_over"): (BOTH, 1),
     ("redis", "bad_network.nobody_else_holds_before_it_is_told"): (BOTH, 1),
@@ -44,12 +30,7 @@ KNOWN: dict[tuple[str, str], tuple[tuple[str, ...], int]] = {
     ("zookeeper", CLOSE): (BOTH, 21),
     ("zookeeper", SEVERAL): (TASKS, 46),
     ("zookeeper", CONNECT): (TASKS, 22),
-    **{(engine, promise): (BOTH, 23) for engine in RELATIONAL for promise in IDLE},
-    **{(engine, promise): (BOTH, 41) for engine in RELATIONAL for promise in TOLD},
-    **{(engine, promise): (BOTH, 42) for engine in RELATIONAL for promise in SILENT},
-    **{(engine, CLOSE): (BOTH, 21) for engine in RELATIONAL},
-    **{(engine, SEVERAL): (BOTH, 46) for engine in RELATIONAL},
-    **{(engine, CONNECT): (BOTH, 22) for engine in RELATIONAL},
+    ("postgresql", CLOSE): (BOTH, 21),
     ("mysql", CLOSE): (BOTH, 21),
     ("mysql", SEVERAL): (TASKS, 46),
     ("redlock", "idle_network.the_next_tries_work"): (BOTH, 23),

@@ -24,8 +24,8 @@ SCHEMES = {
     **dict.fromkeys(("zookeeper", "zookeepers"), "holdfast.backends.zookeeper.engine"),
     **dict.fromkeys(("postgresql", "postgres"), "holdfast.backends.postgresql.engine"),
     **dict.fromkeys(("postgresql+session", "postgres+session"), "holdfast.backends.postgresql.session.engine"),
-    "mysql": "holdfast.backends.mysql.engine",
-    "mysql+session": "holdfast.backends.mysql.session.engine",
+    **dict.fromkeys(("mysql", "mariadb"), "holdfast.backends.mysql.engine"),
+    **dict.fromkeys(("mysql+session", "mariadb+session"), "holdfast.backends.mysql.session.engine"),
 }
 
 

@@ -32,7 +32,9 @@ ASKED = (
     *("innodb_flush_log_at_trx_commit", "rpl_semi_sync_master_enabled", "wsrep_on"),
 )
 FACTS = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ({})".format(", ".join(f"'{name}'" for name in ASKED)).encode()
-REPLICAS = b"SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE COMMAND LIKE 'Binlog Dump%'"
+REPLICAS = b"SHOW GLOBAL STATUS LIKE 'Slaves_connected'"
+"""Everybody may see it. The sessions that serve replicas are seen by those only who may see the sessions of others."""
+
 META = b"SELECT word, value FROM holdfast_meta"
 NO_SUCH = 1146
 SHOW_LIFE = b"SELECT GET_LOCK(CONCAT('holdfast-session-', CONNECTION_ID()), 0)"
@@ -73,7 +75,7 @@ def greet(told_id: int, request_timeout: float) -> Talk:
     pooled = int(_text((yield b"SELECT CONNECTION_ID()").rows[0][0])) != told_id
     if not pooled:
         yield SHOW_LIFE
-    replicas = int(_text((yield REPLICAS).rows[0][0]))
+    replicas = sum(int(_text(row[1])) for row in (yield REPLICAS).rows)
     meta = yield from _meta()
     if b"version" not in meta:
         yield from _create()
@@ -119,7 +121,9 @@ def _create() -> Generator[bytes, Reply, None]:
 def _check(facts: dict[str, str]) -> None:
     version = facts.get("version", "")
     if "MariaDB" not in version:
-        raise Misconfigured(f"this server is {version or 'unknown'}, not MariaDB, for which the lock table is made")
+        raise Misconfigured(
+            f"this server is {version or 'unknown'}, not MariaDB, for which the tables are made; use another engine"
+        )
     numbers = tuple(map(int, re.findall(r"\d+", version)[:2]))
     if numbers < OLDEST:
         raise Misconfigured(f"this server is MariaDB {version}; 10.6 or later is needed")

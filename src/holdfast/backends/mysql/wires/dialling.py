@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import socket
 import threading
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from ....errors import Misconfigured
 from ...relational.talk import converse
+from ...relational.url import shown
 from ...relational.wires.dial import awaited_on_a_thread
 from ..greeting import greet
 from .aio_link import AsyncLink
@@ -44,21 +44,20 @@ def driver() -> Any:
         raise Misconfigured("mysql:// needs PyMySQL; pip install 'holdfast[mysql]'") from error
 
 
-def shown(url: str) -> str:
-    """The URL without its password."""
-    return re.sub(r"(://[^/@:]*):[^/@]*@", r"\1:***@", url)
-
-
 def read_url(url: str) -> dict[str, Any]:
     """What PyMySQL is to be told."""
     parts = urlsplit(url)
+    if "@" in f"{parts.path}{parts.query}{parts.fragment}" and "@" not in parts.netloc and ":" in parts.netloc:
+        raise Misconfigured(
+            f"{shown(url)!r} can not be read: write / as %2F, ? as %3F, # as %23 and @ as %40 in a user or password"
+        )
     words: dict[str, Any] = {"database": unquote(parts.path.removeprefix("/"))}
     if not words["database"] or "/" in words["database"]:
         raise Misconfigured(f"{shown(url)!r} names no database; it should look like mysql://user@host/database")
     try:
         words |= {"host": parts.hostname or "localhost", "port": parts.port or PORT}
-    except ValueError as error:
-        raise Misconfigured(f"{shown(url)!r} is not a URL of MariaDB: {error}") from error
+    except ValueError:  # which quotes what it takes for the port: a piece of a password, perhaps
+        raise Misconfigured(f"{shown(url)!r} is not a URL of MariaDB: its port is not a number") from None
     if parts.username is not None:
         words |= {"user": unquote(parts.username), "password": unquote(parts.password or "")}
     for name, value in parse_qsl(parts.query, keep_blank_values=True):
@@ -69,7 +68,8 @@ def read_url(url: str) -> dict[str, Any]:
         else:
             known = ", ".join(sorted(TEXTS | SWITCHES))
             raise Misconfigured(
-                f"{shown(url)!r} has the option {name}={value!r}; there are {known} (switches: true, false)"
+                f"{shown(url).partition('?')[0]!r} has an option {name!r} that is not known, or not with this value; "
+                f"there are {known} (switches: true, false)"
             )
     return words
 
@@ -90,7 +90,10 @@ class Dialling:
 
     def dial(self, words: Sequence[bytes] = ()) -> Link:
         """A greeted connection, on which these words were said; within the timeout."""
-        connection = self._prepare()
+        try:
+            connection = self._prepare()
+        except (OSError, ValueError) as error:  # a certificate that is not there
+            raise self.translation.unreachable(error) from error
         watch = threading.Timer(self.timeout, hang_up, (connection,))
         watch.daemon = True
         watch.start()
@@ -104,9 +107,11 @@ class Dialling:
             connection.connect()
         except self._pymysql.Error as error:
             if error.args and error.args[0] in DENIED and not self._greeted:
-                raise Misconfigured(f"MariaDB does not let us in: {error.args[-1]}") from error
+                raise Misconfigured(f"{product(connection)} does not let us in: {error.args[-1]}") from error
             raise self.translation.unreachable(error) from error
-        except (OSError, ValueError) as error:  # a certificate that is not there, an answer that is none
+        except RuntimeError as error:  # a kind of password that needs a package which is not there
+            raise Misconfigured(f"{product(connection)} can not be logged in to: {error}") from error
+        except (OSError, ValueError) as error:  # an answer that is none
             raise self.translation.unreachable(error) from error
         link = Link(connection)
         keep_alive(link.socket)
@@ -140,6 +145,14 @@ class Dialling:
         """The same for asyncio, dialled on a thread."""
         link = await awaited_on_a_thread(lambda: self.dial(words), Link.close, self.translation)
         return AsyncLink(link, asyncio.get_running_loop())
+
+
+def product(connection: Any) -> str:
+    """What the server says it is, before the log-in. (A proxy may say anything.)"""
+    version: str = getattr(connection, "server_version", None) or ""
+    if not version or "MariaDB" in version:
+        return "MariaDB"
+    return f"the server (version {version}, not MariaDB, for which holdfast's tables are made)"
 
 
 def hang_up(connection: Any) -> None:

@@ -7,6 +7,7 @@ import socket
 
 from ...ports import AsyncWire, Wire
 from ..line import LineBackend
+from ..relational.url import shown
 from .codec import Codec
 from .greeting import promises_of
 
@@ -18,7 +19,7 @@ class PostgreSQLEngine:
 
     def __init__(self, url: str, namespace: str, request_timeout: float) -> None:
         from ..relational.wires.dial import dialled
-        from .wires.dialling import Dialling, shown
+        from .wires.dialling import Dialling
         from .wires.link import Link
 
         self.url = shown(url)

@@ -8,6 +8,7 @@ import socket
 
 from ....errors import Misconfigured
 from ....ports import AsyncWire, Wire
+from ...relational.url import shown
 from ...session import SessionBackend, session_promises
 from ..greeting import promises_of
 from ..programs import SQL
@@ -24,7 +25,7 @@ class SessionEngine:
 
     def __init__(self, url: str, namespace: str, request_timeout: float) -> None:
         from ...relational.wires.dial import dialled
-        from ..wires.dialling import Dialling, shown
+        from ..wires.dialling import Dialling
         from ..wires.link import Link
 
         self.url = shown(url)

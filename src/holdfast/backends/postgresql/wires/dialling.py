@@ -13,6 +13,7 @@ from typing import Any
 
 from ....errors import HoldfastError, Misconfigured
 from ...relational.talk import converse, converse_async
+from ...relational.url import shown
 from ...relational.wires.dial import Deadline
 from ..greeting import Greeting, greet
 from .aio_link import AsyncLink
@@ -39,21 +40,12 @@ def driver() -> Any:
     return psycopg
 
 
-SECRET = re.compile(r"([?&][^=&]*(?:password|secret|scram_\w+_key)[^=&]*=)[^&]*", re.IGNORECASE)
 DENIED = re.compile(
     r"authentication failed|no password supplied|password.*not supported|does not exist|no pg_hba\.conf entry"
     r"|not permitted to log in|permission denied for database|not currently accepting connections"
     r"|server does not support SSL|certificate"
 )
 """The server, or libpq, will say the same the next time. At a connection there is no SQLSTATE, only words."""
-
-
-def shown(url: str) -> str:
-    """The URL without its secrets. If a password has characters that should be escaped, too much is left out."""
-    head, mark, options = SECRET.sub(r"\1***", url).partition("?")
-    if "@" in options and "@" not in head:
-        head, mark, options = head + mark + options, "", ""
-    return re.sub(r"(://[^/@:]*):.*@", r"\1:***@", head) + mark + options
 
 
 class Dialling:

@@ -200,3 +200,22 @@ def test_leases_at_healthy_nodes_are_kept_while_another_node_hangs(face: str) ->
                 nodes[0].resume()
                 expected = sick
         assert sorted(lost) == sorted(expected)
+
+
+def test_a_cancelled_lock_all_does_not_wait_for_a_silent_server_once_for_each_name(server: RedisServer) -> None:
+    async def main() -> float:
+        with proxied(server.port) as proxy:
+            async with holdfast.aio.connect(proxy.url, request_timeout=1) as locks:
+                assert await (await locks.lock("a").acquire()).release()
+                proxy.hold_up()
+                taking = asyncio.ensure_future(locks.lock_all([f"n{number}" for number in range(10)]).acquire())
+                await asyncio.sleep(0.1)
+                taking.cancel()
+                began = time.monotonic()
+                with pytest.raises(asyncio.CancelledError):
+                    await taking
+                took = time.monotonic() - began
+                proxy.let_flow()
+                return took
+
+    assert run(main()) < 3 + SLACK

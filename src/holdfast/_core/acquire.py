@@ -170,8 +170,14 @@ def withdraw(backend: Backend, claim: Claim, until: float = 0.0) -> Flow[bool]:
 
 
 def withdraw_all(backend: Backend, claims: list[Claim]) -> Flow[None]:
-    for claim in claims:
-        yield from withdraw(backend, claim)
+    """Leave all these lines. An engine that is found out of reach is waited for once, and not once for each of them."""
+    for number, claim in enumerate(claims):
+        try:
+            yield from backend.release(claim)
+        except BackendUnavailable:
+            for left in claims[number:]:
+                yield Spawn(keep_withdrawing(backend, left))
+            return
 
 
 def keep_withdrawing(backend: Backend, claim: Claim, until: float = 0.0) -> Flow[None]:

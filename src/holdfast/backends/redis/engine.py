@@ -10,15 +10,16 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from ...errors import BackendUnavailable, Misconfigured
+from ...errors import BackendUnavailable, Misconfigured, OutcomeUnknown
 from ...ports import AsyncWire, Backend, Wire
 from ..line import LineBackend
 from .backend import ClusterBackend
 from .codec import channels_of
 from .promising import SETTINGS, judge
-from .resp import Error, command
+from .resp import Error, NotRedis, command
 from .wires.address import Address, of_client, of_url
 from .wires.beside import Job
+from .wires.dialling import refused
 from .wires.link import Link
 from .wires.links import Links
 from .wires.listener import Listener
@@ -65,6 +66,10 @@ class RedisEngine:
             if self._address.durability is not None and self._address.durability.aof is not None:
                 need_waitaof(wire, links, self._address.durability.aof[0], self._timeout)
             settings = settings_of(wire, links, SETTINGS, self._timeout)
+        except OutcomeUnknown as error:
+            if isinstance(error.__cause__, NotRedis):
+                raise refused(self._address.dialler.place, error.__cause__) from error
+            raise
         finally:
             wire.close()
         failover = bool(self._address.seeds) or self.url.startswith("redis+sentinel")

@@ -25,7 +25,9 @@ that is behind (or whose tokens are counted, not timed) gives out a token again 
 one. `forgets-and-goes-back` does that on purpose. Long runs leave this combination out, and count how often they put
 off a fault because of it: while a token that was given out lies ahead of the engine's clock, it is not made to forget,
 and its clock is not set back behind what it has forgotten.
-Keep the memory (a disk, a majority), or keep the clock; with either, tokens grow.
+Keep the memory (a disk, a majority), or keep the clock; with either, tokens grow. A fail-over to a replica that has not
+heard of the last grants is such a loss of memory: tokens grow unless its clock is behind the old primary's by more than
+the time since those grants.
 
 Session locks flush less. After a crash of the server their tokens begin up to two seconds ahead of its clock, so that
 none is given twice; a loss of the whole memory within that time is such a case, too. The lock tables have none of this.

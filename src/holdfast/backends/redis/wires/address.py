@@ -6,19 +6,23 @@
     redis+cluster://host:port,host:port     the password and TLS options as elsewhere; ssl=true for TLS
 
 Options of ours: `wait_replicas=n`, `wait_aof=local,replicas`, `wait_timeout=seconds`. All others are redis-py's.
+
+Secrets: the user and the password are taken out first, whatever characters they are made of, and never given to a
+parser whose errors could show them. What is shown of a URL is its scheme and what follows the last '@', and no option.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from ....errors import Misconfigured
 from ..durability import Durability
 from .dialling import WHERE, Dialler, Server, Watched, need_redis_py
 
 SENTINEL = "sentinel_"
+SECRETS = ("username", "password", "ssl_password")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,62 +38,74 @@ class Address:
 def of_url(url: str, request_timeout: float) -> Address:
     scheme, _, rest = url.partition("://")
     body, _, query = rest.partition("?")
-    options = dict(parse_qsl(query, keep_blank_values=True))
-    durability = _durability(url, options, request_timeout)
     userinfo, _, place = body.rpartition("@")
-    secured = scheme == "rediss" or options.pop("ssl", "").lower() in ("1", "true", "yes")
     shown = f"{scheme}://{place}"
+    before, at, behind = query.rpartition("@")
+    if at and "=" not in before.rpartition("&")[2]:  # no option has an '@' in its name
+        raise Misconfigured(f"{scheme}://…@{behind}: a '?' in a user or password is to be written as %3F")
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    durability = _durability(shown, options, request_timeout)
+    secured = scheme == "rediss" or options.pop("ssl", "").lower() in ("1", "true", "yes")
+    who = _who(userinfo)
     if scheme in ("redis+sentinel", "redis+cluster"):
         hosts, _, path = place.partition("/")
         if scheme == "redis+cluster":
             if path.strip("/") not in ("", "0"):
                 raise Misconfigured(f"{shown}: a cluster has no database but 0")
-            seeds = tuple(_server(userinfo, host, "", options, secured) for host in hosts.split(","))
+            seeds = tuple(_server(who, host, "", options, secured) for host in hosts.split(","))
             return Address(shown, seeds[0], seeds, durability)
         service, _, db = path.partition("/")
         if not service:
             raise Misconfigured(f"{shown} names no service; write redis+sentinel://host:port,host:port/service")
         asked = {name.removeprefix(SENTINEL): options.pop(name) for name in list(options) if name.startswith(SENTINEL)}
-        sentinels = tuple(_server("", host, "", asked, False, 26379) for host in hosts.split(","))
+        sentinels = tuple(_server({}, host, "", asked, False, 26379) for host in hosts.split(","))
         return Address(
-            shown, Watched(unquote(service), sentinels, _server(userinfo, "", db, options, secured)), (), durability
+            shown, Watched(unquote(service), sentinels, _server(who, "", db, options, secured)), (), durability
         )
     if scheme in ("unix", "redis+unix"):
-        return Address(shown, _parse(f"unix://{body}", options), (), durability)
+        return Address(shown, _parse(f"unix://{place}", who, options), (), durability)
     host, _, db = place.partition("/")
-    return Address(shown, _server(userinfo, host, db, options, secured), (), durability)
+    return Address(shown, _server(who, host, db, options, secured), (), durability)
 
 
-def _server(userinfo: str, host: str, db: str, options: dict[str, str], secured: bool, port: int = 0) -> Server:
-    at = f"{userinfo}@" if userinfo else ""
+def _who(userinfo: str) -> dict[str, str]:
+    """The user and the password that stand before the '@'."""
+    user, _, password = userinfo.partition(":")
+    return {name: unquote(said) for name, said in (("username", user), ("password", password)) if said}
+
+
+def _server(who: dict[str, str], host: str, db: str, options: dict[str, str], secured: bool, port: int = 0) -> Server:
     if port and host.rpartition(":")[2].isdigit() is False:
         host = f"{host}:{port}"
     if db and not db.isdigit():
         raise Misconfigured(f"{db!r} is not the number of a database; write redis://{host}/0")
-    return _parse(f"{'rediss' if secured else 'redis'}://{at}{host}/{db}", options)
+    return _parse(f"{'rediss' if secured else 'redis'}://{host}/{db}", who, options)
 
 
-def _parse(url: str, options: dict[str, str]) -> Server:
+def _parse(url: str, who: dict[str, str], options: dict[str, str]) -> Server:
+    """`url` has neither user nor password, so it may be shown; what stands in the options may not."""
     redis = need_redis_py()
-    shown = urlsplit(url)._replace(netloc=urlsplit(url).netloc.rpartition("@")[2]).geturl()
+    secret = {name: options[name] for name in SECRETS if name in options}
+    told = urlencode({name: said for name, said in options.items() if name not in secret})
     try:
-        found = redis.connection.parse_url(f"{url}?{urlencode(options)}" if options else url)
+        found = redis.connection.parse_url(f"{url}?{told}" if told else url)
     except ValueError as error:
-        raise Misconfigured(f"{shown}: {error}") from error
+        raise Misconfigured(f"{url}: {error}") from error
+    found |= who | secret
     kind = found.pop("connection_class", redis.connection.Connection).__name__
     for name in found:
         if name not in WHERE and not name.startswith("ssl_"):
-            raise Misconfigured(f"{shown} has an option that is not known here: {name}")
+            raise Misconfigured(f"{url} has an option that is not known here: {name}")
     if "protocol" in found:
         if str(found["protocol"]) not in ("2", "3"):
-            raise Misconfigured(f"{shown}: protocol={found['protocol']} is neither 2 nor 3")
+            raise Misconfigured(f"{url}: protocol={found['protocol']} is neither 2 nor 3")
         found["protocol"] = int(found["protocol"])
     server = Server(kind, found)
     server.build(redis.connection, 1.0)  # finds out what redis-py does not take
     return server
 
 
-def _durability(url: str, options: dict[str, str], request_timeout: float) -> Durability | None:
+def _durability(shown: str, options: dict[str, str], request_timeout: float) -> Durability | None:
     try:
         replicas = int(options.pop("wait_replicas", "0"))
         aof = options.pop("wait_aof", "")
@@ -99,7 +115,7 @@ def _durability(url: str, options: dict[str, str], request_timeout: float) -> Du
             raise ValueError
     except ValueError:
         raise Misconfigured(
-            f"{url.rpartition('@')[2]}: wait_replicas is a number, wait_aof is 'local,replicas' with local 0 or 1, "
+            f"{shown}: wait_replicas is a number, wait_aof is 'local,replicas' with local 0 or 1, "
             "wait_timeout is seconds above 0"
         ) from None
     if not replicas and not any(disks):

@@ -29,6 +29,8 @@ class AsyncListener:
         self.ready = False
         self._opening = Opening(self._subscribe, dialler.place)
         self._stream: Stream | None = None
+        self._greeting: Stream | None = None
+        """A stream that is not yet subscribed."""
         self._waiting: dict[str, Turn] = {}
         self.early: OrderedDict[str, Push] = OrderedDict()
         """Pushes that came before their owner waited for them."""
@@ -39,11 +41,14 @@ class AsyncListener:
 
     async def _subscribe(self, timeout: float) -> bool:
         stream = Stream(await self._dialler.dial_async(timeout), self.deliver, self.lost)
+        self._greeting = stream
         try:
             reply = await stream.ask(command("SUBSCRIBE", self.channel), timeout)
         except BaseException:
             stream.close()
             raise
+        finally:
+            self._greeting = None
         if isinstance(reply, Error):
             stream.close()
             return False
@@ -103,6 +108,8 @@ class AsyncListener:
             stream.close()
 
     async def close(self) -> None:
+        if self._greeting is not None:
+            self._greeting.close()
         await self._opening.close()
         self.hang_up()
 

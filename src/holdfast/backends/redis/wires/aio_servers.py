@@ -37,6 +37,8 @@ class Line:
         self._on_loss = on_loss
         self.stream: Stream | None = None
         self._opening = Opening(self._open, dialler.place)
+        self._greeting: Stream | None = None
+        """A stream that is not yet in use."""
         self._pause = 0.0
 
     async def get(self, timeout: float) -> Stream:
@@ -53,11 +55,14 @@ class Line:
             stream = Stream(pipe)
         else:
             stream = Stream(pipe, listener.deliver, listener.lost, self._on_many, self._on_loss)
+            self._greeting = stream
             try:
                 await listener.join(stream, timeout)
             except BaseException:
                 stream.close()
                 raise
+            finally:
+                self._greeting = None
         self.stream, self._pause = stream, 0.0
         return stream
 
@@ -70,6 +75,8 @@ class Line:
             stream.close()
 
     async def close(self) -> None:
+        if self._greeting is not None:
+            self._greeting.close()  # its reply is not waited for
         await self._opening.close()
         self.drop()
 

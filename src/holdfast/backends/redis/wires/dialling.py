@@ -60,10 +60,10 @@ class Dialler(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One server, by the name of redis-py's connection class and its arguments."""
+    """One server, by the name of redis-py's connection class and its arguments, a password among them."""
 
     kind: str = "Connection"
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def place(self) -> str:

@@ -7,23 +7,42 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.backends import SCHEMES
 from holdfast.errors import HoldfastError
 from holdfast.testing import contract_promises, play
-from tests.contract.plants import around, asking, engine, holding, inputs, verbs  # noqa: F401  each plants its bugs
+from tests.contract.known_gaps import IN_THE_CORE
+from tests.contract.plants import around, asking, engine, holding, inputs, network, over_tcp, verbs  # noqa: F401  each plants bugs
 from tests.contract.plants.plant import PLANTS, Plant
 
 PROMISES = {promise.name: promise for promise in contract_promises()}
 CELLS = [pytest.param(plant, name, id=f"{plant.bug}-{name}") for plant in PLANTS for name in plant.notices]
+LONGEST = {(False, False): 0.6, (True, False): 3.0, (True, True): 60.0}
+"""By whether time is real, and a network takes part: those are about waiting, and must not fail by it alone."""
+
+
+OVER_TCP = [
+    pytest.param(name, marks=[pytest.mark.xfail(strict=False, reason="issue 9")] if name in IN_THE_CORE else [])
+    for name, promise in PROMISES.items()
+    if promise.network
+]
+
+
+@pytest.mark.parametrize("name", OVER_TCP)
+def test_the_reference_keeps_them_over_a_network(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SCHEMES, "plant", over_tcp.__name__)
+    with over_tcp.serving() as venue:
+        play(PROMISES[name], venue, "asyncio")
 
 
 @pytest.mark.parametrize(("plant", "name"), CELLS)
 def test_a_planted_bug_is_noticed(plant: Plant, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     promise = PROMISES[name]
     plant.patch(monkeypatch)
+    monkeypatch.setitem(SCHEMES, "plant", over_tcp.__name__)
     monkeypatch.setattr("holdfast.testing.stage.HANG", 5.0)
-    monkeypatch.setattr("holdfast.testing.contract.LONGEST", 3.0 if promise.real_time else 0.6)
-    with pytest.raises((Exception, BaseExceptionGroup)) as caught:
-        play(promise, plant.venue(), "asyncio")
+    monkeypatch.setattr("holdfast.testing.contract.LONGEST", LONGEST[promise.real_time, promise.network])
+    with plant.venue() as venue, pytest.raises((Exception, BaseExceptionGroup)) as caught:
+        play(promise, venue, "asyncio")
     for error in leaves(caught.value):
         assert isinstance(error, AssertionError | HoldfastError | TimeoutError | ValueError) or plant.slips, (
             f"the plant does not fit the code any more: {error!r}"

@@ -111,7 +111,7 @@ class Network:
             if replies and (self._mute or connection.lossy):
                 connection.lossy = True
                 continue
-            if self._dribbling:
+            if replies and self._dribbling:  # how a server reads is its own matter
                 for byte in data:
                     sink.write(bytes([byte]))
                     await sink.drain()
@@ -137,7 +137,7 @@ class Network:
         self._order(lambda: self._change(mute=True))
 
     def dribble(self) -> None:
-        """From now on every byte comes alone."""
+        """From now on every byte of a reply comes alone."""
         self._order(lambda: self._change(dribbling=True))
 
     def reset(self) -> None:

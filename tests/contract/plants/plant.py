@@ -6,12 +6,14 @@ All are planted into the reference engine and played with tasks, in no time.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import pytest
 
 from holdfast.testing import Venue, memory_venue
 
+MakeVenue = Callable[[], Venue | AbstractContextManager[Venue]]
 Patch = Callable[[pytest.MonkeyPatch], object]
 PLANTS: list[Plant] = []
 
@@ -23,12 +25,16 @@ class Plant:
     bug: str
     patch: Patch
     notices: tuple[str, ...]
-    venue: Callable[[], Venue] = memory_venue
+    make_venue: MakeVenue = memory_venue
     slips: bool = False
     """It may show as any error: bad input that is let through breaks things anywhere."""
 
+    def venue(self) -> AbstractContextManager[Venue]:
+        venue = self.make_venue()
+        return nullcontext(venue) if isinstance(venue, Venue) else venue
 
-def plant(*notices: str, venue: Callable[[], Venue] = memory_venue, slips: bool = False) -> Callable[[Patch], None]:
+
+def plant(*notices: str, venue: MakeVenue = memory_venue, slips: bool = False) -> Callable[[Patch], None]:
     """Have a bug planted, and these promises played."""
 
     def register(patch: Patch) -> None:

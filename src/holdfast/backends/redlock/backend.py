@@ -14,9 +14,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from ..._core import backoff
+from ..._core.acquire import keep_withdrawing
 from ..._core.flow import NOW, RANDOM, Call, Flow, Sleep, Spawn
 from ...errors import BackendUnavailable, Misconfigured, OutcomeUnknown
 from ...model import Ask, Claim, Extension, Grant, LockView, Promises, Queued, Refusal
@@ -24,8 +24,8 @@ from .ballots import Ballots, Round, opens_in
 from .fanout import DECIDED, EVERYBODY, KEPT, SENT, Fanout, Tally, Until
 from .keys import Keys
 from .mending import Mender
-from .programs import head
-from .records import TRACE_KEPT, ballot_text, ms, words
+from .quorum import Kept, Quorum
+from .records import TRACE_KEPT, ballot_text, ms, waiter_text, words
 from .views import survey
 
 ROUNDS = 4
@@ -35,39 +35,6 @@ SHORTEST_TIMEOUT = 0.02
 KEPT_ASKS = 1024
 MEND_EVERY = 1.0
 """How often somebody looks after nodes that are not well, in seconds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Quorum:
-    """What is known of the nodes before any is asked."""
-
-    nodes: tuple[str, ...]
-    namespace: str
-    cluster: str
-    node_timeout: float
-    longest_ttl: float
-    request_timeout: float
-    found_after: float = 0.0
-    host: str = ""
-    pid: Callable[[], int] = field(default=lambda: 0)
-
-    @property
-    def majority(self) -> int:
-        return len(self.nodes) // 2 + 1
-
-
-class Kept:
-    """What is the same for every claim of one ask."""
-
-    __slots__ = ("ask", "delay", "keys", "release", "span", "take", "timeout")
-
-    def __init__(self, ask: Ask, keys: tuple[str, str], timeout: float) -> None:
-        self.ask = ask
-        self.keys = keys
-        self.timeout = timeout
-        delay = ms(ask.lock_delay)
-        self.span, self.delay = str(ms(ask.ttl) + delay), f"{delay:010d}"
-        self.take, self.release = head("take", keys, (self.span,)), head("release", keys, ())
 
 
 class RedlockBackend:
@@ -121,7 +88,7 @@ class RedlockBackend:
             elif not low or tally.yes + low < self._need:
                 break
             sent = yield NOW
-        yield from self._undo(claim, round_, tally)
+        yield from self._undo(claim, round_, tally, queue)
         if tally.ailing:
             yield from self._look_after(sent)
         if tally.voted < self._need:
@@ -151,16 +118,29 @@ class RedlockBackend:
         kept = self._kept[id(ask)] = Kept(ask, keys, self._timeout(ask.ttl, None))
         return kept
 
-    def _undo(self, claim: Claim, round_: Round, tally: Tally) -> Flow[None]:
-        """Leave nothing of a failed round at any node; a node that said no has nothing."""
-        if tally.yes or None in tally.said:
+    def _undo(self, claim: Claim, round_: Round, tally: Tally, queue: bool) -> Flow[None]:
+        """Leave nothing of a failed round at any node; a node that said no has nothing.
+
+        What was only sent may be lost with its connection. Who goes on trying undoes it with its next round, or with
+        its release; who does not, or has seen a node go, waits until all that may have something have said that they
+        have nothing: else the round is not clean, and is released until it is.
+        """
+        left = [node for node, said in enumerate(tally.said) if said is None or said == 1]
+        if not left:
+            round_.clean = True
+        elif queue and not tally.trouble:
             yield Call(self._release(claim, round_, 0, SENT), self._quorum.node_timeout)
-        round_.clean = True
+        else:
+            undone: Tally = yield Call(self._release(claim, round_, 0, EVERYBODY), self._quorum.node_timeout)
+            round_.clean = all(undone.said[node] is not None for node in left)
+            if not round_.clean and not queue and tally.voted >= self._need:  # the caller is told no, and goes
+                yield Spawn(keep_withdrawing(self, claim))
 
     def _leave(self, claim: Claim, round_: Round, until: Until) -> Flow[None]:
         """No longer seen waiting."""
+        text = waiter_text(round_.since, self._keys.hold + claim.ask.name, *round_.words[1:])
         round_.since = 0
-        yield Call(Fanout("leave", (self._keys.marks,), (claim.owner,), until), self._quorum.node_timeout)
+        yield Call(Fanout("leave", (self._keys.marks,), (text,), until), self._quorum.node_timeout)
 
     def turn(self, claim: Claim, queued: Queued, timeout: float) -> Flow[Grant | None]:
         yield Sleep(timeout)
@@ -220,6 +200,8 @@ class RedlockBackend:
             self._ballots.end(claim)
             return False
         tally: Tally = yield Call(self._release(claim, round_, linger, DECIDED), self._timeout(claim.ask.ttl, None))
+        if tally.ailing:
+            yield from self._look_after((yield NOW))
         if tally.yes < self._need and len(tally.said) - tally.said.count(None) < self._need:
             raise self._no_majority(claim.ask.name, tally)
         self._ballots.end(claim)
@@ -241,10 +223,13 @@ class RedlockBackend:
     def survey(self, prefix: str, exact: bool = False, contended: bool = False) -> Flow[list[LockView]]:
         if contended:  # nodes are read one after the other: no picture in which a circle could be seen for sure
             return []
-        views = yield from survey(self._quorum, self._keys, prefix, self._calendar_us)
-        if views is None:  # never used before, perhaps
-            yield from self._mender.mend()
-            views = yield from survey(self._quorum, self._keys, prefix, self._calendar_us)
+        began: float = yield NOW
+        views, left = None, self._quorum.request_timeout
+        while views is None and left > 0:
+            views = yield from survey(self._quorum, self._keys, prefix, self._calendar_us, exact, left)
+            if views is None:  # never used before, or out of reach until now
+                yield from self._mender.mend()
+                left = began + self._quorum.request_timeout - (yield NOW)
         if views is None:
             raise BackendUnavailable(f"no majority to survey: fewer than {self._need} nodes answered, and remember")
         return views

@@ -20,8 +20,9 @@ from ...model import Promises
 from ...ports import AsyncWire, Wire
 from ..redis.wires.address import of_url
 from ..redis.wires.dialling import Dialler
-from .backend import Quorum, RedlockBackend
+from .backend import RedlockBackend
 from .keys import Keys
+from .quorum import Quorum
 from .wires.greeting import Manners
 
 NODE_TIMEOUT = 0.25
@@ -77,7 +78,11 @@ class RedlockEngine:
         from .wires.aio import AsyncRedlockWire
 
         wire = AsyncRedlockWire(self._diallers, self._places, self._manners)
-        await wire.dial()
+        try:
+            await wire.dial()
+        except BaseException:  # cancelled: nobody else would close what has been opened so far
+            await wire.close()
+            raise
         return wire
 
 

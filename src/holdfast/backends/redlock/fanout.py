@@ -99,6 +99,11 @@ class Tally:
         self.trouble.append(Trouble(node, why))
         return self.done()
 
+    def ask_again(self, node: str) -> None:
+        """One that did not answer is being asked once more."""
+        self.left += 1
+        self.trouble = [each for each in self.trouble if each.node != node]
+
     def done(self) -> bool:
         until = self.until
         if until is DECIDED:

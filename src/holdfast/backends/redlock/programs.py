@@ -10,8 +10,9 @@ from ..redis.programs import Program
 from ..redis.resp import bulks
 from .fanout import Fanout
 
-HOT = ("take", "release", "extend")
-"""What every node is taught on connecting, so that no vote waits for it."""
+HOT = ("take", "release", "extend", "leave")
+"""What every node is taught on connecting, so that no vote waits for it, and what is sent without
+waiting for a reply is understood."""
 
 
 @cache

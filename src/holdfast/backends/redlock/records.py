@@ -27,6 +27,11 @@ def words(claim: Claim, span: str, delay: str, host: str, pid: int) -> tuple[str
     return span, f"{delay}{claim.owner} ", f"{pid} {host} {claim.ask.mode} {claim.actor}"
 
 
+def waiter_text(since: int, key: str, begins: str, ends: str) -> str:
+    """What a node writes down of somebody who waits: what `leave` takes away again."""
+    return f"{since:016d}{key}\n{begins}{ends}"
+
+
 @dataclass(frozen=True, slots=True)
 class HeldRecord:
     """A hold, as one node keeps it. `left`: ms until its name is free again."""
@@ -50,7 +55,7 @@ class HeldRecord:
 
 @dataclass(frozen=True, slots=True)
 class WaitingRecord:
-    """Somebody who was seen waiting. `since` is by its own calendar, in µs."""
+    """Somebody who was seen waiting. `since` is by its own calendar, in µs. See `waiter_text`."""
 
     key: str
     since: int
@@ -59,9 +64,9 @@ class WaitingRecord:
 
     @classmethod
     def parse(cls, text: str) -> WaitingRecord:
-        key, _, claim = text[32:].partition("\n")
+        key, _, claim = text[16:].partition("\n")
         owner, _, detail = claim[10:].partition(" ")
-        return cls(key, int(text[16:32]), owner, detail)
+        return cls(key, int(text[:16]), owner, detail)
 
 
 def seed(holds: list[HeldRecord]) -> tuple[str, str]:

@@ -7,38 +7,46 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..._core.flow import Flow
+from ...errors import BackendUnavailable
 from ...model import ClaimView, LockView
 from .keys import Keys
-from .reading import read_holds
+from .quorum import Quorum
+from .reading import read_all
 from .records import HeldRecord, WaitingRecord
 
-if TYPE_CHECKING:
-    from .backend import Quorum
 
-
-def survey(quorum: Quorum, keys: Keys, prefix: str, calendar_us: Callable[[], int]) -> Flow[list[LockView] | None]:
+def survey(
+    quorum: Quorum, keys: Keys, prefix: str, calendar_us: Callable[[], int], exact: bool, timeout: float
+) -> Flow[list[LockView] | None]:
     """Each name with this prefix that a majority holds for one owner and ballot, or keeps closed, and who waits.
 
-    None if less than a majority answered.
+    None if less than a majority answered. `exact`: this very name; raises `BackendUnavailable` if a hold may have its
+    majority at nodes that did not answer: then nobody can tell whether it stands.
     """
     held: dict[str, dict[tuple[str, str], list[HeldRecord]]] = defaultdict(lambda: defaultdict(list))
     waiting: dict[str, dict[str, list[WaitingRecord]]] = defaultdict(lambda: defaultdict(list))
     answered = 0
-    for node in range(len(quorum.nodes)):
-        found = yield from read_holds(node, keys, prefix, quorum.request_timeout)
+    for found in (yield from read_all(keys, len(quorum.nodes), prefix, timeout, exact)):
         if found is None:
             continue
         answered += 1
         for key, hold in found.holds.items():
             held[key][hold.ballot, hold.owner].append(hold)
         for waiter in found.waiting:
-            if waiter.key.startswith(keys.hold + prefix):
+            if waiter.key == keys.hold + prefix or (not exact and waiter.key.startswith(keys.hold + prefix)):
                 waiting[waiter.key][waiter.owner].append(waiter)
     if answered < quorum.majority:
         return None
+    unheard = len(quorum.nodes) - answered
+    for votes in held[keys.hold + prefix].values() if exact else ():
+        if votes[0].live and len(votes) < quorum.majority <= len(votes) + unheard:
+            raise BackendUnavailable(
+                f"nobody can tell whether the hold of {prefix!r} stands: {len(votes)} nodes have it, {unheard} of "
+                f"{len(quorum.nodes)} do not answer; see that they run and can be reached from here"
+            )
     views, now = [], calendar_us()
     for key in sorted({*held, *waiting}):
         holders = [

@@ -24,7 +24,7 @@ class NodeModel:
         self.now = 0
         self.texts: dict[str, tuple[str, int | None]] = {}
         self.marks: dict[str, int] = {}
-        self.waiting: dict[str, str] = {}
+        self.waiting: dict[str, int] = {}
 
     def carry_out(self, verb: str, keys: tuple[str, ...], args: tuple[str, ...], now: int) -> Word:
         self.now = now
@@ -82,8 +82,7 @@ class NodeModel:
         if hold is not None:
             if not is_held_by(hold, owner_of(text)):
                 if len(args) > 2:
-                    gone = self.now // 1000 + 2000
-                    self.waiting[owner_of(text)] = f"{gone:016d}{args[2]}{key}\n{text[20:]}"
+                    self.waiting[f"{args[2]}{key}\n{text[20:]}"] = self.now // 1000 + 2000
                 return b"H%020d%d" % (mark, self._left(key))
             if int(hold[:20]) == ballot and self.is_live(key, hold):
                 return 1
@@ -163,11 +162,11 @@ class NodeModel:
         memory = self._remembers(keys[0])
         if memory is None:
             return b"A"
-        self.waiting = {owner: text for owner, text in self.waiting.items() if int(text[:16]) > self.now // 1000}
+        self.waiting = {text: gone for text, gone in self.waiting.items() if gone > self.now // 1000}
         said: list[Any] = ["0", f"{max([int(memory[1:21]), *self.marks.values()]):020d}"]
-        said.append(list(self.waiting.values()) or 0)
+        said.append(sorted(self.waiting, key=lambda text: (self.waiting[text], text)) or 0)
         for key in sorted(self.texts):
-            if fnmatchcase(key, args[1]) and (hold := self.get(key)) is not None:
+            if (key == keys[1] if keys[1:] else fnmatchcase(key, args[1])) and (hold := self.get(key)) is not None:
                 mark = f"{self.marks[key]:020d}" if key in self.marks else ""
                 said += (key, hold, self._left(key), mark)
         return json.dumps(said).encode()

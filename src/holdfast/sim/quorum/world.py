@@ -7,8 +7,9 @@ from random import Random
 from typing import Any
 
 from ..._core.flow import Flow, Shield, Sleep
-from ...backends.redlock.backend import Quorum, RedlockBackend
+from ...backends.redlock.backend import RedlockBackend
 from ...backends.redlock.fanout import Fanout
+from ...backends.redlock.quorum import Quorum
 from ...errors import BackendUnavailable, LeaseLost, NotAcquired
 from ...model import Ask, Promises
 from ..driver import Cancelled, Task

@@ -130,7 +130,7 @@ async def replies_that_are_swallowed_leave_nothing(stage: Stage) -> None:
 
 @promise(network=True)
 async def one_byte_at_a_time_changes_nothing(stage: Stage) -> None:
-    """Requests and replies that come in pieces are requests and replies."""
+    """Replies that come in pieces are replies."""
     network = stage.network()
     network.dribble()
     locks = await stage.connect(network=network, request_timeout=stage.seconds(10.0))

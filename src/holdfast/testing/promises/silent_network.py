@@ -150,7 +150,7 @@ async def connecting_ends_and_blocks_no_loop(stage: Stage) -> None:
     network = stage.network()
     network.silence()
     patience = stage.seconds(1.0)
-    gaps: list[float] = []
+    gaps = [0.0]
 
     async def tick() -> None:
         while True:

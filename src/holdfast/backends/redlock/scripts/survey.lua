@@ -1,6 +1,6 @@
--- Survey: a chunk of the holds of this node.
+-- Survey: a chunk of the holds of this node, or one hold.
 --
---   KEYS   marks
+--   KEYS   marks; and the one hold, if only that is of interest
 --   ARGV   cursor, pattern of holds, how many at once
 --
 -- Answers with JSON: [next cursor, the highest of all marks, those who wait (once, with the first chunk), key, hold,
@@ -12,18 +12,12 @@ if not memory or string.byte(memory) ~= 43 then
 end
 local top = redis.call('ZREVRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2]
 local highest = math.max(tonumber(string.sub(memory, 2, 21)), top and tonumber(top) or 0)
-local found = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])
+local found = KEYS[2] and {'0', {KEYS[2]}} or redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])
 local waiting = {}
 if ARGV[1] == '0' then
   local time = redis.call('TIME')
-  local now = string.format('%016.0f', time[1] * 1000 + math.floor(time[2] / 1000))
-  for i, text in ipairs(redis.call('HVALS', KEYS[1] .. '/waiting')) do
-    if string.sub(text, 1, 16) > now then
-      waiting[#waiting + 1] = text
-    else
-      redis.call('HDEL', KEYS[1] .. '/waiting', string.match(text, '\n..........([^ ]*)'))
-    end
-  end
+  local now = string.format('(%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+  waiting = redis.call('ZRANGEBYSCORE', KEYS[1] .. '/waiters', now, '+inf')
 end
 local said = {found[1], string.format('%020.0f', highest), #waiting > 0 and waiting or 0}
 for _, key in ipairs(found[2]) do

@@ -31,10 +31,12 @@ local ballot, hold = sub(ARGV[2], 1, 20), redis.call('GET', KEYS[1])
 local mark = mark_of(KEYS[2], KEYS[1], memory)
 if hold then
   if not is_held_by(hold, owner_of(ARGV[2])) then
-    if ARGV[3] then -- no place in a line, only seen by others; it says so again with every try
-      local time = redis.call('TIME')
-      local gone = string.format('%016.0f', time[1] * 1000 + math.floor(time[2] / 1000) + 2000)
-      redis.call('HSET', KEYS[2] .. '/waiting', owner_of(ARGV[2]), gone .. ARGV[3] .. KEYS[1] .. '\n' .. sub(ARGV[2], 21))
+    if ARGV[3] then -- no place in a line, only seen by others for two seconds; it says so again with every try
+      local time, waiters = redis.call('TIME'), KEYS[2] .. '/waiters'
+      local now = time[1] * 1000 + math.floor(time[2] / 1000)
+      redis.call('ZADD', waiters, string.format('%.0f', now + 2000), ARGV[3] .. KEYS[1] .. '\n' .. sub(ARGV[2], 21))
+      redis.call('ZREMRANGEBYSCORE', waiters, '-inf', string.format('%.0f', now)) -- whoever has left without a word
+      redis.call('PEXPIRE', waiters, 4000)
     end
     return 'H' .. string.format('%020.0f', mark) .. redis.call('PTTL', KEYS[1])
   end

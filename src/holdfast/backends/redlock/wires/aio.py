@@ -2,8 +2,12 @@
 
 1. The requests of one tick of the loop leave in one write to each node.
 2. A request is one future that can not be cancelled (`aio.driver`): done when it is decided, or when its time is over.
+   Whatever it has to wait for, a new connection among it, is part of that time.
 3. Replies come in the order of requests; each is counted for its own request, or for nobody if that is over. A node
-   that owes too many is given up.
+   that owes many, and the first of them for long, is given up.
+4. A connection that has ended says nothing of its node: it is dialled again with the next request, and asked once more
+   what it has not answered (every program may be carried out twice). A node that can not be dialled is left to whoever
+   looks after it (`mending`).
 """
 
 from __future__ import annotations
@@ -27,17 +31,22 @@ from .greeting import Manners, greet
 from .link import MOST_OWED
 
 GREETING_TIMEOUT = 1.0
+"""For a new connection, from its first packet to the end of its greeting."""
+LATE_S = 1.0
+"""A reply that is due for so long is late."""
 
 
 class Poll:
-    """A request under way."""
+    """A request under way. `again`: nodes that were asked a second time."""
 
-    __slots__ = ("future", "request", "tally", "timer")
+    __slots__ = ("again", "future", "request", "sent", "tally", "timer")
 
-    def __init__(self, request: Fanout, tally: Tally, future: Reply) -> None:
+    def __init__(self, request: Fanout, tally: Tally, future: Reply, sent: float) -> None:
         self.request = request
         self.tally = tally
         self.future = future
+        self.sent = sent
+        self.again: set[int] = set()
         self.timer: asyncio.TimerHandle | None = None
 
     def finish(self) -> None:
@@ -45,6 +54,16 @@ class Poll:
             self.future.set_result(self.tally)
             if self.timer is not None:
                 self.timer.cancel()
+
+    @property
+    def over(self) -> bool:
+        """No answer is of any use any more."""
+        return self.future.done() and self.request.until is not SENT
+
+    def miss(self, node: AsyncNode) -> None:
+        self.tally.ailing = True
+        if not self.future.done() and self.tally.miss(node.place, node.why):
+            self.finish()
 
 
 class AsyncNode:
@@ -58,21 +77,32 @@ class AsyncNode:
         self.why = "not connected yet"
         self.forgetful = False
         self.open = False
+        self._ended = False
+        """Its last connection was good until it ended."""
         self.unsent: list[bytes] = []
         self._owed: deque[Poll] = deque()
+        self._waiting: list[Poll] = []
+        """What it is asked once it is connected."""
         self._pipe: Pipe | None = None
         self._gets: Callable[[], Any] = lambda: NOT_YET
         self._feed: Callable[[bytes], object] = len
         self._dialling: asyncio.Task[None] | None = None
 
     def ask(self, poll: Poll, data: bytes) -> None:
+        if not self.open:
+            if not self._ended:
+                poll.miss(self)
+                return
+            poll.tally.ailing = True
+            self._waiting.append(poll)
+            self._start_dialling()
+            return
+        poll.tally.ailing |= self.forgetful
         self._owed.append(poll)
         self.unsent.append(data)
-        if len(self._owed) > MOST_OWED:
-            self.lose(TimeoutError(f"it owes {len(self._owed)} replies"))
-
-    def owes(self, poll: Poll) -> bool:
-        return poll in self._owed
+        if len(self._owed) > MOST_OWED and poll.sent - self._owed[0].sent > LATE_S:
+            self._ended = False
+            self._lose(TimeoutError(f"it owes {len(self._owed)} replies"))
 
     def flush(self) -> None:
         unsent, self.unsent = self.unsent, []
@@ -84,67 +114,89 @@ class AsyncNode:
         while (reply := self._gets()) is not NOT_YET:
             poll = self._owed.popleft()
             tally = poll.tally
-            if poll.future.done():
+            if reply.__class__ is Error and reply.code == "NOSCRIPT" and not poll.over:
+                self.ask(poll, frame_with_source(poll.request))
+                self._wire.flush_soon()
+            elif poll.future.done():
                 if reply == b"A":
                     self.forgetful = True
             elif reply.__class__ is not Error:
                 if tally.add(self.index, reply):
                     poll.finish()
-            elif reply.code == "NOSCRIPT":
-                self.ask(poll, frame_with_source(poll.request))
-                self._wire.flush_soon()
             elif tally.miss(self.place, str(reply)):
                 poll.finish()
 
     def connection_lost(self, error: Exception | None) -> None:
-        self.lose(error or ConnectionError("the node closed the connection"))
+        self._lose(error or ConnectionError("the node closed the connection"))
 
-    def lose(self, error: Exception) -> None:
-        """No connection any more; all that was asked on it has no answer."""
+    def _lose(self, error: Exception) -> None:
+        """No connection any more; what was asked on it is asked again, or has no answer."""
         self.why = str(error) or type(error).__name__
         pipe, self._pipe, self.open = self._pipe, None, False
         self.unsent.clear()
-        owed, self._owed = self._owed, deque()
         if pipe is not None:
             pipe.close()
-        for poll in owed:
-            poll.tally.ailing = True
-            if not poll.future.done() and poll.tally.miss(self.place, self.why):
-                poll.finish()
+        asked, self._owed, self._waiting = [*self._owed, *self._waiting], deque(), []
+        for poll in asked:
+            if poll.over:
+                continue
+            if not self._ended or self.index in poll.again:
+                poll.miss(self)
+            else:
+                poll.again.add(self.index)
+                self._waiting.append(poll)
+        if self._waiting:
+            self._start_dialling()
 
-    def close(self) -> None:
-        self.lose(ConnectionError("closed"))
+    async def close(self) -> None:
+        """Also of a connection that is only being made."""
+        self._ended = False
+        self._lose(ConnectionError("closed"))
+        if self._dialling is not None:
+            self._dialling.cancel()
+            await asyncio.wait({self._dialling})
 
     # Connecting
 
     async def dial(self) -> None:
         """Connect, unless it is; a failure is noted and not raised. Several callers wait for one attempt."""
         if not self.open:
-            if self._dialling is None or self._dialling.done():
-                self._dialling = asyncio.ensure_future(self._dial())
-            await asyncio.shield(self._dialling)
+            await asyncio.shield(self._start_dialling())
+
+    def _start_dialling(self) -> asyncio.Task[None]:
+        if self._dialling is None or self._dialling.done():
+            self._dialling = asyncio.ensure_future(self._dial())
+        return self._dialling
 
     async def _dial(self) -> None:
+        end = asyncio.get_running_loop().time() + GREETING_TIMEOUT
         try:
             pipe = await self._dialler.dial_async(GREETING_TIMEOUT)
             try:
-                await self._greet(Stream(pipe))
+                await self._greet(Stream(pipe), end)
             except BaseException:
                 pipe.close()
                 raise
         except (OSError, Misconfigured) as error:
-            self.lose(error)
+            self._ended = False
+            self._lose(error)
             return
         reader = make_reader()
         self._gets, self._feed = reader.gets, reader.feed
-        self._pipe, self.open, self.forgetful = pipe, True, False
+        self._pipe, self.open, self._ended, self.forgetful = pipe, True, True, False
         pipe.start(self.data_received, self.connection_lost)
+        waiting, self._waiting = self._waiting, []
+        for poll in waiting:
+            if not poll.over:
+                self.ask(poll, frame(poll.request))
+        self._wire.flush_soon()
 
-    async def _greet(self, stream: Stream) -> None:
+    async def _greet(self, stream: Stream, end: float) -> None:
         greeting = greet(self._wire.manners, os.urandom(8).hex())
         frames = next(greeting)
         while True:
-            asked = [stream.ask(data, GREETING_TIMEOUT) for data in frames]
+            left = max(0.05, end - asyncio.get_running_loop().time())
+            asked = [stream.ask(data, left) for data in frames]
             replies = [await reply for reply in asked]
             try:
                 frames = greeting.send(replies)
@@ -191,16 +243,10 @@ class AsyncRedlockWire:
             raise BackendUnavailable("this coordinator is closed")
         nodes = self._nodes if request.only is None else [self._nodes[request.only]]
         tally = Tally(request.until, len(self._nodes), len(nodes), self._need)
-        poll = Poll(request, tally, Reply(self._loop))
+        poll = Poll(request, tally, Reply(self._loop), self._loop.time())
         data = frame(request)
         for node in nodes:
-            if node.open:
-                node.ask(poll, data)
-                if node.forgetful:
-                    tally.ailing = True
-            else:
-                tally.ailing = True
-                tally.miss(node.place, node.why)
+            node.ask(poll, data)
         self.flush_soon()
         if request.until is SENT or tally.done():
             poll.finish()
@@ -211,8 +257,10 @@ class AsyncRedlockWire:
     def _lapse(self, poll: Poll, timeout: float) -> None:
         """Its time is over: those that have not answered have no word in it."""
         tally = poll.tally
+        missed = {trouble.node for trouble in tally.trouble}
         for node in self._nodes:
-            if tally.left and node.owes(poll):
+            asked = poll.request.only in (None, node.index) and node.place not in missed
+            if asked and tally.said[node.index] is None:
                 tally.miss(node.place, f"no answer within {timeout:g} s")
         poll.finish()
 
@@ -242,5 +290,4 @@ class AsyncRedlockWire:
     async def close(self) -> None:
         self._flush()
         self._closed = True
-        for node in self._nodes:
-            node.close()
+        await asyncio.gather(*(node.close() for node in self._nodes))

@@ -115,3 +115,21 @@ class NodeLink:
             self._sock.close()
         except OSError:
             pass  # nothing that could be done about it
+
+
+class Node:
+    """One node, as one panel sees it: its link, or why there is none."""
+
+    __slots__ = ("index", "link", "place", "why")
+
+    def __init__(self, index: int, place: str) -> None:
+        self.index = index
+        self.place = place
+        self.link: NodeLink | None = None
+        self.why = "not connected yet"
+
+    def lose(self, error: Exception) -> None:
+        self.why = str(error) or type(error).__name__
+        if self.link is not None:
+            self.link.close()
+            self.link = None

@@ -13,42 +13,27 @@ from __future__ import annotations
 import select
 import socket
 from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
 from .... import clock
 from ...redis.resp import Error
 from ..fanout import DECIDED, KEPT, SENT, Fanout, Said, Tally
 from ..programs import frame, frame_with_source
-from .link import READ_SIZE, NodeLink, NotYet
+from .dialling import Dialled
+from .link import READ_SIZE, Node, NotYet
 
 CATCH_UP = 32
 """Replies that are owed before somebody looks for them."""
 YES = b":1\r\n"
 
 
-class Node:
-    """One node, as one panel sees it."""
-
-    __slots__ = ("index", "link", "place", "why")
-
-    def __init__(self, index: int, place: str) -> None:
-        self.index = index
-        self.place = place
-        self.link: NodeLink | None = None
-        self.why = "not connected yet"
-
-    def lose(self, error: Exception) -> None:
-        self.why = str(error) or type(error).__name__
-        if self.link is not None:
-            self.link.close()
-            self.link = None
+Dial: TypeAlias = Callable[[list[int], int], dict[int, Dialled]]
 
 
 class Panel:
-    """The nodes. `dial` gives a link to one of them, or raises `OSError` (or one of ours)."""
+    """The nodes. `dial` gives links to some of them, or says why not."""
 
-    def __init__(
-        self, places: tuple[str, ...], need: int, dial: Callable[[int], NodeLink], on_lost: Callable[[int], None]
-    ) -> None:
+    def __init__(self, places: tuple[str, ...], need: int, dial: Dial, on_lost: Callable[[int], None]) -> None:
         self._nodes = [Node(index, place) for index, place in enumerate(places)]
         self._order = list(self._nodes)
         self._need = need
@@ -57,19 +42,24 @@ class Panel:
         self.suspects: set[int] = set()
         """Nodes that another panel has lost: most likely they have restarted, and this link is dead too."""
         self.missing: list[int] = []
+        self.broken: list[int] = []
+        """Nodes whose connection ended during the last request."""
         self._lag = 0
         """Replies that nobody waited for, from all but the first of `_order`, and that are not put down to them yet."""
         self._arrange()
 
-    def dial(self, nodes: Iterable[int]) -> None:
-        """Connect to these, unless they are connected."""
+    def dial(self, nodes: Iterable[int], patiently: bool = False) -> None:
+        """Connect to these, unless they are connected; once there is a majority, only `patiently` for the others."""
         self._settle_lag()
-        for node in (self._nodes[index] for index in nodes):
-            if node.link is None:
-                try:
-                    node.link = self._dial(node.index)
-                except (OSError, ValueError) as error:
-                    node.lose(error)
+        missing = [index for index in nodes if self._nodes[index].link is None]
+        linked = sum(node.link is not None for node in self._nodes)
+        if missing:
+            got = self._dial(missing, len(missing) if patiently else max(0, self._need - linked))
+            for index, link in got.items():
+                if isinstance(link, Exception):
+                    self._nodes[index].lose(link)
+                else:
+                    self._nodes[index].link = link
         self._arrange()
 
     def drop_suspects(self) -> None:
@@ -162,8 +152,10 @@ class Panel:
         tally: Tally | None = None,
         asked: list[Node] | None = None,
         answered: list[Node] | None = None,
+        nodes: list[Node] | None = None,
     ) -> Tally:
-        nodes = self._order if request.only is None else [self._nodes[request.only]]
+        if nodes is None:
+            nodes = self._order if request.only is None else [self._nodes[request.only]]
         tally = tally or Tally(request.until, len(self._nodes), len(nodes), self._need)
         sent = list(asked or ())
         for node in nodes:
@@ -190,6 +182,13 @@ class Panel:
                 node.link.owed += 1
         self._arrange()
         return tally
+
+    def ask_again(self, broken: list[int], request: Fanout, tally: Tally, timeout: float) -> Tally:
+        """Ask those whose connection ended, and who have a new one now."""
+        nodes = [self._nodes[index] for index in broken if self._nodes[index].link is not None]
+        for node in nodes:
+            tally.ask_again(node.place)
+        return self._ask(request, frame(request), timeout, tally, nodes=nodes) if nodes else tally
 
     def _catch_up(self) -> None:
         """Read what the others have answered meanwhile."""
@@ -271,6 +270,7 @@ class Panel:
 
     def _lose(self, node: Node, error: Exception, tally: Tally) -> None:
         node.lose(error)
+        self.broken.append(node.index)
         self._on_lost(node.index)
         tally.ailing = True
         tally.miss(node.place, node.why)

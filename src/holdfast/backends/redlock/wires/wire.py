@@ -1,40 +1,35 @@
-"""The blocking wire: each request on a panel of its own; there are as many as requests at the same moment."""
+"""The blocking wire: each request on a panel of its own; there are as many as requests at the same moment.
+
+A connection that has ended says nothing of its node: a request that it did not answer is sent to that node once more,
+by a new one. Every program may be carried out twice.
+"""
 
 from __future__ import annotations
 
-import os
-from typing import Any
-
 from .... import clock
-from ....errors import BackendUnavailable, Misconfigured
+from ....errors import BackendUnavailable
 from ...redis.wires.dialling import Dialler
-from ..fanout import Fanout, Tally
-from .greeting import Manners, greet
-from .link import NodeLink, NotYet
+from ..fanout import DECIDED, KEPT, Fanout, Tally
+from .dialling import NodeDiallers
+from .greeting import Manners
 from .panel import Panel
 
 IDLE = 16
 """Panels that are kept for the next request."""
-RETRY_AFTER = 0.5
-"""A node that could not be reached is not tried again by anybody for so long, in seconds."""
-GREETING_TIMEOUT = 1.0
 
 
 class RedlockWire:
     """Carries out requests on the caller's thread."""
 
     def __init__(self, diallers: tuple[Dialler, ...], places: tuple[str, ...], manners: Manners) -> None:
-        self._diallers = diallers
         self._places = places
+        self._node_diallers = diallers
         self._manners = manners
         self._begin()
 
     def _begin(self) -> None:
         self._idle: list[Panel] = []
-        self._closed_until = [0.0] * len(self._places)
-        self._why: list[Exception] = [BackendUnavailable("not tried")] * len(self._places)
-        self._absent: set[int] = set()
-        """Nodes that were not reached when it was last tried: only who looks after them tries again."""
+        self._diallers = NodeDiallers(self._node_diallers, self._manners)
         self._closed = False
 
     def call(self, request: Fanout, timeout: float) -> Tally:
@@ -42,14 +37,17 @@ class RedlockWire:
             panel = self._idle.pop()
         except IndexError:
             panel = self._open()
+        absent = self._diallers.absent
         try:
             if panel.suspects:
                 panel.drop_suspects()
             if request.dial:
-                panel.dial(range(len(self._places)))
-            elif panel.missing and not self._absent.issuperset(panel.missing):
-                panel.dial([node for node in panel.missing if node not in self._absent])
+                panel.dial(range(len(self._places)), patiently=True)
+            elif panel.missing and not absent.issuperset(panel.missing):
+                panel.dial([node for node in panel.missing if node not in absent])
             tally = panel.ask(request, timeout)
+            if panel.broken:
+                tally = self._ask_again(panel, request, tally, timeout)
             if request.dial:
                 panel.remembered(tally.said)
         except BaseException:  # interrupted: what is owed is not known
@@ -61,47 +59,26 @@ class RedlockWire:
             self._idle.append(panel)
         return tally
 
+    def _ask_again(self, panel: Panel, request: Fanout, tally: Tally, timeout: float) -> Tally:
+        broken, panel.broken = panel.broken, []
+        if request.until in (DECIDED, KEPT) and max(tally.yes, tally.voted) >= tally.need:
+            return tally
+        end = clock.now() + timeout
+        panel.dial(broken)
+        return panel.ask_again(broken, request, tally, max(0.0, end - clock.now()))
+
     def _open(self) -> Panel:
         if self._closed:
             raise BackendUnavailable("this coordinator is closed")
-        panel = Panel(self._places, len(self._places) // 2 + 1, self._dial, self._lost)
+        panel = Panel(self._places, len(self._places) // 2 + 1, self._diallers.dial, self._lost)
         panel.dial(range(len(self._places)))
         return panel
 
     def _lost(self, node: int) -> None:
         """A node did not answer on a connection that it had: nobody counts on it until it was reached again."""
-        self._absent.add(node)
+        self._diallers.absent.add(node)
         for panel in list(self._idle):
             panel.suspects.add(node)
-
-    def _dial(self, node: int) -> NodeLink:
-        if clock.now() < self._closed_until[node]:
-            raise BackendUnavailable(str(self._why[node]))
-        try:
-            link = NodeLink(self._diallers[node].dial(GREETING_TIMEOUT))
-            try:
-                self._greet(link)
-            except BaseException:
-                link.close()
-                raise
-            self._absent.discard(node)
-            return link
-        except (OSError, Misconfigured) as error:
-            self._absent.add(node)
-            self._closed_until[node] = clock.now() + RETRY_AFTER
-            self._why[node] = error
-            raise
-
-    def _greet(self, link: NodeLink) -> None:
-        greeting = greet(self._manners, os.urandom(8).hex())
-        frames = next(greeting)
-        while True:
-            link.send(b"".join(frames))
-            replies = [_patiently(link) for _ in frames]
-            try:
-                frames = greeting.send(replies)
-            except StopIteration:
-                return
 
     def wait(self, owner: str, timeout: float) -> None:
         raise NotImplementedError("nothing is pushed on a quorum")
@@ -118,15 +95,6 @@ class RedlockWire:
 
     def close(self) -> None:
         self._closed = True
+        self._diallers.close()
         while self._idle:
             self._idle.pop().close()
-
-
-def _patiently(link: NodeLink) -> Any:
-    end = clock.now() + GREETING_TIMEOUT
-    while True:
-        try:
-            return link.read()
-        except NotYet:
-            if clock.now() >= end:
-                raise TimeoutError(f"it did not answer within {GREETING_TIMEOUT:g} s") from None

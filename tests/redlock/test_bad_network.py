@@ -1,0 +1,199 @@
+"""Connections that die, hang or are many at once: nothing is left behind, and nothing is waited for in vain.
+
+Each is a small promise, played for threads and for asyncio on five real servers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+import holdfast.aio
+from holdfast.errors import BackendUnavailable, HoldfastError
+from holdfast.testing import BODIES, Body, Promise, Stage, Venue, play, promise
+from tests.redlock.quorums import Servers, quorum
+
+pytestmark = pytest.mark.parametrize("body", BODIES)
+
+
+def played(made: Promise, servers: Servers, body: Body, **options: object) -> None:
+    play(made, Venue(servers.url(**options)), body)
+
+
+def test_an_undo_that_did_not_arrive_is_repeated(five: Servers, body: Body) -> None:
+    """The nodes said yes, the connections died, and the undo with them: not a matter of the ttl."""
+
+    @promise(network=True)
+    async def undone(stage: Stage) -> None:
+        network = stage.network()
+        locks, other = await stage.connect(network=network), await stage.connect()
+        await (await locks.lock("a").acquire()).release()
+        network.mute()
+        trying = stage.start(stage.fails(BackendUnavailable, locks.lock("a", ttl=50).try_acquire()))
+        await stage.eventually(lambda: None not in five.holders("a", stage.namespace), "a yes of every node")
+        network.silence()
+        network.reset()
+        await trying
+        network.flow()
+        lease = (await stage.ends(other.lock("a").acquire(), 10.0, "the wait of the next one")).result()
+        assert await lease.release()
+
+    played(undone, five, body, node_timeout=1)
+
+
+def test_hung_nodes_are_dialled_together(body: Body) -> None:
+    """They accept and are silent: a new connection waits once, for all of them."""
+
+    @promise(network=True)
+    async def together(stage: Stage) -> None:
+        await (await (await stage.connect()).lock("a").acquire()).release()
+        for node in servers.nodes[:4]:
+            node.pause()
+        began = time.monotonic()
+        locks = await stage.connect()
+        lease = await locks.lock("a").acquire(timeout=0.5)
+        took = time.monotonic() - began
+        servers.resume()
+        assert await lease.release()
+        assert took < 5.0, f"it took {took:.1f} s: each of them was waited for"
+
+    with quorum(9) as servers:
+        played(together, servers, body, node_timeout=2)
+
+
+def test_thousands_at_once_keep_their_connections(five: Servers, body: Body) -> None:
+    if body == "sync":
+        return  # so many threads are nobody's
+
+    @promise(network=True)
+    async def thousands(stage: Stage) -> None:
+        network = stage.network()
+        locks = await stage.connect(network=network)
+        await (await locks.lock("a").acquire()).release()
+        before = network.open
+        leases = await asyncio.gather(*(locks.lock(f"n{i}", ttl=50).try_acquire() for i in range(2500)))
+        assert None not in leases
+        assert network.open == before == 5
+        await asyncio.gather(*(lease.release() for lease in leases if lease is not None))
+
+    played(thousands, five, body, node_timeout=20)
+
+
+def test_a_wait_leaves_nothing_behind(five: Servers, body: Body) -> None:
+    """One name, many contended grants; then there is nothing of those who waited at any node."""
+
+    @promise(network=True)
+    async def contended(stage: Stage) -> None:
+        locks = await stage.connect()
+
+        async def work() -> None:
+            for _ in range(5):
+                async with locks.lock("a"):
+                    await asyncio.sleep(0.02)
+
+        for task in [stage.start(work()) for _ in range(5)]:
+            await task
+
+        def left() -> bool:
+            keys = [node.raw("KEYS", f"{stage.namespace}/marks/wait*") for node in five.nodes]
+            return all(key == b"*0\r\n" for key in keys)
+
+        await stage.eventually(left, "no trace of who waited")
+
+    played(contended, five, body)
+
+
+def test_a_wait_whose_end_nobody_hears_of_leaves_nothing_behind(five: Servers, body: Body) -> None:
+    """It is gone by itself, also if others wait all the time."""
+
+    @promise(network=True)
+    async def unheard(stage: Stage) -> None:
+        network = stage.network()
+        locks, other = await stage.connect(network=network), await stage.connect()
+        holder = await other.lock("a").acquire()
+        waiting = stage.start(stage.fails(BackendUnavailable, locks.lock("a", ttl=1).acquire()))
+        await stage.queued("a", 1)
+        network.silence()
+        network.reset()
+        still = stage.start(other.lock("a").acquire())
+        await waiting
+
+        def one_left() -> bool:
+            counts = [node.raw("ZCARD", f"{stage.namespace}/marks/waiters") for node in five.nodes]
+            return all(count == b":1\r\n" for count in counts)
+
+        await stage.eventually(one_left, "one waiter at each node")
+        assert await holder.release()
+        assert await (await still).release()
+
+    played(unheard, five, body)
+
+
+def test_a_cancelled_connect_leaves_no_connection(five: Servers, body: Body) -> None:
+    if body == "sync":
+        return  # a thread cannot be cancelled
+
+    @promise(network=True)
+    async def cancelled(stage: Stage) -> None:
+        network = stage.network()
+        network.silence()
+
+        async def connect() -> None:
+            await holdfast.aio.connect(network.url)
+
+        task = asyncio.ensure_future(connect())
+        await stage.eventually(lambda: network.open == 5, "five connections")
+        task.cancel()
+        await asyncio.wait({task})
+        network.flow()
+        await stage.eventually(lambda: network.open == 0, "no connection any more")
+
+    played(cancelled, five, body)
+
+
+def test_a_close_during_a_dial_leaves_no_connection(five: Servers, body: Body) -> None:
+    @promise(network=True, leaves=True)
+    async def closed(stage: Stage) -> None:
+        network = stage.network()
+        locks = await stage.connect(network=network)
+        await (await locks.lock("a").acquire()).release()
+        network.silence()
+        network.reset()
+        trying = stage.start(stage.fails(HoldfastError, locks.lock("a", ttl=2).acquire()))
+        await stage.eventually(lambda: network.open > 0, "somebody dials")
+        await locks.close()
+        await trying
+        network.flow()
+        await stage.eventually(lambda: network.open == 0, "no connection any more")
+
+    played(closed, five, body)
+
+
+def test_check_does_not_say_no_of_what_it_cannot_see(body: Body) -> None:
+    """Held by three nodes; two of them are silent now: the other three cannot tell."""
+
+    @promise(network=True)
+    async def unseen(stage: Stage) -> None:
+        locks = await stage.connect(request_timeout=stage.seconds(1.0))
+        await (await locks.lock("b").acquire()).release()
+        for node in servers.nodes[:2]:
+            node.stop()
+        lease = await locks.lock("a", renew=False, ttl=50).acquire()
+        for node in servers.nodes[:2]:
+            node.start()
+        other = await stage.connect(request_timeout=stage.seconds(1.0))
+        assert await other.check(lease.sequencer())
+        for node in servers.nodes[2:4]:
+            node.pause()
+        for _ in range(3):
+            try:
+                assert await other.check(lease.sequencer()), "a live lease is said to be over"
+            except BackendUnavailable:
+                pass  # it cannot tell, and says so
+        servers.resume()
+        assert await lease.release()
+
+    with quorum(5, appendonly="yes", appendfsync="always") as servers:
+        played(unseen, servers, body)

@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from holdfast._core.flow import Flow
+from holdfast._core.lease import Hold
+from holdfast._core.renewal import Keeper
 from holdfast.testing import contract_promises
 from tests.contract.plants.over_tcp import HEAD, TcpWire, serving
 from tests.contract.plants.plant import plant
@@ -41,9 +44,24 @@ def a_connection_is_kept_for_ever(patch: pytest.MonkeyPatch) -> None:
 @plant(
     "bad_network.a_body_is_told_before_its_time_is_over",
     "bad_network.nobody_else_holds_before_it_is_told",
-    "silent_network.connecting_ends_and_blocks_no_loop",
     venue=serving,
 )
+def the_watch_waits_for_renewals(patch: pytest.MonkeyPatch) -> None:
+    under_way: list[object] = []
+    real_look, real_renew = Keeper.look, Keeper._renew
+
+    def renew(self: Keeper, holds: list[Hold]) -> Flow[None]:
+        under_way.append(holds)
+        try:
+            yield from real_renew(self, holds)
+        finally:
+            under_way.pop()
+
+    patch.setattr(Keeper, "look", lambda self, now: now + 0.01 if under_way else real_look(self, now))
+    patch.setattr(Keeper, "_renew", renew)
+
+
+@plant("silent_network.connecting_ends_and_blocks_no_loop", venue=serving)
 def the_loop_is_blocked(patch: pytest.MonkeyPatch) -> None:
     async def exchange(self: TcpWire, data: bytes) -> Any:
         with socket.create_connection(self._place, 5.0) as link:

@@ -40,7 +40,7 @@ async def a_body_that_works_until_it_is_told(stage: Stage, locks: Coordinator, n
 async def a_body_is_told_before_its_time_is_over(stage: Stage) -> None:
     """Reset, then silence: a task is cancelled and a thread sees the event, while a renewal hangs in its dialling."""
     network = stage.network()
-    locks = await stage.connect(network=network)
+    locks = await stage.connect(network=network, request_timeout=stage.seconds(5.0))
     over, told = await a_body_that_works_until_it_is_told(stage, locks, network)
     assert told <= over + stage.seconds(0.5), f"told {told - over:.1f} s too late"
 
@@ -49,7 +49,8 @@ async def a_body_is_told_before_its_time_is_over(stage: Stage) -> None:
 async def nobody_else_holds_before_it_is_told(stage: Stage) -> None:
     """Reset, then silence: when the next one is in, by another way, the first has been told."""
     network = stage.network()
-    locks, other = await stage.connect(network=network), await stage.connect()
+    locks = await stage.connect(network=network, request_timeout=stage.seconds(5.0))
+    other = await stage.connect()
     lease = await locks.lock("door", ttl=stage.seconds(2.0)).acquire()
     network.silence()
     network.reset()

@@ -167,3 +167,41 @@ def test_what_was_answered_in_another_term_than_the_one_that_a_majority_confirme
     assert not session.dead
     assert tended(Sessions(KEYS), session, [*over, {"header": HEADER}]) == []
     assert session.dead
+
+
+def test_a_claim_whose_release_failed_is_removed_and_one_whose_release_is_under_way_is_not() -> None:
+    session, sessions = Session(1, 30, sole=False), Sessions(KEYS)
+    mine = sessions.standings["mine-1"] = session.members[SEAT] = standing("mine-1", session, NOW_IS)
+    mine.leaving = mine.releasing = True
+    assert tended(sessions, session, listed(SEAT)) == []
+    mine.releasing = False
+    [body] = tended(sessions, session, listed(SEAT), read(kv(mine, 50)))
+    assert '"create_revision":50' in body
+    assert sessions.standings
+    assert tended(sessions, session, listed()) == []  # it is gone
+    assert not sessions.standings
+    assert not session.members
+
+
+def test_a_session_that_nobody_kept_alive_for_its_time_carries_no_new_claim() -> None:
+    """What hangs on it belongs to nobody; kept alive, it would stay for ever."""
+    sessions = Sessions(KEYS)
+    ask = asks.mutex("door", {"ttl": TTL})
+
+    def shared(now: float) -> Session:
+        flow = sessions.shared(ask)
+        op: Any = flow.send(None)
+        try:
+            while True:
+                op = flow.send(now if op is NOW else 0.25)
+        except StopIteration as stop:
+            found: Session = stop.value
+            return found
+
+    old = shared(NOW_IS)
+    old.since = NOW_IS
+    given_up = sessions.standings["mine-1"] = old.members[SEAT] = standing("mine-1", old, NOW_IS)
+    given_up.leaving = True
+    assert shared(NOW_IS + TTL) is old
+    assert shared(NOW_IS + TTL + 1) is not old
+    assert not sessions.standings

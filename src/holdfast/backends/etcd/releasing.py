@@ -24,7 +24,16 @@ def release(here: Here, keys: Keys, sessions: Sessions, claim: Claim, linger: fl
     if not standing.entered:
         sessions.leave(standing)
         return False
+    standing.releasing = True  # before the other: nobody is to take it for given up
     standing.leaving = True
+    try:
+        return (yield from _release(here, keys, sessions, standing, linger))
+    finally:
+        standing.releasing = False
+
+
+def _release(here: Here, keys: Keys, sessions: Sessions, standing: Standing, linger: float) -> Flow[bool]:
+    claim = standing.claim
     ask, key = claim.ask, standing.key
     mine = created_at(key, standing.created) if standing.created else exists(key)
     rpcs: list[Rpc] = []

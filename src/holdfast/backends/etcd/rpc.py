@@ -142,7 +142,7 @@ def time_to_live(lease: int) -> Rpc:
 
 
 def linearizable_read(key: str) -> Rpc:
-    """A read that a majority confirms. What it reads is of no interest: see `session`, rule 5."""
+    """A read that a majority confirms. What it reads is of no interest: see `session`, rule 6."""
     return Rpc("/v3/kv/range", f'{{"key":"{key}","count_only":true}}')
 
 

@@ -8,7 +8,10 @@
 4. Whoever looks after a session reads which keys hang on it. What is not there any more was taken away; what is there
    and belongs to nobody (a take that was carried out after its undoing, a hold that was lost and never let go) is
    removed, because a shared lease would keep it for ever.
-5. A keep-alive does not go through consensus: a leader that was deposed and does not know it (its disk hangs) answers
+5. A session that was not kept alive for its whole time is not used for new claims: whatever was held on it is lost, and
+   who gave up meanwhile may have been unable to say so. It ends by itself, unless somebody still waits or holds on it,
+   and then it is swept as in 4.
+6. A keep-alive does not go through consensus: a leader that was deposed and does not know it (its disk hangs) answers
    it by itself, and the leader that counts lets the lease end. So a keep-alive counts if something behind it on the
    same connection was confirmed by a majority, in the same term. A member tells the term of the last entry that it has
    applied. What a majority confirms waits for an entry of the term of its leader, and no leader of an earlier term can
@@ -81,8 +84,15 @@ class Standing:
     """It was lost, and is being swept."""
     leaving: bool = False
     """Its release has begun."""
+    releasing: bool = False
+    """A request to release it is under way."""
     noted: bool = False
     """There is a word for its owner at etcd, which it has read."""
+
+
+def given_up(standing: Standing) -> bool:
+    """Its release was begun, and could not be carried out: nobody wants it any more, unless it is to outlast that."""
+    return standing.leaving and not standing.releasing and not standing.claim.ask.hold_at_least
 
 
 def alone(ask: Ask) -> bool:

@@ -22,7 +22,7 @@ from .rpc import (
     seconds_left,
     term_of,
 )
-from .session import NEVER, Session, Standing, new_session, whole
+from .session import NEVER, Session, Standing, given_up, new_session, whole
 from .watch import Watch
 
 STALE = 4
@@ -54,10 +54,13 @@ class Sessions:
     def shared(self, ask: Ask) -> Flow[Session]:
         seconds = whole(ask.ttl)
         session = self._shared.get(seconds)
-        if session is None or session.dead:
+        now: float = yield NOW
+        if session is None or _is_over(session, now):
             fresh = yield from new_session(seconds, sole=False)
             session = self._shared.get(seconds)
-            if session is None or session.dead:  # nobody else made one meanwhile
+            if session is None or _is_over(session, now):  # nobody else made one meanwhile
+                if session is not None:
+                    self._forget_given_up(session)
                 session = self._shared[seconds] = fresh
         return session
 
@@ -99,6 +102,14 @@ class Sessions:
         session.dead = True
         if self._shared.get(session.seconds) is session:
             del self._shared[session.seconds]
+        self._forget_given_up(session)
+
+    def _forget_given_up(self, session: Session) -> None:
+        """Claims on it that nobody wants any more: their keys end with it, or are swept as nobody's."""
+        for standing in list(session.members.values()):
+            if given_up(standing):
+                standing.unsure = True
+                self.leave(standing)
 
     def tend(self, sessions: Sequence[Session], timeout: float) -> Flow[None]:
         """Keep these alive, see what hangs on them, and have a majority confirm it: all in one write."""
@@ -119,6 +130,9 @@ class Sessions:
             session.since = max(session.since, sent)
             session.seen = sent
             stray += sweeping.stray(session, self.standings, self._keys, sent)
+            for standing in list(session.members.values()):
+                if standing.key not in session.keys and given_up(standing):
+                    self.leave(standing)
         if stray:
             yield from sweeping.sweep(stray, self.standings, self._keys, timeout)
 
@@ -161,6 +175,11 @@ class Sessions:
         self._shared, self.standings, self.by_name, self.behind = {}, {}, {}, {}
 
 
+def _is_over(session: Session, now: float) -> bool:
+    """Whether new claims need another one: see `session`, rule 5."""
+    return session.dead or (session.since != NEVER and now - session.since > session.seconds)
+
+
 def _proven(kept: Any, proof: Any) -> bool:
-    """Whether what a keep-alive was answered counts: see `session`, rule 5."""
+    """Whether what a keep-alive was answered counts: see `session`, rule 6."""
     return not isinstance(proof, Rejected) and term_of(kept) == term_of(proof)

@@ -4,7 +4,8 @@
    only suspected by the list. It is read, and removed if the very claim that was read is over; if anything came after
    that, the removal does nothing.
 2. A claim is over if its owner is not known (an owner is known before its claim is sent and until its end is answered,
-   and used once), or stands elsewhere, or is promised nothing any more: a hold that was lost.
+   and used once), or stands elsewhere, or is promised nothing any more (a hold that was lost), or was given up: its
+   release began in an outage, and nobody tries any longer.
 3. A hold that was lost may be asked for again at the same moment: a grant that was over when it arrived. Each side says
    so first (`doomed`; not `held`) and looks for the other's word then, so one of them gives way.
 4. What keeps a name closed after its holder has a lease of its own, which ends: it is never swept.
@@ -22,7 +23,7 @@ from ...errors import BackendUnavailable
 from .aside import just, post
 from .keys import Keys
 from .rpc import Rejected, created_at, delete, get, txn, unb64
-from .session import Session, Standing
+from .session import Session, Standing, given_up
 
 AT_ONCE = 100
 """Keys read in one transaction: etcd takes 128 operations."""
@@ -30,7 +31,7 @@ AT_ONCE = 100
 
 def stray(session: Session, standings: Mapping[str, Standing], keys: Keys, now: float) -> list[str]:
     """Keys that are suspected."""
-    suspects = [key for key, each in list(session.members.items()) if key in session.keys and _is_lost(each, now)]
+    suspects = [key for key, each in list(session.members.items()) if key in session.keys and _is_unwanted(each, now)]
     for key in session.keys - session.members.keys():
         plain = unb64(key)
         whose = keys.addressee(plain)
@@ -61,11 +62,12 @@ def _is_over(kv: Any, standings: Mapping[str, Standing], keys: Keys, now: float)
     standing = standings.get(json.loads(unb64(kv["value"]))["i"])
     if standing is None or standing.key != kv["key"]:
         return True
-    if _is_lost(standing, now):
+    if _is_unwanted(standing, now):
         standing.doomed = True
-        standing.doomed = _is_lost(standing, now)
+        standing.doomed = _is_unwanted(standing, now)
     return standing.doomed
 
 
-def _is_lost(standing: Standing, now: float) -> bool:
-    return standing.held and standing.given + standing.claim.ask.ttl < now
+def _is_unwanted(standing: Standing, now: float) -> bool:
+    """Lost, or given up."""
+    return (standing.held and standing.given + standing.claim.ask.ttl < now) or given_up(standing)

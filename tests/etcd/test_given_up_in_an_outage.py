@@ -1,0 +1,75 @@
+"""Who gave up while etcd was away, and could not say so, blocks the name for no longer than a ttl after its return."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import holdfast
+import holdfast.aio
+from holdfast.testing.twins import Threads, awaited
+from tests.etcd.cluster import Cluster, running
+
+TTL = 4.0
+TIMEOUT = 2.0
+OUTAGE = 8.0
+SOON = 40.0
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    with running(1) as cluster:
+        yield cluster
+
+
+async def connect(face: str, url: str, threads: Threads) -> Any:
+    if face == "asyncio":
+        return await holdfast.aio.connect(url, ttl=TTL, request_timeout=1.0)
+    return awaited(await asyncio.to_thread(holdfast.connect, url, ttl=TTL, request_timeout=1.0), threads)
+
+
+@pytest.mark.parametrize("meanwhile", ["it holds another name", "it takes and releases another name"])
+@pytest.mark.parametrize("face", ["sync", "asyncio"])
+def test_a_waiter_that_gave_up_in_an_outage_does_not_block_the_name(
+    cluster: Cluster, face: str, meanwhile: str
+) -> None:
+    threads = Threads()
+
+    async def play() -> None:
+        locks, other = await connect(face, cluster.url, threads), await connect(face, cluster.url, threads)
+        await other.lock("door").acquire()
+        waiting = asyncio.ensure_future(locks.lock("door").acquire(timeout=TIMEOUT))
+        for _ in range(1000):
+            if [view for view in await other.survey("door") if view.waiters]:
+                break
+            await asyncio.sleep(0.01)
+        await asyncio.to_thread(cluster.members[0].stop)
+        with pytest.raises((holdfast.NotAcquired, holdfast.BackendUnavailable)):
+            await waiting
+        await asyncio.sleep(OUTAGE - TIMEOUT)
+        await asyncio.to_thread(cluster.members[0].start)
+        await asyncio.to_thread(cluster.await_quorum)
+        await other.close()
+        going_on = asyncio.ensure_future(use(locks))
+        third = await connect(face, cluster.url, threads)
+        await (await third.lock("door").acquire(timeout=SOON)).release()
+        assert not going_on.done()
+        going_on.cancel()
+        await asyncio.gather(going_on, return_exceptions=True)
+        assert not [view for view in await third.survey("door") if view.holders]
+        await third.close()
+        await locks.close()
+
+    async def use(locks: Any) -> None:
+        """Whatever keeps its session alive."""
+        if meanwhile == "it holds another name":
+            await locks.lock("kept").acquire(timeout=SOON)
+            await asyncio.sleep(4 * SOON)
+        while True:
+            await (await locks.lock("kept").acquire(timeout=SOON)).release()
+            await asyncio.sleep(0.2)
+
+    asyncio.run(play())

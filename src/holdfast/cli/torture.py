@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 @click.option("--at-once", default=2, show_default=True, help="So many engines beside each other.")
 @click.option("--report", type=click.Path(dir_okay=False, path_type=Path), help="Write a page with the histories.")
 @click.option("--scenario", metavar="NAMES", help="Play these classic failures instead, with commas; or all.")
+@click.option("--times", default=1, show_default=True, type=click.IntRange(min=1), help="Play each scenario so often.")
 @click.option("--guarantees", type=click.Path(dir_okay=False, path_type=Path), help="Write the scenarios' outcomes.")
 @click.option("--url", metavar="URL", help="A server of your own: only its clients are tortured.")
 @click.option("--list", "listing", is_flag=True, help="List the engines, faults and scenarios.")
@@ -45,6 +46,7 @@ def torture(
     at_once: int,
     report: Path | None,
     scenario: str | None,
+    times: int,
     guarantees: Path | None,
     url: str | None,
     listing: bool,
@@ -73,7 +75,7 @@ def torture(
         return _list(as_json)
     _check_engines(engines, url)
     if scenario is not None:
-        return _scenarios(engines or tuple(STARTERS), scenario, guarantees, as_json)
+        return _scenarios(engines or tuple(STARTERS), scenario, times, guarantees, as_json)
     plan = Plan(
         seconds=minutes * 60,
         seed=random.randrange(1, 1_000_000) if seed is None else seed,
@@ -130,7 +132,7 @@ def _tell(results: list[Result], as_json: bool) -> None:
     print_results(console(), results)
 
 
-def _scenarios(engines: Sequence[str], names: str, guarantees: Path | None, as_json: bool) -> int:
+def _scenarios(engines: Sequence[str], names: str, times: int, guarantees: Path | None, as_json: bool) -> int:
     from ..torture.run.display import Display
     from ..torture.run.display import shown as drawn
     from ..torture.scenarios import chosen
@@ -142,7 +144,7 @@ def _scenarios(engines: Sequence[str], names: str, guarantees: Path | None, as_j
     with tempfile.TemporaryDirectory(prefix="holdfast-histories-") as folder, _terminable():
         display = Display(engines, 0, Path(folder) / "none")
         with drawn(display, console(stderr=True)):
-            shown: list[Shown] = play(engines, scenarios, Path(folder), display.watch)
+            shown: list[Shown] = play(engines, scenarios, Path(folder), display.watch, times)
     if guarantees is not None:
         guarantees.write_text(write(shown))
     if as_json:

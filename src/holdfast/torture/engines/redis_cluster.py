@@ -54,7 +54,8 @@ def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
         scheme, site, 1.0, lambda client: url, nodes, None, ground.place, ground.disks,
         ground.cannot
         | dict.fromkeys(("partition", "delay", "lost-replies", "reset", "silent"), _DIRECT)
-        | {"amnesia": _MEMBERS, "failover": "kill-node and pause-node of a primary are one, by the cluster itself"},
+        | dict.fromkeys(("amnesia", "total-amnesia"), _MEMBERS)
+        | {"failover": "kill-node and pause-node of a primary are one, by the cluster itself"},
         mends_for=3.0,
         flushes=wishes.flushes,
     )  # fmt: skip

@@ -29,4 +29,4 @@ def no_amnesia(engine: Engine) -> str:
 
 def no_total_amnesia(engine: Engine) -> str:
     """Counted tokens need no clock to be given twice."""
-    return "" if engine.counts_tokens else no_clock(engine)
+    return engine.cannot.get("total-amnesia", "") or ("" if engine.counts_tokens else no_clock(engine))

@@ -17,11 +17,19 @@ Watch = Callable[[str, str, str], None]
 
 
 def play(
-    engines: Sequence[str], scenarios: Sequence[Scenario], folder: Path, watch: Watch = lambda *what: None
+    engines: Sequence[str],
+    scenarios: Sequence[Scenario],
+    folder: Path,
+    watch: Watch = lambda *what: None,
+    times: int = 1,
 ) -> list[Shown]:
-    """All of them, by scenario and engine. A play that goes wrong is a failure of its own, not of the others."""
+    """All of them, by scenario and engine. A play that goes wrong is a failure of its own, not of the others.
+
+    Each is played so many times: what one busy run shows may be chance.
+    """
+    repeated = [scenario for scenario in scenarios for _ in range(times)]
     with ThreadPoolExecutor(ENGINES_AT_ONCE) as pool:
-        each = list(pool.map(lambda engine: play_on(engine, scenarios, folder, watch), engines))
+        each = list(pool.map(lambda engine: play_on(engine, repeated, folder, watch), engines))
     return [shown for row in zip(*each, strict=True) for shown in row]
 
 

@@ -1,10 +1,12 @@
 """docs/guarantees.md: what happens without a fence and with one, by scenario and engine, as it was seen.
 
-Written by a run, never by hand. The same outcomes give the same text: no times, no numbers that vary.
+Written by a run, never by hand. The same outcomes give the same text: no times, no numbers that vary. Where several
+plays of a cell differ, each outcome is told with its count.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,10 +14,11 @@ from .model import Shown, Telling
 
 _HEAD = """# Guarantees, as seen
 
-Written by `holdfast torture --scenario all --guarantees docs/guarantees.md`, on real engines with real processes; do
-not edit. Each scenario is played twice: under a lock alone, and under the same lock with a fence that is claimed before
-the resource is read. *Two holders* says that two held the lock at the same time, in good faith: under pauses and jumps
-of the clock no lease can exclude that, and no engine does. The fence is what makes it harmless.
+Written by `holdfast torture --scenario all --times 3 --guarantees docs/guarantees.md`, on real engines with real
+processes; do not edit. Each scenario is told twice: under a lock alone, and under the same lock with a fence that is
+claimed before the resource is read. *Two holders* says that two held the lock at the same time, in good faith: under
+pauses and jumps of the clock no lease can exclude that, and no engine does. The fence is what makes it harmless.
+Each cell is from {times}; where they differed, it tells each outcome with its count.
 """
 _FOOT = """
 ## What no design survives
@@ -36,18 +39,32 @@ none is given twice; a loss of the whole memory within that time is such a case,
 
 def write(shown: Sequence[Shown]) -> str:
     """The page."""
-    parts = [_HEAD]
+    plays: dict[tuple[str, str], list[Shown]] = {}
+    for one in shown:
+        plays.setdefault((one.scenario.name, one.engine), []).append(one)
+    times = max((len(several) for several in plays.values()), default=1)
+    parts = [_HEAD.format(times="one play" if times == 1 else f"{times} plays")]
     names = list(dict.fromkeys(one.scenario.name for one in shown))
     for name in names:
-        rows = [one for one in shown if one.scenario.name == name]
-        parts.append(f"\n## {name}\n\n{rows[0].scenario.about}\n")
+        rows = [several for (scenario, _), several in plays.items() if scenario == name]
+        parts.append(f"\n## {name}\n\n{rows[0][0].scenario.about}\n")
         parts.append("\n| engine | two holders | without a fence | with a fence | |\n|---|---|---|---|---|\n")
-        parts += [_row(one) for one in rows]
+        parts += [_row(several) for several in rows]
     return "".join(parts) + _FOOT
 
 
-def _row(one: Shown) -> str:
-    return "| " + " | ".join(cells(one)) + " |\n"
+def _row(several: Sequence[Shown]) -> str:
+    columns = zip(*map(cells, several), strict=True)
+    return "| " + " | ".join(_merged(Counter(column)) for column in columns) + " |\n"
+
+
+def _merged(outcomes: Counter[str]) -> str:
+    """What all plays showed, or each outcome with its count."""
+    if len(outcomes) == 1:
+        return next(iter(outcomes))
+    return "; ".join(
+        f"{count} of {outcomes.total()}: {text or 'nothing to say'}" for text, count in outcomes.most_common()
+    )
 
 
 def cells(one: Shown) -> tuple[str, str, str, str, str]:

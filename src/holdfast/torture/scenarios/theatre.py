@@ -33,10 +33,12 @@ class Theatre:
         self._engine = engine
         self._folder = folder
         self._puppets: dict[str, Puppet] = {}
+        self._plays = 0
         self._shaken = False
         """The engine's replica is no longer one of its primary."""
 
     def show(self, scenario: Scenario) -> Shown:
+        self._plays += 1
         shown = Shown(scenario, self._engine.scheme)
         shown.not_run = scenario.why_not(self._engine)
         if not shown.not_run:
@@ -47,7 +49,7 @@ class Theatre:
     def _tell(self, scenario: Scenario, discipline: Discipline) -> Telling:
         engine = self._engine
         telling = Telling(scenario.name, engine.scheme, discipline)
-        folder = self._folder / engine.scheme / scenario.name / discipline
+        folder = self._folder / engine.scheme / f"{self._plays}-{scenario.name}" / discipline
         steps = scenario.steps_on(engine.scheme)
         cast = sorted({step.actor for step in steps if step.actor})
         with Log(folder) as log:

@@ -62,7 +62,12 @@ class Beside:
         """Wait for what has been given, for so long at most; not for what the caller itself is part of."""
         end = time.monotonic() + within
         for worker in list(self._workers):
-            if worker is not threading.current_thread():
-                worker.join(max(0.0, end - time.monotonic()))
+            while worker in self._workers and worker is not threading.current_thread():
+                if (left := end - time.monotonic()) <= 0:
+                    return
+                try:
+                    worker.join(left)
+                except RuntimeError:  # another thread is just starting it
+                    time.sleep(0.001)
         if not self._workers:
             self._run_all()

@@ -3,8 +3,9 @@
 1. The new version is written beside the old one, flushed, and moved over it (rename is atomic on POSIX).
 2. Its name is fixed, because the caller holds the fence's lock: what a killed writer left behind is taken
    away by the next, and nothing piles up.
-3. It inherits the permissions of the old version, and its owner where the system allows. Hard links, ACLs and
-   extended attributes stay with the old version.
+3. It inherits the permissions of the old version, and its owner where the system allows, before it has any content:
+   until then only its writer can open it. Where the group cannot be kept, the new group gets what all others have.
+   Hard links, ACLs and extended attributes stay with the old version.
 """
 
 from __future__ import annotations
@@ -45,26 +46,31 @@ def sync_folder(path: str) -> None:
 
 def _write(path: str, beside: str, data: Data, durable: bool) -> None:
     _remove(beside)  # of a writer that was killed; O_EXCL then makes sure that the inode is ours alone
-    with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as new:
+    try:
+        old = os.stat(path)
+    except FileNotFoundError:
+        old = None
+    mode = 0o666 if old is None else 0o600
+    with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as new:
+        if old is not None:
+            _inherit(old, new.fileno())
         new.write(data)
-        _inherit(path, new.fileno())
         new.flush()
         if durable:
             os.fsync(new.fileno())
 
 
-def _inherit(path: str, descriptor: int) -> None:
-    try:
-        old = os.stat(path)
-    except FileNotFoundError:
-        return
-    new = os.fstat(descriptor)
-    if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
+def _inherit(old: os.stat_result, descriptor: int) -> None:
+    mode = old.st_mode & 0o777
+    for owner in (old.st_uid, -1):  # only root may give files away, but a group of one's own may be kept
         try:
-            os.fchown(descriptor, old.st_uid, old.st_gid)
+            os.fchown(descriptor, owner, old.st_gid)
+            break
         except PermissionError:
-            pass  # only root may give files away
-    os.fchmod(descriptor, old.st_mode & 0o777)
+            pass
+    else:
+        mode = mode & 0o707 | (mode & 0o007) << 3
+    os.fchmod(descriptor, mode)
 
 
 def _remove(path: str) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
 import holdfast
+import holdfast.aio
 from holdfast import Coordinator, LeaseLost, State, clock
 from holdfast.aio import Coordinator as AioCoordinator
 from holdfast.testing import (
@@ -63,6 +65,34 @@ def test_threads_see_the_clock_move() -> None:
         assert (lease.state, lease.reason) == (State.LOST, "expired")
         with locks.lock("a", timeout=0) as successor:
             assert successor.token > lease.token
+
+
+def test_engines_of_a_url_read_the_clock_that_is_installed(tmp_path: Path) -> None:
+    """Not the one that was there when the engine was made: the lease was lost, and the name stayed held."""
+    for url in ("memory://test-clock", f"sqlite://{tmp_path}/locks.db"):
+        holdfast.connect(url).close()
+        fake = FakeClock()
+        with fake.installed(), holdfast.connect(url) as locks:
+            lease = locks.lock("a", ttl=10).acquire()
+            fake.advance(11)
+            assert (lease.state, lease.reason) == (State.LOST, "expired")
+            with locks.lock("a", timeout=0) as successor:
+                assert successor.token > lease.token
+
+
+def test_tasks_meet_the_same_at_engines_of_a_url(tmp_path: Path) -> None:
+    async def main(fake: FakeClock, url: str) -> None:
+        async with holdfast.aio.connect(url) as locks:
+            lease = await locks.lock("a", ttl=10, max_hold=20).acquire()
+            await asyncio.sleep(40)
+            assert lease.state is State.LOST
+            async with locks.lock("a", timeout=0) as successor:
+                assert successor.token > lease.token
+
+    for url in ("memory://test-clock-aio", f"sqlite://{tmp_path}/locks.db"):
+        holdfast.connect(url).close()
+        fake = FakeClock()
+        fake.run(main(fake, url))
 
 
 def test_tasks_live_through_hours_in_no_time() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import cast
 
-from .. import clock
 from ..aio.coordinator import Coordinator as AioCoordinator
 from ..aio.lease import Lease as AioLease
 from ..backends.memory.engine import MemoryEngine
@@ -14,8 +13,8 @@ from ..sync.lease import Lease
 
 
 def memory_engine(url: str = "memory://", request_timeout: float = 5.0) -> Engine:
-    """A memory engine of its own, on the clock that is installed now."""
-    return cast(Engine, MemoryEngine(url, request_timeout, clock.now, clock.calendar_us))
+    """A memory engine of its own."""
+    return cast(Engine, MemoryEngine(url, request_timeout))
 
 
 def granted(name: str, token: int, *, ttl: float = 30.0) -> Lease:

@@ -25,19 +25,17 @@ PROMISES = Promises(
 
 
 class MemoryEngine:
-    """Lines behind a mutex. `now` may be replaced by a fake clock, in seconds."""
+    """Lines behind a mutex. Its clock is looked up at each request: a test may replace it at any time (`FakeClock`)."""
 
     def __init__(
         self,
         url: str = "memory://",
         request_timeout: float = 5.0,
-        now: Callable[[], float] = clock.now,
-        calendar_us: Callable[[], int] = clock.calendar_us,
+        calendar_us: Callable[[], int] | None = None,
     ) -> None:
         self.url = url
         self.backend = LineBackend("memory", uuid.uuid4().hex[:12], PROMISES, 0.001, request_timeout)
         self.store = MemoryStore()
-        self._now = now
         self._calendar_us = calendar_us
         self._mutex = threading.Lock()
         self._frozen = 0
@@ -47,7 +45,8 @@ class MemoryEngine:
 
     def carry_out(self, request: Any, address: str) -> Any:
         with self._mutex:
-            at = Moment(us(self._now()), self._calendar_us(), address, self._host, os.getpid())
+            calendar = (self._calendar_us or clock.calendar_us)()
+            at = Moment(us(clock.now()), calendar, address, self._host, os.getpid())
             reply, promoted = self.store.carry_out(request, at)
         for _, place in promoted:
             if (door := self._doors.get(place.wake)) is not None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+import holdfast
+import holdfast.aio
 from holdfast import BackendUnavailable
 from holdfast.backends.sqlite.file import KNOCKS, Busy, LockFile
 from holdfast.backends.sqlite.store import SQLiteStore
@@ -81,3 +85,68 @@ def test_another_error_is_not_taken_for_a_busy_file(store: SQLiteStore, door: Do
 
 def broken(sql: str, *rest: object) -> sqlite3.Cursor:
     raise sqlite3.OperationalError("disk I/O error")
+
+
+class Ticking:
+    """How long the loop stood still, at most, while something was done."""
+
+    worst = 0.0
+
+    async def __aenter__(self) -> Ticking:
+        self._task = asyncio.ensure_future(self._tick())
+        await asyncio.sleep(0)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.sleep(0.05)  # so that it counts what it slept through
+        self._task.cancel()
+
+    async def _tick(self) -> None:
+        before = time.monotonic()
+        while True:
+            await asyncio.sleep(0.01)
+            now = time.monotonic()
+            self.worst, before = max(self.worst, now - before), now
+
+
+def test_the_loop_does_not_wait_for_a_busy_file_while_it_connects(tmp_path: Path) -> None:
+    """Nobody has used the file yet, so whoever connects has to write to it."""
+
+    async def main() -> None:
+        with closing(sqlite3.connect(tmp_path / "locks.db", isolation_level=None)) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            async with Ticking() as ticking:
+                with pytest.raises(BackendUnavailable, match="busy for 3 s"):
+                    await holdfast.aio.connect(f"sqlite://{tmp_path}/locks.db", request_timeout=3)
+            assert ticking.worst < 2.5
+            other.execute("COMMIT")
+        async with holdfast.aio.connect(f"sqlite://{tmp_path}/locks.db") as locks, locks.lock("a"):
+            pass
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("body", ["sync", "asyncio"])
+def test_a_file_that_is_known_can_be_opened_while_it_is_busy(tmp_path: Path, body: str) -> None:
+    url = f"sqlite://{tmp_path}/locks.db"
+    holdfast.connect(url).close()
+
+    async def main() -> None:
+        async with holdfast.aio.connect(url, request_timeout=0.2) as locks:
+            with pytest.raises(BackendUnavailable, match="busy"):
+                await locks.lock("a").try_acquire()
+            other.execute("COMMIT")
+            async with locks.lock("a"):
+                pass
+
+    with closing(sqlite3.connect(tmp_path / "locks.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        if body == "asyncio":
+            asyncio.run(main())
+            return
+        with holdfast.connect(url, request_timeout=0.2) as locks:
+            with pytest.raises(BackendUnavailable, match="busy"):
+                locks.lock("a").try_acquire()
+            other.execute("COMMIT")
+            with locks.lock("a"):
+                pass

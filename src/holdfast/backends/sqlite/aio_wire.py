@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from ...errors import BackendUnavailable
 from ..line import Push, Release, Take, closed
 from .checkpoint import CHECKPOINT_EVERY, checkpoint
-from .file import Busy
+from .file import Busy, busy_for
 from .mailbox import AVAILABLE, Mailbox
 from .office import Office
 from .store import SQLiteStore
@@ -26,11 +26,12 @@ POLL = 0.05
 class AsyncSQLiteWire:
     """Carries out requests on the loop; one socket takes the wake-ups of all its waiters."""
 
-    def __init__(self, open_store: Callable[[], SQLiteStore]) -> None:
+    def __init__(self, path: Path, open_store: Callable[[], SQLiteStore], first: SQLiteStore | None) -> None:
+        self._path = path
         self._open_store = open_store
         self._closed = False
         self._loop = asyncio.get_running_loop()
-        self._office: Office | None = Office(open_store())
+        self._office = None if first is None else Office(first)
         self._box: Mailbox | None = None
         self._inboxes: dict[str, asyncio.Future[Push]] = {}
         self._pushable = AVAILABLE
@@ -38,10 +39,9 @@ class AsyncSQLiteWire:
         self._errand: asyncio.Future[None] | None = None
 
     async def call(self, request: Any, timeout: float) -> Any:
-        office = self._office or self._reopen()
         reply = None
         try:
-            reply = office.quick(request)
+            reply = (self._office or self._reopen()).quick(request)
         except Busy:
             pass  # the whole verb below waits for its turn
         if reply is None:
@@ -67,18 +67,14 @@ class AsyncSQLiteWire:
                 return (self._office or self._reopen()).whole(request, wake)
             except Busy:
                 if self._loop.time() >= end:
-                    raise BackendUnavailable(
-                        f"the lock file was busy for {timeout:g} s: some process keeps its write lock; "
-                        "end that process's transaction"
-                    ) from None
+                    raise busy_for(timeout) from None
             await asyncio.sleep(random.random() * pause)
             pause = min(pause * 2, 0.01)
 
     def _open_inboxes(self, request: Take) -> str:
         if self._box is None:
-            assert self._office is not None
             try:
-                self._box = Mailbox.beside(self._office.store.path, blocking=False)
+                self._box = Mailbox.beside(self._path, blocking=False)
             except OSError:  # another user's folder, or no descriptors left: look instead of being told
                 self._pushable = False
                 return ""
@@ -112,8 +108,7 @@ class AsyncSQLiteWire:
 
     async def _checkpoint(self) -> None:
         try:
-            if self._office is not None:
-                await asyncio.to_thread(checkpoint, self._office.store.path)
+            await asyncio.to_thread(checkpoint, self._path)
         finally:
             self._errand = None
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import random
 import socket
+import time
 from urllib.parse import quote
 
 from ...model import Promises
 from ...ports import AsyncWire, Wire
 from ..line import LineBackend
 from .address import path_of
+from .file import Busy, busy_for
 from .store import SQLiteStore
 
 PROMISES = Promises(frozenset({"fencing", "linearizable", "durable", "shared", "counting"}))
@@ -16,37 +19,43 @@ LEAST_TTL = 0.01
 
 
 class SQLiteEngine:
-    """Opens the file once to see that it can be used; each wire has a connection of its own."""
+    """Opens the file to see that it can be used; each wire has a connection of its own, the first one this."""
 
     def __init__(self, url: str, namespace: str, request_timeout: float) -> None:
         self._path = path_of(url)
         self.url = "sqlite://" + quote(str(self._path))  # absolute: a command may run it from another folder
         self._namespace = namespace
         self._host = socket.gethostname()
-        self._first: SQLiteStore | None = self._open()
-        self.backend = LineBackend("sqlite", self._first.cluster, PROMISES, LEAST_TTL, request_timeout)
+        first = self._open_within(request_timeout)
+        self._first: SQLiteStore | None = first
+        self.backend = LineBackend("sqlite", first.cluster, PROMISES, LEAST_TTL, request_timeout)
 
     def _open(self) -> SQLiteStore:
         return SQLiteStore(self._path, self._namespace, self._host)
 
-    def _discard_first(self) -> None:
-        if self._first is not None:
-            self._first.close()
-            self._first = None
+    def _open_within(self, timeout: float) -> SQLiteStore:
+        end = time.monotonic() + timeout
+        while True:
+            try:
+                return self._open()
+            except Busy:
+                if time.monotonic() >= end:
+                    raise busy_for(timeout) from None
+            time.sleep(random.random() * 0.005)
+
+    def _take_first(self) -> SQLiteStore | None:
+        first, self._first = self._first, None
+        return first
 
     def wire(self) -> Wire:
         from .wires import SQLiteWire
 
-        wire = SQLiteWire(self._open)
-        self._discard_first()
-        return wire
+        return SQLiteWire(self._path, self._open, self._take_first())
 
     async def async_wire(self) -> AsyncWire:
         from .aio_wire import AsyncSQLiteWire
 
-        wire = AsyncSQLiteWire(self._open)
-        self._discard_first()
-        return wire
+        return AsyncSQLiteWire(self._path, self._open, self._take_first())
 
 
 def open_engine(url: str, namespace: str, request_timeout: float) -> SQLiteEngine:

@@ -2,7 +2,8 @@
 
 1. WAL, and every write begins with the write lock (a single statement, or BEGIN IMMEDIATE): nothing is read first
    and written later from a stale snapshot.
-2. A busy database raises `Busy` at once, or after a few tries in a row: how to wait is the wire's affair.
+2. A busy database raises `Busy` at once, or after a few tries in a row, also while it is opened: how to wait is the
+   wire's affair, and nobody waits inside SQLite, where a loop would stand still.
 3. Times count from the machine's start; a file from before it holds nobody, a file of another machine is refused
    (`machine`).
 4. The file must stay where it was opened, and with this machine: another file under the same path, or another owner in
@@ -47,6 +48,12 @@ class Busy(Exception):
     """Somebody else is writing at this moment."""
 
 
+def busy_for(timeout: float) -> BackendUnavailable:
+    return BackendUnavailable(
+        f"the lock file was busy for {timeout:g} s: some process keeps its write lock; end that process's transaction"
+    )
+
+
 class LockFile:
     """One connection. Not for two threads at once: its wire sees to that."""
 
@@ -56,17 +63,18 @@ class LockFile:
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             refuse_network(path)
-            self._db = sqlite3.connect(path, timeout=5.0, isolation_level=None, check_same_thread=False)
+            self._db = sqlite3.connect(path, timeout=0.0, isolation_level=None, check_same_thread=False)
             self.execute: Execute = self._db.execute
             self.cluster = self._prepare()
             self.execute("PRAGMA wal_autocheckpoint = 0")
-            self.execute("PRAGMA busy_timeout = 0")
             self._identity = self._look_up()
         except BaseException as error:
             if hasattr(self, "_db"):
                 self._db.close()
-            if isinstance(error, (sqlite3.Error, OSError, Busy)):
-                raise self._unavailable(str(error) or "it is busy") from error
+            if isinstance(error, sqlite3.Error):
+                raise self.translated(error) from error
+            if isinstance(error, OSError):
+                raise self._unavailable(str(error)) from error
             raise
         self._looked = now()
         self._used = random.randrange(TIDY_EVERY)  # short-lived processes tidy as often as one long-lived one
@@ -79,6 +87,9 @@ class LockFile:
             raise Misconfigured(f"{self.path} was made by a newer holdfast (format {version}); upgrade this one")
         if version < VERSION:
             self._db.executescript(f"BEGIN IMMEDIATE; {schema()} PRAGMA user_version = {VERSION}; COMMIT;")
+        cluster = self._meta("cluster")
+        if cluster is not None and self._machine.boot and self._meta("boot") == self._machine.boot:
+            return cluster  # mostly, and without the write lock: a busy file can be opened
         with self.transaction() as execute:
             self._take_possession(execute)
             cluster = self._meta("cluster")
@@ -101,8 +112,8 @@ class LockFile:
             case "restarted":
                 for program in ("new_boot", "new_boot_seats", "new_boot_rates"):
                     execute(SQL[program])
-            case "same" if boot is not None and here.boot:
-                return
+            case "same" if boot == here.boot and here.boot:
+                return  # of another process that was quicker
         for key, value in (("boot", here.boot), ("machine", here.id), ("clock", str(us(now())))):
             execute(SQL["save_meta"], (key, value))
 

@@ -11,12 +11,12 @@ import random
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from ...errors import BackendUnavailable
 from ..line import Push, Release, Take, closed
 from .checkpoint import CHECKPOINT_EVERY, checkpoint
-from .file import Busy, give_way
+from .file import Busy, busy_for, give_way
 from .mailbox import AVAILABLE, Mailbox
 from .office import Office
 from .store import SQLiteStore
@@ -31,10 +31,11 @@ POLL = 0.05
 class SQLiteWire:
     """Carries out requests on the caller's thread."""
 
-    def __init__(self, open_store: Callable[[], SQLiteStore]) -> None:
+    def __init__(self, path: Path, open_store: Callable[[], SQLiteStore], first: SQLiteStore | None) -> None:
+        self._path = path
         self._open_store = open_store
         self._closed = False
-        self._begin(Office(open_store()))
+        self._begin(None if first is None else Office(first))
 
     def _begin(self, office: Office | None) -> None:
         self._mutex = threading.Lock()
@@ -63,10 +64,8 @@ class SQLiteWire:
 
     def _checkpoint(self) -> None:
         """On a thread: it syncs the disk, and neither a caller nor the keeper should wait for that."""
-        with self._mutex:
-            path = (self._office or self._reopen()).store.path
         try:
-            threading.Thread(target=checkpoint, args=(path,), name="holdfast-checkpoint", daemon=True).start()
+            threading.Thread(target=checkpoint, args=(self._path,), name="holdfast-checkpoint", daemon=True).start()
         except RuntimeError:
             pass  # too many threads, or the interpreter is ending: another time
 
@@ -91,10 +90,7 @@ class SQLiteWire:
                 now = time.monotonic()
                 end = end or now + timeout
                 if now >= end:
-                    raise BackendUnavailable(
-                        f"the lock file was busy for {timeout:g} s: some process keeps its write lock; "
-                        "end that process's transaction"
-                    ) from None
+                    raise busy_for(timeout) from None
             if spins:
                 spins -= 1
                 give_way()
@@ -136,8 +132,7 @@ class SQLiteWire:
         try:
             return self._idle.pop()
         except IndexError:
-            with self._mutex:
-                return Mailbox.beside((self._office or self._reopen()).store.path)
+            return Mailbox.beside(self._path)
 
     def _put_back(self, owner: str) -> None:
         self._early.pop(owner, None)

@@ -185,6 +185,13 @@ def closed() -> Misconfigured:
     return Misconfigured("this coordinator was closed meanwhile; connect() again")
 
 
+def after_close(request: object) -> bool:
+    """What a closed wire answers that has taken its waiters out of the line: nothing is left to release."""
+    if isinstance(request, Release):
+        return False
+    raise closed()
+
+
 def _mismatch(claim: Claim, capacity: int) -> Misconfigured:
     ask = claim.ask
     return Misconfigured(

@@ -1,11 +1,15 @@
-"""The asyncio wire of the memory engine. Its calls never wait, so there is nothing to drain."""
+"""The asyncio wire of the memory engine. Its calls never wait, so there is nothing to drain.
+
+Whoever closes it takes those who wait out of the line, and tells them.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any
 
-from ..line import Push, Release, Take, closed
+from ...model import Claim
+from ..line import Push, Release, Take, after_close
 from .engine import MemoryEngine
 
 
@@ -16,24 +20,30 @@ class AsyncMemoryWire:
         self._engine = engine
         self._loop = asyncio.get_running_loop()
         self._inboxes: dict[str, asyncio.Future[Push | None]] = {}
+        self._waiting: dict[str, Claim] = {}
         self._closed = False
         self._address = engine.join(self.deliver)
 
     async def call(self, request: Any, timeout: float) -> Any:
         if self._closed:
-            raise closed()
+            return after_close(request)
         if isinstance(request, Take) and request.queue:
             for claim in request.claims:
+                self._waiting[claim.owner] = claim
                 if claim.owner not in self._inboxes:
                     self._inboxes[claim.owner] = self._loop.create_future()
             replies = self._engine.carry_out(request, self._address)
             for claim, taken in zip(request.claims, replies, strict=True):
                 if taken.token:
-                    self._inboxes.pop(claim.owner, None)
+                    self._forget(claim.owner)
             return replies
         if isinstance(request, Release):
-            self._inboxes.pop(request.claim.owner, None)
+            self._forget(request.claim.owner)
         return self._engine.carry_out(request, self._address)
+
+    def _forget(self, owner: str) -> None:
+        self._inboxes.pop(owner, None)
+        self._waiting.pop(owner, None)
 
     async def wait(self, owner: str, timeout: float) -> Push | None:
         inbox = self._inboxes.get(owner)
@@ -42,7 +52,7 @@ class AsyncMemoryWire:
         done, _ = await asyncio.wait([inbox], timeout=timeout)
         if not done:
             return None
-        self._inboxes.pop(owner, None)
+        self._forget(owner)
         return inbox.result()
 
     def deliver(self, owner: str, push: Push) -> None:
@@ -64,11 +74,13 @@ class AsyncMemoryWire:
         self._engine.thaw()
 
     def forked(self) -> None:
-        self._inboxes = {}
+        self._inboxes, self._waiting = {}, {}
         self._engine.forked()
 
     async def close(self) -> None:
         self._closed = True
+        for claim in list(self._waiting.values()):
+            self._engine.carry_out(Release(claim, 0.0), self._address)
         self._engine.leave(self._address)
         for inbox in self._inboxes.values():
             if not inbox.done():

@@ -39,7 +39,7 @@ class MemoryEngine:
         self._calendar_us = calendar_us
         self._mutex = threading.Lock()
         self._frozen = 0
-        self._doors: dict[str, Callable[[str, Push], None]] = {}
+        self.doors: dict[str, Callable[[str, Push], None]] = {}
         self._addresses = itertools.count(1)
         self._host = socket.gethostname()
 
@@ -49,17 +49,17 @@ class MemoryEngine:
             at = Moment(us(clock.now()), calendar, address, self._host, os.getpid())
             reply, promoted = self.store.carry_out(request, at)
         for _, place in promoted:
-            if (door := self._doors.get(place.wake)) is not None:
+            if (door := self.doors.get(place.wake)) is not None:
                 door(place.owner, Push(place.token))
         return reply
 
     def join(self, deliver: Callable[[str, Push], None]) -> str:
         address = str(next(self._addresses))
-        self._doors[address] = deliver
+        self.doors[address] = deliver
         return address
 
     def leave(self, address: str) -> None:
-        self._doors.pop(address, None)
+        self.doors.pop(address, None)
 
     def freeze(self) -> None:
         """No verb is half done while a fork copies the lines."""

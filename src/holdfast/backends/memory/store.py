@@ -32,7 +32,11 @@ class MemoryStore:
         return carry_out(self, request, at)
 
     def _tidy(self, at: Moment) -> None:
-        """Forget what says nothing: marks that calendar time has long passed, limiters that are full again."""
+        """Forget what says nothing: lines in which all is over, marks that calendar time has long passed, limiters that
+        are full again."""
+        over = [name for name, line in self.lines.items() if all(place.gone(at.now) for place in line.places)]
+        for name in over:
+            self.marks[name] = self.lines.pop(name).mark
         self.marks = {name: mark for name, mark in self.marks.items() if mark > at.clock - DAY}
         self.tats = {name: tat for name, tat in self.tats.items() if tat > at.now}
 

@@ -1,11 +1,16 @@
-"""The blocking wire of the memory engine. A push is put into the waiter's own queue: nobody else wakes."""
+"""The blocking wire of the memory engine. A push is put into the waiter's own queue: nobody else wakes.
+
+Whoever closes it takes those who wait out of the line, and tells them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from ..line import Push, Release, Take, closed
+from ...model import Claim
+from ..line import Push, Release, Take, after_close, closed
 from .engine import MemoryEngine
 
 
@@ -15,33 +20,49 @@ class MemoryWire:
     def __init__(self, engine: MemoryEngine) -> None:
         self._engine = engine
         self._inboxes: dict[str, SimpleQueue[Push | None]] = {}
+        self._waiting: dict[str, Claim] = {}
         self._closed = False
         self._address = engine.join(self.deliver)
 
     def call(self, request: Any, timeout: float) -> Any:
         if self._closed:
-            raise closed()
+            return after_close(request)
         if isinstance(request, Take) and request.queue:
             for claim in request.claims:
+                self._waiting[claim.owner] = claim
                 if claim.owner not in self._inboxes:
                     self._inboxes[claim.owner] = SimpleQueue()
             replies = self._engine.carry_out(request, self._address)
             for claim, taken in zip(request.claims, replies, strict=True):
                 if taken.token:
-                    self._inboxes.pop(claim.owner, None)
+                    self._forget(claim.owner)
+            if self._address not in self._engine.doors:  # closed between the look above and the line
+                self._leave_lines(request.claims)
+                raise closed()
             return replies
         if isinstance(request, Release):
-            self._inboxes.pop(request.claim.owner, None)
+            self._forget(request.claim.owner)
         return self._engine.carry_out(request, self._address)
+
+    def _forget(self, owner: str) -> None:
+        self._inboxes.pop(owner, None)
+        self._waiting.pop(owner, None)
+
+    def _leave_lines(self, claims: Iterable[Claim]) -> None:
+        for claim in claims:
+            self._engine.carry_out(Release(claim, 0.0), self._address)
 
     def wait(self, owner: str, timeout: float) -> Push | None:
         inbox = self._inboxes.get(owner)
         if inbox is None:
             return None
         try:
-            return inbox.get(timeout=max(0.0, timeout))
+            push = inbox.get(timeout=max(0.0, timeout))
         except Empty:
             return None
+        if push is not None:
+            self._forget(owner)
+        return push
 
     def deliver(self, owner: str, push: Push) -> None:
         """Called by the engine, on the releasing thread."""
@@ -55,11 +76,12 @@ class MemoryWire:
         self._engine.thaw()
 
     def forked(self) -> None:
-        self._inboxes = {}
+        self._inboxes, self._waiting = {}, {}
         self._engine.forked()
 
     def close(self) -> None:
         self._closed = True
         self._engine.leave(self._address)
+        self._leave_lines(list(self._waiting.values()))
         for inbox in list(self._inboxes.values()):
             inbox.put(None)  # who waits looks again, and is told that it is closed

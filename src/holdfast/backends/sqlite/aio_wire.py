@@ -2,7 +2,8 @@
 
 A request is a few dozen microseconds of local work, so it is done on the loop; but a file that is busy is never waited
 for on the loop, and moving the log into the file (which syncs the disk) is done on a thread. There is nothing to
-drain: a cancellation can only strike between two tries.
+drain: a cancellation can only strike between two tries. Whoever closes it takes those who wait out of the line, and
+tells them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..line import Push, Release, Take, closed
+from ...errors import Misconfigured
+from ...model import Claim
+from ..line import Push, Release, Take, after_close, closed
 from .checkpoint import CHECKPOINT_EVERY, checkpoint
 from .file import Busy, busy_for
 from .mailbox import AVAILABLE, Mailbox
@@ -33,26 +36,36 @@ class AsyncSQLiteWire:
         self._loop = asyncio.get_running_loop()
         self._office = None if first is None else Office(first)
         self._box: Mailbox | None = None
-        self._inboxes: dict[str, asyncio.Future[Push]] = {}
+        self._queued: dict[str, Claim] = {}
+        self._inboxes: dict[str, asyncio.Future[Push | None]] = {}
         self._pushable = AVAILABLE
         self._written = 0
         self._errand: asyncio.Future[None] | None = None
 
     async def call(self, request: Any, timeout: float) -> Any:
+        try:
+            return await self._call(request, timeout)
+        except Misconfigured:
+            if self._closed:
+                return after_close(request)
+            raise
+
+    async def _call(self, request: Any, timeout: float) -> Any:
         reply = None
         try:
             reply = (self._office or self._reopen()).quick(request)
         except Busy:
             pass  # the whole verb below waits for its turn
         if reply is None:
-            wake = ""
-            if isinstance(request, Take) and request.queue and self._pushable:
-                wake = self._open_inboxes(request)
+            queues = isinstance(request, Take) and request.queue
+            if queues:
+                self._queued.update((claim.owner, claim) for claim in request.claims)
+            wake = self._open_inboxes(request) if queues and self._pushable else ""
             reply = await self._attempt(request, timeout, wake)
-            if wake:
+            if queues:
                 self._close_inboxes(request, reply)
-        if self._inboxes and isinstance(request, Release):
-            self._inboxes.pop(request.claim.owner, None)
+        if self._queued and isinstance(request, Release):
+            self._forget(request.claim.owner)
         self._written += 1
         if self._written >= CHECKPOINT_EVERY and self._errand is None:
             self._written = 0
@@ -87,7 +100,11 @@ class AsyncSQLiteWire:
     def _close_inboxes(self, request: Take, replies: list[Any]) -> None:
         for claim, taken in zip(request.claims, replies, strict=True):
             if taken.token:
-                self._inboxes.pop(claim.owner, None)
+                self._forget(claim.owner)
+
+    def _forget(self, owner: str) -> None:
+        self._inboxes.pop(owner, None)
+        self._queued.pop(owner, None)
 
     def _arrive(self) -> None:
         while self._box is not None and (message := self._box.receive()) is not None:
@@ -103,7 +120,7 @@ class AsyncSQLiteWire:
         await asyncio.wait([inbox], timeout=timeout)
         if not inbox.done():
             return None
-        self._inboxes.pop(owner, None)
+        self._forget(owner)
         return inbox.result()
 
     async def _checkpoint(self) -> None:
@@ -130,16 +147,20 @@ class AsyncSQLiteWire:
         if self._box is not None:
             self._box.disown()
         self._box = None
-        self._inboxes = {}
+        self._inboxes, self._queued = {}, {}
 
     async def close(self) -> None:
         self._closed = True
-        if self._errand is not None:
-            await self._errand
+        if self._office is not None:
+            self._office.leave_lines(self._queued.values())
+            self._office.close()
+            self._office = None
+        for inbox in self._inboxes.values():
+            if not inbox.done():
+                inbox.set_result(None)
         if self._box is not None:
             self._loop.remove_reader(self._box.fileno())
             self._box.close()
             self._box = None
-        if self._office is not None:
-            self._office.close()
-            self._office = None
+        if self._errand is not None:
+            await self._errand

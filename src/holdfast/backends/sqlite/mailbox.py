@@ -115,6 +115,11 @@ class Mailbox:
         self._socket.close()
 
     def close(self) -> None:
+        """Whoever waits for a message is told that none will come."""
+        try:
+            self._socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # not everywhere without a peer; then the wait ends by itself
         self._socket.close()
         try:
             os.unlink(self.path)

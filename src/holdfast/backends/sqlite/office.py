@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import random
+import time
+from collections.abc import Iterable
 from typing import Any
 
+from ...errors import BackendUnavailable
 from ...model import Claim
 from ..line import Release, Take, Taken
 from .file import Busy, give_way
@@ -87,6 +91,20 @@ class Office:
             except Busy:
                 give_way()
         return []  # then its place ends with its patience
+
+    def leave_lines(self, claims: Iterable[Claim]) -> None:
+        """Before it is closed: take those out who wait. At a file that stays busy they end with their patience."""
+        for claim in list(claims):
+            for _ in range(TRIES):
+                try:
+                    self.whole(Release(claim, 0.0))
+                    break
+                except Busy:
+                    time.sleep(random.random() * 0.001)
+                except BackendUnavailable:
+                    return
+            else:
+                return
 
     def close(self) -> None:
         if self._postman is not None:

@@ -2,7 +2,8 @@
 
 One connection and one mutex per coordinator: SQLite has one writer at a time anyway, and threads of one process queue
 at a mutex far better than at a busy file. The mutex is never held while waiting for another process. No connection
-crosses a fork: it is closed before and opened again when it is needed.
+crosses a fork: it is closed before and opened again when it is needed. Whoever closes it takes those who wait out of
+the line, and tells them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..line import Push, Release, Take, closed
+from ...errors import Misconfigured
+from ...model import Claim
+from ..line import Push, Release, Take, after_close, closed
 from .checkpoint import CHECKPOINT_EVERY, checkpoint
 from .file import Busy, busy_for, give_way
 from .mailbox import AVAILABLE, Mailbox
@@ -40,6 +43,7 @@ class SQLiteWire:
     def _begin(self, office: Office | None) -> None:
         self._mutex = threading.Lock()
         self._office = office
+        self._queued: dict[str, Claim] = {}
         self._waiting: dict[str, Mailbox] = {}
         self._idle: list[Mailbox] = []
         self._early: dict[str, Push] = {}
@@ -47,18 +51,26 @@ class SQLiteWire:
         self._written = random.randrange(CHECKPOINT_EVERY)  # processes that start together take turns
 
     def call(self, request: Any, timeout: float) -> Any:
+        try:
+            return self._call(request, timeout)
+        except Misconfigured:
+            if self._closed:
+                return after_close(request)
+            raise
+
+    def _call(self, request: Any, timeout: float) -> Any:
         self._written += 1
         if self._written >= CHECKPOINT_EVERY:
             self._written = 0
             self._checkpoint()
         kind = request.__class__
-        if kind is Release and self._waiting:
+        if kind is Release and self._queued:
             self._put_back(request.claim.owner)
         office = self._office
         hopeless = kind is Take and office is not None and request.claims[0].ask.name in office.crowded
         if not hopeless and (reply := self._attempt(Office.quick, request, timeout)) is not None:
             return reply
-        if kind is Take and request.queue and self._pushable:
+        if kind is Take and request.queue:
             return self._queue(request, timeout)
         return self._attempt(Office.whole, request, timeout)
 
@@ -105,7 +117,19 @@ class SQLiteWire:
         return self._office
 
     def _queue(self, request: Take, timeout: float) -> Any:
-        """Enter the line with a mailbox of this waiter's own; one box serves all claims of one request."""
+        """Enter the line, with a mailbox of this waiter's own where there are any; one serves all of a request."""
+        for claim in request.claims:
+            self._queued[claim.owner] = claim  # before it is: whoever closes the wire must find it
+        name = self._box_for(request) if self._pushable else ""
+        replies = self._attempt(Office.whole, request, timeout, name)
+        for taken in replies:
+            if not taken.token and not taken.capacity:
+                return replies  # one waits
+        for claim in request.claims:
+            self._put_back(claim.owner)
+        return replies
+
+    def _box_for(self, request: Take) -> str:
         waiting = self._waiting
         box = None
         for claim in request.claims:
@@ -115,18 +139,12 @@ class SQLiteWire:
                 box = self._box()
             except OSError:  # another user's folder, or no descriptors left: look instead of being told
                 self._pushable = False
-                return self._attempt(Office.whole, request, timeout)
+                return ""
         for claim in request.claims:
             if claim.owner not in waiting:
                 waiting[claim.owner] = box
                 box.users += 1
-        replies = self._attempt(Office.whole, request, timeout, box.name)
-        for taken in replies:
-            if not taken.token and not taken.capacity:
-                return replies  # one waits
-        for claim in request.claims:
-            self._put_back(claim.owner)
-        return replies
+        return box.name
 
     def _box(self) -> Mailbox:
         try:
@@ -136,6 +154,7 @@ class SQLiteWire:
 
     def _put_back(self, owner: str) -> None:
         self._early.pop(owner, None)
+        self._queued.pop(owner, None)
         if (box := self._waiting.pop(owner, None)) is not None:
             box.users -= 1
             if box.users == 0:
@@ -180,6 +199,7 @@ class SQLiteWire:
         with self._mutex:
             self._closed = True
             if self._office is not None:
+                self._office.leave_lines(self._queued.values())
                 self._office.close()
                 self._office = None
             for box in {*self._waiting.values(), *self._idle}:

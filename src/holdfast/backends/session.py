@@ -1,7 +1,8 @@
 """The flows of session locks: the server keeps the lock for as long as the connection lives, and frees it with it.
 
 1. There is no ttl at the server. A lease's ttl says for how long its holder trusts a server that it has not heard from:
-   a renewal asks whether the session is alive, and a session that ended is LOST (`session`) at once.
+   a renewal asks whether the session is alive, and a session that ended is LOST (`session`) then. Between processes two
+   may believe to hold until then; within a coordinator nobody is let in before (`relational/desk.py`).
 2. That trust is at most `patience` (10 s) or, with a long margin, `TRUST`, so that a holder who is cut off has stopped
    before the server gives up a session that it does not hear from (PostgreSQL by keep-alives, 25 s; MariaDB by its
    `wait_timeout`, 30 s).
@@ -50,6 +51,10 @@ def session_promises(table: str, ending: str, server: Promises) -> Promises:
             "ttl": "a session lock ends with its session or its release, however long ago its ttl was over; a lease is "
             "trusted for its ttl, and for 10 s at most (20 s with a long margin), after the last word from the server",
             "linger": f"nothing outlives a session, so lock_delay and hold_at_least are refused; use {table}",
+            "session": "a session may end at any time (a restart, a fail-over, a reset, an operator): the server "
+            "frees its locks at once, and its holder is told at its next renewal, a third of the ttl and 3.3 s later "
+            "at most (7 s with a long margin). Meanwhile another process may hold the lock, with a larger token: claim "
+            "a fence with it. Claims of one coordinator never hold together",
             "order": "each coordinator has one place in the server's line, so claims of two coordinators may cross",
             "evict": f"one lock of a session can not be broken without the others; {ending} ends it",
         },

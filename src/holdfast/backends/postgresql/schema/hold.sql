@@ -35,7 +35,9 @@ DECLARE
 BEGIN
     IF linger = 0 AND NOT waited THEN  -- the uncontended release
         UPDATE holdfast_claim c SET owner = NULL, token = 0
-            WHERE c.name = n AND c.place = 0 AND c.owner = o AND c.token > 0 AND c.expires > now AND NOT c.evicted
+            WHERE c.ctid = (SELECT s.ctid FROM holdfast_claim s WHERE s.name >= n AND s.name <= n AND s.place < 1
+                            ORDER BY s.name DESC, s.place DESC LIMIT 1)  -- the newest first, see `take.sql`
+              AND c.owner = o AND c.token > 0 AND c.expires > now AND NOT c.evicted
               AND NOT c.crowded;
         IF FOUND THEN
             RETURN 't';

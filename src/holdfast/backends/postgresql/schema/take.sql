@@ -10,6 +10,19 @@ DECLARE
     now     bigint := holdfast_now();
     granted bigint;
 BEGIN
+    -- The index has an entry for every page that a version of the seat was in, the oldest first, and none of them can be
+    -- dropped while a transaction is open somewhere. So this looks at the newest, which a search for "= n" comes to last.
+    UPDATE holdfast_claim c SET
+        mark = greatest(c.mark + 1, now), token = greatest(c.mark + 1, now), owner = o, weight = weight_,
+        capacity = capacity_, fair = fair_, ttl = ttl_, patience = patience_, delay = delay_, since = now,
+        expires = now + ttl_, evicted = false, wake = '', actor = actor_, mode = mode_, host = host_, pid = pid_
+    WHERE c.ctid = (SELECT s.ctid FROM holdfast_claim s WHERE s.name >= n AND s.name <= n AND s.place < 1
+                    ORDER BY s.name DESC, s.place DESC LIMIT 1)
+      AND c.owner IS NULL AND NOT c.crowded
+    RETURNING c.token INTO granted;
+    IF FOUND THEN
+        RETURN ARRAY[granted, 0, 0, 0, 0];
+    END IF;
     INSERT INTO holdfast_claim AS c (name, place, mark, token, owner, weight, capacity, fair, ttl, patience, delay,
                                      since, expires, wake, actor, mode, host, pid)
     VALUES (n, 0, now, now, o, weight_, capacity_, fair_, ttl_, patience_, delay_, now, now + ttl_, '', actor_, mode_,

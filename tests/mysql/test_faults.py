@@ -130,7 +130,7 @@ def test_ended_rows_do_not_pile_up(server: Server, database: str) -> None:
             )
         server.execute("INSERT INTO holdfast_push (wake, owner, token, since) VALUES (1, 'gone', 1, 1)", database)
         held = locks.lock("door").acquire()
-        for _ in range(600):
+        for _ in range(2000):  # a few of them tidy up, by chance
             held.renew()
         assert server.execute("SELECT name FROM holdfast_claim", database) == [(b"holdfast/door",)]
         assert server.execute("SELECT * FROM holdfast_push", database) == []

@@ -54,3 +54,16 @@ def test_a_full_table_of_session_locks_makes_room(narrow: Server) -> None:
         assert others.lock("held").try_acquire() is None
         assert again.release()
         assert held.release()
+
+
+def test_session_locks_that_are_used_once_do_not_pile_up(server: Server, database: str) -> None:
+    url = server.url(database).replace("mysql:", "mysql+session:")
+    with holdfast.connect(url) as locks:
+        for number in range(300):
+            locks.lock(f"once/{number}").acquire().release()
+    server.execute(f"UPDATE holdfast_session SET mark = mark - {A_DAY + 1}", database)
+    server.execute(f"UPDATE holdfast_session_name SET since = since - {A_DAY + 1}", database)
+    for _ in range(200):  # each does it with a chance of one in sixteen
+        server.execute("CALL holdfast_tidy(400)", database)
+    assert server.execute("SELECT COUNT(*) FROM holdfast_session", database) == [(0,)]
+    assert server.execute("SELECT COUNT(*) FROM holdfast_session_name", database) == [(0,)]

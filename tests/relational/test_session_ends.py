@@ -86,7 +86,7 @@ class Refusing:
         self._refused = True
         if hasattr(order, "statement"):
             return order._replace(statement=order.statement._replace(text=b"SELECT 1/0 + $1", name=b"refused"))
-        return order._replace(text=b"SELECT nothing_of_this_name()")
+        return order._replace(text=b"SIGNAL SQLSTATE '45000'", values=b"")
 
 
 def test_an_unlock_that_is_refused_is_tried_again(session_url: str, house: House) -> None:

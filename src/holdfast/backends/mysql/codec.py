@@ -91,7 +91,6 @@ class Codec:
         self._quick = quick
         self._written: dict[int, Written] = {}
         self._busy: set[str] = set()
-        self._tidied = b""
         """Names where the quick statement was in vain; until one is granted at once, they are called for directly."""
 
     def write(self, request: Any, wake: int | None = None, waited: bool = False) -> Order:
@@ -118,13 +117,8 @@ class Codec:
         raise TypeError(f"not a verb: {request!r}")
 
     def tidy(self, most: int) -> Order:
-        """Housekeeping: the next names after those of the last time."""
-
-        def last(reply: Reply) -> bytes:
-            self._tidied = _last(reply)
-            return self._tidied
-
-        return Order(b"CALL holdfast_tidy(x'%b',%d)" % (self._tidied.hex().encode(), most), last)
+        """Housekeeping: the next names after those of the last time, whoever did it."""
+        return Order(b"CALL holdfast_tidy(%d)" % most, _last)
 
     def _take(self, claim: Claim, queue: bool, wake: int) -> Order:
         kept = self._details(claim)

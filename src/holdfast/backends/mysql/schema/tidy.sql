@@ -5,20 +5,20 @@
 
 DELIMITER $$
 
--- Go over the next names after this one ('': after where somebody stopped): seats that nobody uses and whose mark is a day
--- old (calendar time has passed it), dead claims behind a seat, limiters that are full again, pushes that nobody fetched.
--- Answers with the last name that it saw; NULL at the end.
-CREATE OR REPLACE PROCEDURE holdfast_tidy(after_ varbinary(1100), most int) SQL SECURITY INVOKER
+-- Go over the next names: seats that nobody uses and whose mark is a day old (calendar time has passed it), dead claims
+-- behind a seat, limiters that are full again, pushes that nobody fetched. Now and then over all session locks, which have
+-- no order to go by. Answers with the last name that it saw; NULL at the end.
+CREATE OR REPLACE PROCEDURE holdfast_tidy(most int) SQL SECURITY INVOKER
 BEGIN
+    DECLARE after_ varbinary(1100);
+    DECLARE many int DEFAULT 8 * most;
     DECLARE now bigint DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
     DECLARE last_, over_ varbinary(1100);
     DECLARE seat bigint;
     DECLARE lines_ int DEFAULT 200;
     DECLARE roused text DEFAULT '';
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
-    IF after_ = '' THEN
-        SELECT COALESCE(MAX(m.value), '') INTO after_ FROM holdfast_meta m WHERE m.word = 'tidied';
-    END IF;
+    SELECT COALESCE(MAX(m.value), '') INTO after_ FROM holdfast_meta m WHERE m.word = 'tidied';
     SELECT MAX(s.name), COUNT(*) = most INTO last_, seat FROM (
         SELECT c.name FROM holdfast_claim c FORCE INDEX (PRIMARY)
         WHERE c.name > after_ AND c.place = 0 ORDER BY c.name LIMIT most) s;
@@ -27,10 +27,12 @@ BEGIN
     END IF;
     DELETE r FROM holdfast_rate r FORCE INDEX (PRIMARY)
         WHERE r.name > after_ AND (last_ IS NULL OR r.name <= last_) AND r.tat < now;
-    DELETE FROM holdfast_session WHERE mark < now - 86400000000 AND IS_USED_LOCK(LOWER(HEX(hash))) IS NULL LIMIT most;
-    DELETE FROM holdfast_session_waiter WHERE IS_USED_LOCK(CONCAT('holdfast-session-', connection)) IS NULL LIMIT most;
-    DELETE FROM holdfast_session_name WHERE since < now - 86400000000
-        AND hash NOT IN (SELECT s.hash FROM holdfast_session s) LIMIT most;
+    IF RAND() < 0.0625 THEN
+        DELETE FROM holdfast_session WHERE mark < now - 86400000000 AND IS_USED_LOCK(LOWER(HEX(hash))) IS NULL LIMIT many;
+        DELETE FROM holdfast_session_waiter WHERE IS_USED_LOCK(CONCAT('holdfast-session-', connection)) IS NULL LIMIT many;
+        DELETE FROM holdfast_session_name WHERE since < now - 86400000000
+            AND hash NOT IN (SELECT s.hash FROM holdfast_session s) LIMIT many;
+    END IF;
     DELETE FROM holdfast_push WHERE since < now - 60000000;
     -- All at once, and each row as it is once it is locked: with nobody behind it, nobody is promoted by its end.
     DELETE c FROM holdfast_claim c FORCE INDEX (PRIMARY)

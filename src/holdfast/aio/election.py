@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, overload
 
 from ..errors import LeaseLost
 from ..model import Ask, ClaimView
@@ -51,13 +52,33 @@ class Election:
             yield seen
             known = None if seen is None else seen.token
 
-    async def run(self, body: Callable[[Lease], Awaitable[R]]) -> R:
+    async def _campaign_until(self, stop: asyncio.Event) -> Lease | None:
+        stopped = asyncio.ensure_future(stop.wait())
+        campaign = asyncio.ensure_future(self.campaign())
+        try:
+            await asyncio.wait((stopped, campaign), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopped.cancel()
+            campaign.cancel()  # does nothing if it has been won; else it leaves the line
+            await asyncio.wait((campaign,))
+        return None if campaign.cancelled() else campaign.result()
+
+    @overload
+    async def run(self, body: Callable[[Lease], Awaitable[R]]) -> R: ...
+
+    @overload
+    async def run(self, body: Callable[[Lease], Awaitable[R]], stop: asyncio.Event) -> R | None: ...
+
+    async def run(self, body: Callable[[Lease], Awaitable[R]], stop: asyncio.Event | None = None) -> R | None:
         """Lead until `body(lease)` returns; it is cancelled when leadership is lost, and then we campaign again.
 
         A third of the ttl is kept free for the body to end in, before another leader can begin.
+        Once `stop` is set, a campaign ends, and None is returned; a body that leads ends by itself.
         """
         while True:
-            lease = await self.campaign()
+            lease = await self.campaign() if stop is None else await self._campaign_until(stop)
+            if lease is None:
+                return None
             try:
                 async with lease:
                     return await body(lease)

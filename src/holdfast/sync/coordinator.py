@@ -162,11 +162,11 @@ class Coordinator:
             raise _closed()
         return run(flow, self._wire)
 
-    def obtain(self, ask: Ask, scoped: bool, obtain: Obtain) -> Hold:
+    def obtain(self, ask: Ask, scoped: bool, obtain: Obtain, stop: Callable[[], bool] | None = None) -> Hold:
         """Called from the thread that asks."""
         if self._closed:
             raise _closed()
-        return run(obtain(self.core, ask, ask.timeout, self.actor(scoped)), self._wire)
+        return run(obtain(self.core, ask, ask.timeout, self.actor(scoped)), self._wire, stop)
 
     def actor(self, scoped: bool) -> str:
         """This thread, as others see it; loose unless what it takes is let go of by itself."""

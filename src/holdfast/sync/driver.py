@@ -41,8 +41,16 @@ class ThreadBell:
             pass  # the time has come by itself, or all rings are heard
 
 
-def run(flow: Flow[T], wire: Wire) -> T:
-    """Run a flow to its end, on this thread."""
+STOP_LOOK_S = 0.5
+"""How often somebody who waits looks whether it is to stop."""
+
+
+class Stopped(BaseException):
+    """Thrown into a flow whose caller is no longer wanted: it rolls back as it does when it is interrupted."""
+
+
+def run(flow: Flow[T], wire: Wire, stop: Callable[[], bool] | None = None) -> T:
+    """Run a flow to its end, on this thread. `stop` ends its pauses and its waits, once; a roll-back is not stopped."""
     try:
         op: Any = flow.send(None)
         while True:
@@ -53,16 +61,43 @@ def run(flow: Flow[T], wire: Wire) -> T:
                 elif kind is Call:
                     answer = wire.call(op.request, op.timeout)
                 elif kind is Wait:
-                    answer = wire.wait(op.owner, min(op.timeout, MAX_DOZE))
+                    timeout = min(op.timeout, MAX_DOZE)
+                    answer = wire.wait(op.owner, timeout) if stop is None else _wait(wire, op.owner, timeout, stop)
+                elif kind is Sleep and stop is not None:
+                    _sleep(op.seconds, stop)
+                    answer = None
                 else:
                     answer = _carry_out(op, wire)
             except BaseException as error:
+                stop = None
                 op = flow.throw(error)
             else:
                 op = flow.send(answer)
     except StopIteration as stop:
         result: T = stop.value
         return result
+
+
+def _wait(wire: Wire, owner: str, timeout: float, stop: Callable[[], bool]) -> Any:
+    """Wait for the push in slices. A wire that answers before a slice is over has its reasons: the flow is told."""
+    end = time.monotonic() + timeout
+    while not stop():
+        began = time.monotonic()
+        slice_s = min(STOP_LOOK_S, end - began)
+        answer = wire.wait(owner, max(0.0, slice_s))
+        ended = time.monotonic()
+        if answer is not None or ended >= end or ended < began + slice_s:
+            return answer
+    raise Stopped
+
+
+def _sleep(seconds: float, stop: Callable[[], bool]) -> None:
+    end = time.monotonic() + seconds
+    while not stop():
+        if (left := end - time.monotonic()) <= 0:
+            return
+        time.sleep(min(STOP_LOOK_S, left))
+    raise Stopped
 
 
 def _carry_out(op: Op, wire: Wire) -> Any:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, overload
 
+from .._core.coordination import Coordination
 from ..errors import LeaseLost
 from ..model import Ask, ClaimView
+from ..recipes.asks import changed
 from ..recipes.election import UNSEEN, leader, next_leader
+from .driver import Stopped
 from .lease import Lease
 from .lock import Lock
 
@@ -30,6 +34,7 @@ class Election:
     def __init__(self, coordinator: Coordinator, ask: Ask, on_lost: Callable[[Lease], object] | None) -> None:
         self._coordinator = coordinator
         self._ask = ask
+        self._on_lost = on_lost
         self._lock = Lock(coordinator, ask, on_lost)
         self._lease: Lease | None = None
 
@@ -58,13 +63,31 @@ class Election:
             yield seen
             known = None if seen is None else seen.token
 
-    def run(self, body: Callable[[Lease], R]) -> R:
+    def _campaign_until(self, stop: threading.Event) -> Lease | None:
+        try:
+            ask = changed(self._ask, {"timeout": None})
+            hold = self._coordinator.obtain(ask, False, Coordination.obtain, stop.is_set)
+        except Stopped:
+            return None
+        self._lease = Lease(self._coordinator, hold, self._on_lost)
+        return self._lease
+
+    @overload
+    def run(self, body: Callable[[Lease], R]) -> R: ...
+
+    @overload
+    def run(self, body: Callable[[Lease], R], stop: threading.Event) -> R | None: ...
+
+    def run(self, body: Callable[[Lease], R], stop: threading.Event | None = None) -> R | None:
         """Lead until `body(lease)` returns; campaign again whenever the leadership was lost.
 
         The body must return (or raise) soon after `lease.lost` is set: a third of the ttl is kept free for that.
+        Once `stop` is set, a campaign ends within a second, and None is returned; a body that leads ends by itself.
         """
         while True:
-            lease = self.campaign()
+            lease = self.campaign() if stop is None else self._campaign_until(stop)
+            if lease is None:
+                return None
             try:
                 with lease:
                     return body(lease)

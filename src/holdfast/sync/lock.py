@@ -9,12 +9,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar, Unpack, cast
 
 from .._core.coordination import Coordination
+from .._core.lease import Hold
+from ..clock import now
 from ..errors import NotAcquired
 from ..face import leave_last
 from ..model import Ask
 from ..recipes.asks import changed
 from ..recipes.decorator import check_blocking, refuse_coroutine
 from ..recipes.options import Options, check_hook, shows_changes
+from .driver import Stopped
 from .lease import Lease
 
 if TYPE_CHECKING:
@@ -50,6 +53,7 @@ class Lock:
         self._on_lost = on_lost
         self._obtain = obtain
         self._entered: dict[int, list[Lease]] = {}
+        self._cancels = 0
 
     @property
     def name(self) -> str:
@@ -60,7 +64,7 @@ class Lock:
     def acquire(self, **options: Unpack[Options]) -> Lease:
         """Wait for the lock and hold it. Raises `NotAcquired` once `timeout` has passed (None: never)."""
         ask = changed(self._ask, options) if options else self._ask
-        hold = self._coordinator.obtain(ask, False, self._obtain)
+        hold = self._hold(ask, False)
         return Lease(self._coordinator, hold, self._on_lost) if hold.lease is None else cast(Lease, hold.lease)
 
     @shows_changes(without="timeout")
@@ -72,8 +76,25 @@ class Lock:
         except NotAcquired:
             return None
 
+    def cancel(self) -> None:
+        """End the waits of all threads that are blocked in `acquire` or `with` of this object.
+
+        They leave the line and raise `NotAcquired`, within a second. Whoever asks later is not concerned.
+        """
+        self._cancels += 1
+
+    def _hold(self, ask: Ask, scoped: bool) -> Hold:
+        if ask.timeout == 0:
+            return self._coordinator.obtain(ask, scoped, self._obtain)
+        before, began = self._cancels, now()
+        try:
+            return self._coordinator.obtain(ask, scoped, self._obtain, lambda: self._cancels != before)
+        except Stopped as stopped:
+            waited = now() - began
+            raise NotAcquired(ask.name, waited, advice="its wait was ended by cancel()") from stopped
+
     def __enter__(self) -> Lease:
-        hold = self._coordinator.obtain(self._ask, True, self._obtain)
+        hold = self._hold(self._ask, True)
         lease = Lease(self._coordinator, hold, self._on_lost) if hold.lease is None else cast(Lease, hold.lease)
         self._entered.setdefault(threading.get_ident(), []).append(lease)
         return lease

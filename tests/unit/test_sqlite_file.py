@@ -163,7 +163,7 @@ def test_nobody_else_can_reach_the_wake_ups(connect: Callable[..., Coordinator],
     with locks.lock("a"):
         thread, got = in_thread(connect(), "a")
         eventually(lambda: waiters(locks, "a") == 1, "the waiter")
-        folder = mailbox.folder_for(path)
+        folder = mailbox.folders_for(path)[0]
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         assert len(list(folder.iterdir())) == 1
     thread.join(20)
@@ -179,8 +179,8 @@ def test_a_forged_wake_up_grants_nothing(connect: Callable[..., Coordinator], pa
     thread, got = in_thread(other, "a")
     eventually(lambda: waiters(locks, "a") == 1, "the waiter")
     [view] = locks.survey("a")
-    [box] = mailbox.folder_for(path).iterdir()
-    postman = mailbox.Postman(box.parent)
+    [box] = mailbox.folders_for(path)[0].iterdir()
+    postman = mailbox.Postman([box.parent])
     for token in (0, 1, old.token):
         assert postman.send(box.name, view.waiters[0].owner, token)
         assert postman.send(box.name, "somebody-else", token)
@@ -199,7 +199,7 @@ def test_a_waiter_whose_socket_is_gone_is_passed_over_at_once(connect: Callable[
     holder = locks.lock("a").acquire()
     in_thread(connect(), "a", ttl=300)
     eventually(lambda: waiters(locks, "a") == 1, "the first waiter")
-    [box] = mailbox.folder_for(path).iterdir()
+    [box] = mailbox.folders_for(path)[0].iterdir()
     thread, got = in_thread(connect(), "a")
     eventually(lambda: waiters(locks, "a") == 2, "the second waiter")
     die(box)
@@ -217,7 +217,7 @@ def test_a_busy_file_while_the_gone_are_taken_out_does_not_repeat_the_release(
     holder = locks.lock("a").acquire()
     in_thread(connect(), "a", ttl=300)
     eventually(lambda: waiters(locks, "a") == 1, "the waiter")
-    [box] = mailbox.folder_for(path).iterdir()
+    [box] = mailbox.folders_for(path)[0].iterdir()
     die(box)
     whole, busy = store.SQLiteStore.take_out, [True, True]
 
@@ -289,7 +289,7 @@ def test_a_long_path_has_its_sockets_elsewhere(tmp_path: Path) -> None:
         assert holder.release()
         thread.join(20)
         assert got[0].release()
-        boxes = mailbox.folder_for(folder / "locks.db")
+        [boxes] = mailbox.folders_for(folder / "locks.db")
         assert len(os.fsencode(boxes)) < mailbox.MAX_PATH
     assert not boxes.exists(), "nobody would ever remove it"
 
@@ -303,5 +303,5 @@ def test_what_is_done_leaves_nothing_beside_the_file(path: Path) -> None:
             assert holder.release()
             thread.join(20)
             assert got[0].release()
-    folder = mailbox.folder_for(path)
+    folder = mailbox.folders_for(path)[0]
     assert not folder.exists() or list(folder.iterdir()) == []

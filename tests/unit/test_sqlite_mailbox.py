@@ -9,7 +9,7 @@ from holdfast.backends.sqlite.mailbox import MOST_LINKS, Mailbox, Postman, sweep
 
 
 def test_it_finds_out_who_has_gone_since_its_last_message(tmp_path: Path) -> None:
-    postman, box = Postman(tmp_path), Mailbox(tmp_path)
+    postman, box = Postman([tmp_path]), Mailbox(tmp_path)
     for token in (1, 2, 3):
         assert postman.send(box.name, "o", token)
     assert [box.receive(5.0) for _ in range(3)] == [("o", Push(token)) for token in (1, 2, 3)]
@@ -20,7 +20,7 @@ def test_it_finds_out_who_has_gone_since_its_last_message(tmp_path: Path) -> Non
 
 
 def test_a_box_whose_owner_died_is_swept_away(tmp_path: Path) -> None:
-    postman, box = Postman(tmp_path), Mailbox(tmp_path)
+    postman, box = Postman([tmp_path]), Mailbox(tmp_path)
     assert postman.send(box.name, "o", 1)
     box.disown()  # the socket is gone, its path is left, as after a crash
     for token in (2, 3):  # more than one may wait behind it
@@ -36,7 +36,7 @@ def test_a_box_whose_owner_died_is_swept_away(tmp_path: Path) -> None:
 
 
 def test_it_keeps_few_links_and_leaves_none_open(tmp_path: Path) -> None:
-    postman = Postman(tmp_path)
+    postman = Postman([tmp_path])
     boxes = [Mailbox(tmp_path) for _ in range(MOST_LINKS + 5)]
     for token in (1, 2):
         for box in boxes:
@@ -50,9 +50,23 @@ def test_it_keeps_few_links_and_leaves_none_open(tmp_path: Path) -> None:
         box.close()
 
 
+def test_a_box_that_is_elsewhere_for_its_owner_is_found(tmp_path: Path) -> None:
+    """Its path for the lock file was too long, so its socket is in the temporary folder; ours is not."""
+    other = tmp_path / "other"
+    other.mkdir(mode=0o700)
+    postman, box = Postman([tmp_path, other]), Mailbox(other)
+    assert postman.send(box.name, "o", 1)
+    assert box.receive(5.0) == ("o", Push(1))
+    box.disown()
+    assert not postman.send(box.name, "o", 2)
+    other.chmod(0o777)  # anybody may have put a dead socket there
+    assert postman.send(box.name, "o", 3)
+    postman.close()
+
+
 def test_a_full_box_is_no_reason_to_believe_that_nobody_is_there(tmp_path: Path) -> None:
     """Its owner will look by itself; what has arrived is good."""
-    postman, box = Postman(tmp_path), Mailbox(tmp_path)
+    postman, box = Postman([tmp_path]), Mailbox(tmp_path)
     for token in range(1, 2000):
         assert postman.send(box.name, "o", token)
     assert box.receive(5.0) == ("o", Push(1))

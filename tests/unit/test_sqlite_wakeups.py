@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sqlite3
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -31,13 +35,13 @@ def test_a_deleted_file_is_noticed_under_contention(path: Path, body: str) -> No
     began = time.monotonic()
 
     def contend() -> None:
-        with holdfast.connect(f"sqlite://{path}", ttl=5) as locks, suppressed(ended):
+        with holdfast.connect(f"sqlite://{path}", ttl=2) as locks, suppressed(ended):
             while time.monotonic() < began + 20:
                 with locks.lock("a"):
                     pass
 
     async def contend_async() -> None:
-        async with holdfast.aio.connect(f"sqlite://{path}", ttl=5) as locks:
+        async with holdfast.aio.connect(f"sqlite://{path}", ttl=2) as locks:
 
             async def one() -> None:
                 with suppressed(ended):
@@ -79,7 +83,7 @@ def test_a_waiter_whose_socket_is_out_of_reach_keeps_its_turn(connect: Callable[
     holder = locks.lock("a").acquire()
     first, got = in_thread(connect(), "a", ttl=1.5)
     eventually(lambda: waiters(locks, "a") == 1, "the first waiter")
-    [box] = mailbox.folder_for(path).iterdir()
+    [box] = mailbox.folders_for(path)[0].iterdir()
     second, late = in_thread(connect(), "a")
     eventually(lambda: waiters(locks, "a") == 2, "the second waiter")
     box.unlink()
@@ -132,7 +136,7 @@ def test_a_folder_for_wake_ups_that_somebody_else_made_is_not_used(
     connect: Callable[..., Coordinator], path: Path, planted: str
 ) -> None:
     connect()
-    folder, aside = mailbox.folder_for(path), path.parent / "aside"
+    folder, aside = mailbox.folders_for(path)[0], path.parent / "aside"
     aside.mkdir(mode=0o700)
     if planted == "a link":
         folder.symlink_to(aside)
@@ -155,3 +159,39 @@ def test_a_folder_for_wake_ups_that_somebody_else_made_is_not_used(
     assert got[0].release()
     assert not list(folder.iterdir())
     folder.unlink() if folder.is_symlink() else folder.rmdir()  # it may be in the temporary folder
+
+
+CONTEND = """
+import sys, time, holdfast
+grants, end = 0, time.monotonic() + 3
+with holdfast.connect("sqlite://" + sys.argv[1]) as locks:
+    while time.monotonic() < end:
+        with locks.lock("a", timeout=30):
+            grants += 1
+print(grants)
+"""
+
+
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """One whose path leaves room for a socket's."""
+    with tempfile.TemporaryDirectory(prefix="hf", dir="/tmp") as folder:
+        yield Path(folder)
+
+
+def test_the_same_folder_mounted_elsewhere_gets_its_share(short_folder: Path) -> None:
+    """Two containers of one machine: each has a path for the folder that means nothing to the other."""
+    here, there = short_folder / "a", short_folder / "b"
+    here.mkdir()
+    there.mkdir()
+    elsewhere = f'mount --bind {here} {there} && mount -t tmpfs none {here} && exec "$@"'
+    apart = ["unshare", "--mount", "sh", "-c", elsewhere, "sh"]
+    if not shutil.which("unshare") or subprocess.run([*apart, "true"], capture_output=True).returncode:
+        pytest.skip("no mounts of one's own here")
+    contend = [sys.executable, "-c", CONTEND]
+    with (
+        subprocess.Popen([*contend, f"{here}/locks.db"], stdout=subprocess.PIPE) as first,
+        subprocess.Popen([*apart, *contend, f"{there}/locks.db"], stdout=subprocess.PIPE) as second,
+    ):
+        grants = sorted(int(process.communicate(timeout=60)[0]) for process in (first, second))
+    assert grants[0] * 20 > grants[1], grants

@@ -21,6 +21,7 @@ import socket
 import stat
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from ..line import Push
@@ -38,24 +39,26 @@ TEMPORARY = str(Path(tempfile.gettempdir()) / "holdfast-")
 _numbers = itertools.count(1)
 
 
-def folder_for(path: Path) -> Path:
-    """The folder of a lock file's sockets: beside it, or in the temporary folder if that path is too long."""
-    beside = Path(f"{path}-wake")
-    if len(os.fsencode(beside)) + 24 > MAX_PATH:
-        file = os.stat(path)  # whatever path somebody else has for it
-        digest = hashlib.sha256(f"{file.st_dev} {file.st_ino}".encode()).hexdigest()[:16]
-        beside = Path(f"{TEMPORARY}{os.getuid()}-{digest}")
-    return beside
+def folders_for(path: Path) -> list[Path]:
+    """Where the sockets of a lock file can be: beside it, or in the temporary folder where that path is too long."""
+    file = os.stat(path)  # whatever path somebody else has for it
+    digest = hashlib.sha256(f"{file.st_dev} {file.st_ino}".encode()).hexdigest()[:16]
+    folders = [Path(f"{path}-wake"), Path(f"{TEMPORARY}{os.getuid()}-{digest}")]
+    return folders if len(os.fsencode(folders[0])) + 24 <= MAX_PATH else folders[1:]
 
 
 def own_folder(path: Path) -> Path:
-    """The same, made if need be. `PermissionError` if it is not a folder of this user's alone."""
-    folder = folder_for(path)
+    """Where sockets of our own go. `PermissionError` if it is not a folder of this user's alone."""
+    folder = folders_for(path)[0]
     folder.mkdir(mode=0o700, exist_ok=True)
-    found = os.lstat(folder)
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
+    if not _is_own(folder):
         raise PermissionError(f"{folder} is not a folder that only this user can enter")
     return folder
+
+
+def _is_own(folder: Path) -> bool:
+    found = os.lstat(folder)
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not stat.S_IMODE(found.st_mode) & 0o077
 
 
 def sweep(folder: Path, older_than: float = SWEPT_AFTER_S) -> None:
@@ -132,8 +135,8 @@ class Mailbox:
 class Postman:
     """Sends wake-ups. A link to each of the last boxes spares the system the search for the socket's path."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = f"{folder}/"
+    def __init__(self, folders: Iterable[Path]) -> None:
+        self._folders = tuple(folders)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
         self._links: dict[str, socket.socket] = {}
@@ -142,22 +145,34 @@ class Postman:
         """False if whoever had this socket is certainly gone."""
         if not name:
             return True
-        address = self._folder + name
         message = f"{owner} {token}".encode("ascii")
         try:
-            if (link := self._links.get(address)) is not None:
+            if (link := self._links.get(name)) is not None:
                 link.send(message)
             else:
-                self._socket.sendto(message, address)
-                self._link(address)
+                self._find(name, message)
         except ConnectionRefusedError:
-            self._unlink(address)
+            self._unlink(name)
             return False
         except OSError:
-            return True  # its buffer is full, or it is out of reach from here: it will look by itself
+            pass  # its buffer is full, or it is out of reach from here: it will look by itself
         return True
 
-    def _link(self, address: str) -> None:
+    def _find(self, name: str, message: bytes) -> None:
+        for folder in self._folders:
+            address = str(folder / name)
+            try:
+                self._socket.sendto(message, address)
+            except FileNotFoundError:
+                continue
+            except ConnectionRefusedError:
+                if _is_own(folder):  # else anybody may have put it there
+                    raise
+                return
+            self._link(name, address)
+            return
+
+    def _link(self, name: str, address: str) -> None:
         """For the next message to this box."""
         if len(self._links) == MOST_LINKS:
             self._unlink(next(iter(self._links)))
@@ -171,13 +186,13 @@ class Postman:
         except OSError:
             link.close()
         else:
-            self._links[address] = link
+            self._links[name] = link
 
-    def _unlink(self, address: str) -> None:
-        if (link := self._links.pop(address, None)) is not None:
+    def _unlink(self, name: str) -> None:
+        if (link := self._links.pop(name, None)) is not None:
             link.close()
 
     def close(self) -> None:
         self._socket.close()
-        for address in list(self._links):
-            self._unlink(address)
+        for name in list(self._links):
+            self._unlink(name)

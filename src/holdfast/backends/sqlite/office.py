@@ -11,7 +11,7 @@ from ...errors import BackendUnavailable
 from ...model import Claim
 from ..line import Release, Take, Taken
 from .file import Busy, give_way
-from .mailbox import AVAILABLE, Postman, folder_for
+from .mailbox import AVAILABLE, Postman, folders_for
 from .store import Promotion, SQLiteStore
 
 MOST_CROWDED = 1024
@@ -26,7 +26,7 @@ class Office:
         self.store = store
         self.crowded: set[str] = set()
         """Names whose line was not empty lately: there the quick verbs would be a wasted try."""
-        self._postman = Postman(folder_for(store.path)) if AVAILABLE else None
+        self._postman = Postman(folders_for(store.path)) if AVAILABLE else None
 
     def quick(self, request: Any) -> Any:
         """The verb in a statement, or in the few of a hand-over; None if it is not that simple."""

@@ -113,6 +113,6 @@ class AsyncPool:
         """Those that nobody waits on, and that hold nothing that was waited for."""
         return {*self._idle, *([] if self._shared is None else [self._shared])}
 
-    async def close(self) -> None:
+    def close(self) -> None:
         self._closed = True
-        await self._dial.stop(lambda link: link.close())
+        self._dial.stop(lambda link: link.close())

@@ -235,7 +235,7 @@ class AsyncSessionWire:
         self._begin()
 
     async def close(self) -> None:
-        await self._pool.close()
+        self._pool.close()
         for _, reply in self._waiters.values():
             reply.add_done_callback(look_away)
         for link in self._links():

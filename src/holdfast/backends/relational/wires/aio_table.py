@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ....errors import BackendUnavailable
-from ...line import Push, Release, Take, closed
+from ....model import Claim
+from ...line import Push, Release, Take, after_close, closed
 from ..replies import Released
 from .asking import asked, tidied
 from .dial import AsyncDial, Deadline
@@ -28,7 +29,7 @@ class AsyncTableWire:
         self._make_codec = codec
         self._make_hearing = hearing
         self._loop = asyncio.get_running_loop()
-        self._closed = False
+        self._closed = self._over = False
         self._begin()
 
     def _begin(self) -> None:
@@ -38,13 +39,16 @@ class AsyncTableWire:
         self._ear: AsyncEar | None = None
         self._dial = AsyncDial(self._dialling.dial_async, self._translation)
         self._listener = AsyncDial(lambda: hearing.listen_async(self._arrive), self._translation)
-        self._inboxes: dict[str, asyncio.Future[Push]] = {}
+        self._inboxes: dict[str, asyncio.Future[Push | None]] = {}
         self._looks: dict[str, int] = {}
+        self._waiting: dict[str, Claim] = {}
 
     async def open(self) -> None:
         await self._linked(self._dialling.timeout)
 
     async def call(self, request: Any, timeout: float) -> Any:
+        if self._closed:
+            return after_close(request)
         if request.__class__ is Take and request.queue:
             return await self._take(request, timeout)
         if request.__class__ is Release:
@@ -69,8 +73,9 @@ class AsyncTableWire:
         return replies
 
     async def _ask_heard(self, request: Take, wake: Wake, timeout: float) -> Any:
-        if wake:
-            for claim in request.claims:
+        for claim in request.claims:
+            self._waiting[claim.owner] = claim
+            if wake:
                 inbox = self._inboxes.get(claim.owner)
                 if inbox is None or inbox.done():  # what it has been told, this very look tells better
                     self._inboxes[claim.owner] = self._loop.create_future()
@@ -81,8 +86,9 @@ class AsyncTableWire:
         return replies
 
     def _forget(self, owner: str) -> bool:
-        """Nothing is expected any more; whether it was."""
+        """It does not wait any more; whether a push was expected."""
         self._looks.pop(owner, None)
+        self._waiting.pop(owner, None)
         return self._inboxes.pop(owner, None) is not None
 
     async def _ask(self, order: Order, timeout: float) -> Any:
@@ -100,17 +106,13 @@ class AsyncTableWire:
         """The link; dialled anew by whoever comes first, and waited for by the rest."""
         deadline = Deadline(timeout)
         while self._link is None or self._link.closed:
-            self._be_open()
             link = await self._dial.get(deadline.left)
-            if self._closed:  # meanwhile: nobody else would end it
+            if self._over:  # meanwhile: nobody else would end it
                 link.close()
-            elif link.look():
+                raise closed()
+            if link.look():
                 self._link = link
         return self._link
-
-    def _be_open(self) -> None:
-        if self._closed:
-            raise closed()
 
     # Waiting
 
@@ -124,7 +126,7 @@ class AsyncTableWire:
         if self._wake():
             return  # another task was quicker
         ear = await self._listener.get(timeout)
-        if self._closed:
+        if self._over:
             ear.link.close()
         else:
             self._ear = ear
@@ -162,7 +164,21 @@ class AsyncTableWire:
 
     async def close(self) -> None:
         self._closed = True
-        await self._dial.stop(lambda link: link.close())
-        await self._listener.stop(lambda ear: ear.link.close())
-        for link in self._links():
-            link.fail("the coordinator was closed")
+        try:
+            await self._leave_lines()
+        finally:
+            self._over = True
+            self._dial.stop(lambda link: link.close())
+            self._listener.stop(lambda ear: ear.link.close())
+            for link in self._links():
+                link.fail("the coordinator was closed")
+            for inbox in self._inboxes.values():
+                if not inbox.done():
+                    inbox.set_result(None)
+
+    async def _leave_lines(self) -> None:
+        """Nobody shall wait for those who wait here; one request timeout for all of them."""
+        claims, self._waiting = self._waiting, {}
+        orders = [self._codec.write(Release(claim, 0.0), self._wake(), True) for claim in claims.values()]
+        asking = [self._ask(order, self._dialling.timeout) for order in orders]
+        await asyncio.gather(*asking, return_exceptions=True)  # who is not heard of ends with its patience

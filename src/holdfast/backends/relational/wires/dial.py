@@ -87,13 +87,11 @@ class AsyncDial(Generic[T]):
             self._under_way.add_done_callback(lambda made: _use(made, use))
             self._under_way = None
 
-    async def stop(self, drop: Callable[[T], object]) -> None:
+    def stop(self, drop: Callable[[T], object]) -> None:
         """Stop dialling; this is done with what was made all the same."""
-        under_way = self._under_way
-        if under_way is not None:
+        if (under_way := self._under_way) is not None:
             self.leave_to(drop)
             under_way.cancel()
-            await asyncio.wait([under_way])
 
 
 def dialled(make: Callable[[], T], drop: Callable[[T], object], translation: Translation, seconds: float) -> T:

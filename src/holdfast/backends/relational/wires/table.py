@@ -2,6 +2,7 @@
 
 Requests are short, so threads queue at the mutex; waiting for a turn happens at the ears and never keeps the request
 connection. Behind a pooler that shares sessions nothing can be listened for: waiters look, with growing random pauses.
+Whoever closes it takes those who wait out of the line, so that nobody waits for them, and tells them.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ....errors import BackendUnavailable
-from ...line import Push, Release, Take, closed
+from ....errors import BackendUnavailable, HoldfastError
+from ....model import Claim
+from ...line import Push, Release, Take, after_close, closed
 from ..refusal import Refused
 from ..replies import Released
 from .dial import Deadline, Dial
@@ -44,13 +46,15 @@ class TableWire:
         self._dial: Dial[Link] = Dial(self._dialling.dial, self._translation)
         self._ears = Ears(self._make_hearing(), self._translation)
         self._looks: dict[str, int] = {}
+        self._waiting: dict[str, Claim] = {}
 
     def call(self, request: Any, timeout: float) -> Any:
+        if self._closed:
+            return after_close(request)
         if request.__class__ is Take and request.queue:
             return self._take(request, timeout)
         if request.__class__ is Release:
-            waited = self._ears.forget(request.claim.owner)
-            self._looks.pop(request.claim.owner, None)
+            waited = self._forget(request.claim.owner)
             released: Released = self._ask(self._codec.write(request, self._ears.wake, waited), timeout)
             for owner, token in released.pushes:
                 self._ears.deliver(owner, token)
@@ -71,25 +75,33 @@ class TableWire:
         return replies
 
     def _ask_heard(self, request: Take, wake: Wake, timeout: float) -> Any:
-        if wake:
-            for claim in request.claims:
+        for claim in request.claims:
+            self._waiting[claim.owner] = claim
+            if wake:
                 self._ears.expect(claim.owner)
         replies = self._ask(self._codec.write(request, wake), timeout)
         for claim, taken in zip(request.claims, replies, strict=True):
             if taken.token:
-                self._ears.forget(claim.owner)
-                self._looks.pop(claim.owner, None)
+                self._forget(claim.owner)
         return replies
+
+    def _forget(self, owner: str) -> bool:
+        """It does not wait any more; whether a push was expected."""
+        self._looks.pop(owner, None)
+        self._waiting.pop(owner, None)
+        return self._ears.forget(owner)
 
     def _pushable(self) -> bool:
         link = self._link
         return link is not None and not link.greeting.pooled
 
-    def _ask(self, order: Order, timeout: float) -> Any:
+    def _ask(self, order: Order, timeout: float, closing: bool = False) -> Any:
         deadline = Deadline(timeout)
         if not self._mutex.acquire(blocking=False) and not self._mutex.acquire(timeout=timeout):
             raise self._translation.busy(timeout)
         try:
+            if self._closed and not closing:  # while it waited for the mutex
+                raise closed()
             link = self._linked(deadline)
             try:
                 reply = link.ask(order, deadline.left)
@@ -108,8 +120,6 @@ class TableWire:
 
     def _linked(self, deadline: Deadline) -> Link:
         """The connection; a new one if the server has ended it. The mutex is held."""
-        if self._closed:
-            raise closed()
         while self._link is None or self._link.ended:
             self._drop()
             self._link = self._dial.get(deadline.left)
@@ -127,6 +137,16 @@ class TableWire:
         time.sleep(min(timeout, pause_before_look(tries)))
         return None
 
+    def _leave_lines(self) -> None:
+        """Nobody shall wait for those who wait here; one request timeout for all of them."""
+        deadline = Deadline(self._dialling.timeout)
+        try:
+            while self._waiting:
+                _, claim = self._waiting.popitem()
+                self._ask(self._codec.write(Release(claim, 0.0), self._ears.wake, True), deadline.left, closing=True)
+        except HoldfastError:
+            pass  # then their places end with their patience
+
     def freeze(self) -> None:
         self._mutex.acquire()
 
@@ -141,6 +161,7 @@ class TableWire:
 
     def close(self) -> None:
         self._closed = True
+        self._leave_lines()
         self._ears.close()
         with self._mutex:
             self._drop()

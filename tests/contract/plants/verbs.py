@@ -116,6 +116,17 @@ def any_sequencer_is_good(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(aio.Coordinator, "check", check)
 
 
+@plant("sequencer.a_live_one_is_confirmed_while_others_overtake")
+def only_the_first_holder_is_seen(patch: pytest.MonkeyPatch) -> None:
+    real = aio.Coordinator.check
+
+    async def check(self: Any, sequencer: Any) -> bool:
+        [view] = await self.survey(sequencer.name)
+        return await real(self, sequencer) and view.holders[0].token == sequencer.token
+
+    patch.setattr(aio.Coordinator, "check", check)
+
+
 @plant("sequencer.only_where_it_was_made")
 def a_sequencer_of_anywhere(patch: pytest.MonkeyPatch) -> None:
     async def check(self: Any, sequencer: Sequencer | str) -> bool:

@@ -20,7 +20,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from .paths import GHOST, SEAT, WILL, Entry, Trace, entry_of, in_order, trace_of
@@ -143,14 +143,14 @@ def keeps_seat(picture: Picture, mine: Entry) -> bool:
     return used + sum(weight for _, weight in granted) + mine.weight <= mine.capacity
 
 
-def granted_of(picture: Picture) -> set[str]:
-    """The owners that hold, of the whole line."""
+def granted_of(picture: Picture, told: Collection[str] | None = None) -> set[str]:
+    """The owners that hold: those of whom it is `told` (else those with seats), and whose turn it is beside them."""
     capacity = picture.capacity or 1
-    counted = [entry for entry in picture.claims if entry.capacity in (capacity, 0)]
-    seats = picture.seats
-    free = capacity - sum(trace.weight for trace in (*picture.ghosts, *picture.orphans, *seats.values()))
-    in_turn = _granted([(entry.owner, entry.weight or capacity) for entry in counted if entry.owner not in seats], free)
-    return {owner for owner, _ in in_turn} | {entry.owner for entry in counted if entry.owner in seats}
+    counted = [(entry.owner, entry.weight or capacity) for entry in picture.claims if entry.capacity in (capacity, 0)]
+    out_of_turn = {owner: weight for owner, weight in counted if owner in (picture.seats if told is None else told)}
+    used = sum(trace.weight for trace in (*picture.ghosts, *picture.orphans)) + sum(out_of_turn.values())
+    in_turn = _granted([one for one in counted if one[0] not in out_of_turn], capacity - used)
+    return {owner for owner, _ in in_turn} | set(out_of_turn)
 
 
 def _others(

@@ -2,11 +2,16 @@
 
 1. Since when a hold is held says its node's data, once it is confirmed (see `places`). One that is neither confirmed
    nor brand-new has come to its turn in this very moment.
-2. For how long a hold is good nobody else can know: what is shown is the longest it can be without a word of
+2. Whose data tells a token holds. Of the others those hold whose turn it is, beside them. Seats are not looked at: they
+   are taken first, and kept or given back afterwards (see `line`, rule 2); who keeps one writes its token down before
+   it holds.
+3. For how long a hold is good nobody else can know: what is shown is the longest it can be without a word of
    its owner.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from ...model import SHARED_CAPACITY, ClaimView, LockView
 from .jute import Stat
@@ -26,10 +31,16 @@ def token_of(node: Node) -> int:
     return told if isinstance(told, int) else node[1].czxid
 
 
+def holders_of(picture: Picture, read: Mapping[str, Node]) -> set[str]:
+    """The owners that hold."""
+    told = {entry.owner for entry in picture.claims if "token" in read_about(read[entry.node][0])}
+    return granted_of(picture, told)
+
+
 def view_of(name: str, picture: Picture, read: dict[str, Node], now: int) -> LockView | None:
     """None if nothing is there. `now` is in milliseconds of the server's calendar."""
     capacity = picture.capacity or 1
-    holding = granted_of(picture)
+    holding = holders_of(picture, read)
     now = max(now, *(stat.mtime for _, stat in read.values()))
     holders: list[ClaimView] = []
     waiters: list[ClaimView] = []

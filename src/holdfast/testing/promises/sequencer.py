@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+
+from ...aio.coordinator import Coordinator
 from ...errors import Misconfigured
 from ...model import Sequencer
 from ..promise import promise
@@ -54,3 +57,22 @@ async def only_where_it_was_made(stage: Stage) -> None:
             await stage.fails(Misconfigured, locks.check(other))
     for text in ("", "hf1:", "hf1:a:b:c:d", "hf1:a:b:c:d:-1", "hf1:a:b:c:d:x", "hf2:a:b:c:d:1", "hf1:a:b:c:d:²"):
         await stage.fails(Misconfigured, locks.check(text))
+
+
+@promise(needs=["counting"], real_time=True)
+async def a_live_one_is_confirmed_while_others_overtake(stage: Stage) -> None:
+    """Some skip the line, and take back what they had no room for: no holder is denied meanwhile."""
+    one, other, witness = await stage.connect(), await stage.connect(), await stage.connect()
+    denied: list[object] = []
+
+    async def take_again_and_again(locks: Coordinator, first: int) -> None:
+        for number in range(first, first + 15):
+            weight, fair = 1 + (number % 3 == 0), number % 2 == 0
+            async with locks.semaphore("pool", permits=3, weight=weight, fair=fair) as lease:
+                await asyncio.sleep(0.001)  # others come and go
+                if not await witness.check(lease.sequencer()):
+                    lease.check()
+                    denied.append((lease.token, fair, weight))
+
+    await asyncio.gather(*(take_again_and_again(locks, first) for locks in (one, other) for first in range(8)))
+    assert denied == []

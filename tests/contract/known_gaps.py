@@ -18,12 +18,7 @@ CLOSE = "silent_network.closing_costs_one_timeout"
 SEVERAL = "silent_network.giving_up_several_names_costs_one_timeout"
 CONNECT = "silent_network.connecting_ends_and_blocks_no_loop"
 KNOWN: dict[tuple[str, str], tuple[tuple[str, ...], int]] = {
-    ("redis", "bad_network.a_body_is_told_before_its_time_is_over"): (BOTH, 1),
-    ("redis", "bad_network.nobody_else_holds_before_it_is_told"): (BOTH, 1),
-    **{("redis", promise): (BOTH, 23) for promise in IDLE},
-    ("redis", CLOSE): (BOTH, 21),
-    ("redis", SEVERAL): (TASKS, 46),
-    ("redis", CONNECT): (TASKS, 22),
+    ("redis", CLOSE): (TASKS, 21),
     ("etcd", CLOSE): (BOTH, 21),
     ("etcd", SEVERAL): (TASKS, 46),
     **{("zookeeper", promise): (BOTH, 23) for promise in IDLE},

@@ -28,6 +28,9 @@ class Pipe:
     def write(self, data: bytes) -> None:
         self.written.append(data)
 
+    def alive(self) -> bool:
+        return True
+
     def close(self) -> None:
         pass
 

@@ -46,7 +46,6 @@ class AsyncRedisWire:
         return cls(address, namespace, timeout, flags)
 
     def _begin(self) -> None:
-        self._loop = asyncio.get_running_loop()
         alone, flags = not self._address.seeds, self._flags
         self._codec = Codec(self._namespace, socket.gethostname(), os.getpid(), indexed=alone, flags=flags)
         channels = channels_of(self._namespace)
@@ -97,7 +96,7 @@ class AsyncRedisWire:
 
     def _left(self, reply: Reply) -> float:
         deadline: float | None = getattr(reply, "deadline", None)  # None: it waits to be written
-        return reply.timeout if deadline is None else max(STEP_S, deadline - self._loop.time())
+        return reply.timeout if deadline is None else max(STEP_S, deadline - _now())
 
     def _taken(self, reply: Reply, value: Any) -> None:
         if value.__class__ is bytes:
@@ -136,7 +135,7 @@ class AsyncRedisWire:
         )
 
     async def _take(self, request: Take, timeout: float) -> list[Taken]:
-        end = self._loop.time() + timeout
+        end = _now() + timeout
         if self._line is not None:
             await self._line.get(timeout)  # it may listen, then
         wake = self._listener.channel if self._listener.ready else NOT_YET_HEARING
@@ -150,20 +149,22 @@ class AsyncRedisWire:
 
     async def _reachable(self, request: Take, timeout: float, wake: str, taken: list[Taken]) -> list[Taken]:
         if wake is NOT_YET_HEARING and request.queue and any(map(waits, taken)):
-            end = self._loop.time() + timeout
+            end = _now() + timeout
             wake = self._listener.channel if await self._listener.open(timeout) else NOWHERE
             taken = await self._ask(write(self._codec, request, wake), self._until(end), confirmed=True)
         return taken
 
     def _until(self, end: float) -> float:
-        return max(STEP_S, end - self._loop.time())
+        return max(STEP_S, end - _now())
 
     async def _ask(self, order: Order, timeout: float, *, confirmed: bool = False, repeatable: bool = True) -> Any:
         """One call. `repeatable`: a second one does no harm (rule 3)."""
-        end = self._loop.time() + timeout
+        end = _now() + timeout
         frame = order.program.call(order.size) + order.words
         line = self._line or await self._servers.having(order.key, timeout)
         asking = again = False
+        if not repeatable and line.stream is not None and line.stream.ended():
+            line.drop()
         for attempt in range(TRIES):
             try:
                 reply = await self._send(line, frame, end, confirmed, asking)
@@ -234,7 +235,7 @@ class AsyncRedisWire:
 
     async def _plainly(self, line: Line, frame: bytes, timeout: float) -> Any:
         """A plain command to one server, of a kind that may be repeated."""
-        end = self._loop.time() + timeout
+        end = _now() + timeout
         try:
             try:
                 reply = await self._send(line, frame, end, False)
@@ -266,6 +267,10 @@ class AsyncRedisWire:
     async def close(self) -> None:
         await self._listener.close()
         await self._servers.close()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 async def _looking_again(push: Awaitable[Push | None]) -> None:

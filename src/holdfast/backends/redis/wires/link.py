@@ -10,13 +10,13 @@
 from __future__ import annotations
 
 import os
-import select
 import socket
 import struct
 import time
 from typing import Any
 
 from ..resp import NOT_YET, Error, NotRedis, Pushed, Reader, command
+from .pipes import seems_alive
 
 READ_SIZE = 1 << 16
 SHORT = 470
@@ -176,16 +176,7 @@ class Link:
 
     def alive(self) -> bool:
         """Whether the server has not ended it, as far as has been heard."""
-        try:
-            if self._kernel:
-                return self._sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) != b""
-            poll = select.poll()  # TLS cannot peek: something to read while nothing is due is most likely its end
-            poll.register(self._sock, select.POLLIN)
-            return not poll.poll(0)
-        except BlockingIOError:
-            return True
-        except (OSError, ValueError):
-            return False
+        return seems_alive(self._sock)
 
     def wait_to_read(self, timeout: float) -> None:
         self.timeout = timeout

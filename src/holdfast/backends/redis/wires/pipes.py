@@ -10,6 +10,7 @@ it has nothing more. A write that has to read first (a new key of the other side
 from __future__ import annotations
 
 import asyncio
+import select
 import socket
 import ssl
 from collections.abc import Callable
@@ -27,12 +28,30 @@ def can_watch() -> bool:
     return proactor is None or not isinstance(asyncio.get_running_loop(), proactor)
 
 
+def seems_alive(sock: socket.socket) -> bool:
+    """Whether the other side has not ended a connection on which nothing is due, as far as has been heard."""
+    try:
+        if not isinstance(sock, ssl.SSLSocket):
+            return sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) != b""
+        poll = select.poll()  # TLS cannot peek: something to read while nothing is due is most likely its end
+        poll.register(sock, select.POLLIN)
+        return not poll.poll(0)
+    except BlockingIOError:
+        return True
+    except (OSError, ValueError):
+        return False
+
+
 class Pipe(Protocol):
     """`start` names who is told; it may be called again. After `close` nobody is told anything."""
 
     def start(self, on_data: OnData, on_end: OnEnd) -> None: ...
 
     def write(self, data: bytes) -> None: ...
+
+    def alive(self) -> bool:
+        """False if the other side has ended it, though the loop may not have seen it yet."""
+        ...
 
     def close(self) -> None: ...
 
@@ -104,6 +123,9 @@ class SocketPipe:
         self._loop.remove_writer(self._file)
         self.write(rest)
 
+    def alive(self) -> bool:
+        return seems_alive(self._sock)
+
     def _end(self, error: Exception | None) -> None:
         if self._watched:
             on_end = self._on_end
@@ -134,6 +156,9 @@ class TransportPipe(asyncio.Protocol):
     def start(self, on_data: OnData, on_end: OnEnd) -> None:
         self._on_data, self._on_end = on_data, on_end
         self._transport.set_protocol(self)
+
+    def alive(self) -> bool:
+        return not self._transport.is_closing()
 
     def data_received(self, data: bytes) -> None:
         if self._on_data is not None:

@@ -188,6 +188,10 @@ class Stream:
         if self._on_lost is not None:
             self._on_lost(self)
 
+    def ended(self) -> bool:
+        """Whether the server has ended it, unseen so far, while nothing was due: for what must not be sent twice."""
+        return self.open and not self._owed and not self._pipe.alive()
+
     def make_again(self, reply: Reply) -> bool:
         """Whether somebody sees to it that a request gets another reply than the one that was lost."""
         return self._on_loss is not None and reply.request is not None and self._on_loss(reply)

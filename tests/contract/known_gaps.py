@@ -31,7 +31,7 @@ KNOWN: dict[tuple[str, str], tuple[tuple[str, ...], int]] = {
 }
 """(engine, promise): with which bodies it fails, and the number."""
 
-IN_THE_CORE = {CLOSE: 21, SEVERAL: 46}
+IN_THE_CORE = {CLOSE: 21}
 """Those that the reference engine over TCP does not keep either."""
 
 HANGS = {

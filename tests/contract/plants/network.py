@@ -46,7 +46,8 @@ def a_connection_is_kept_for_ever(patch: pytest.MonkeyPatch) -> None:
     "bad_network.nobody_else_holds_before_it_is_told",
     venue=serving,
 )
-def the_watch_waits_for_renewals(patch: pytest.MonkeyPatch) -> None:
+def loss_waits_for_the_network(patch: pytest.MonkeyPatch) -> None:
+    """A renewal takes longer than any ttl of these promises, and nobody looks at the clock meanwhile."""
     under_way: list[object] = []
     real_look, real_renew = Keeper.look, Keeper._renew
 
@@ -59,6 +60,7 @@ def the_watch_waits_for_renewals(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(Keeper, "look", lambda self, now: now + 0.01 if under_way else real_look(self, now))
     patch.setattr(Keeper, "_renew", renew)
+    patch.setattr(TcpWire, "patience", lambda self, timeout: 20.0)
 
 
 @plant("silent_network.connecting_ends_and_blocks_no_loop", venue=serving)

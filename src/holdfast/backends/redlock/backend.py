@@ -125,7 +125,9 @@ class RedlockBackend:
         its release; who does not, or has seen a node go, waits until all that may have something have said that they
         have nothing: else the round is not clean, and is released until it is.
         """
-        left = [node for node, said in enumerate(tally.said) if said is None or said == 1]
+        left = [
+            node for node, said in enumerate(tally.said) if said == 1 or (said is None and node not in tally.unsent)
+        ]
         if not left:
             round_.clean = True
         elif queue and not tally.trouble:

@@ -66,7 +66,7 @@ class Tally:
     A no is final only once a majority has voted: fewer can not tell a lock that is held from nodes that are gone.
     """
 
-    __slots__ = ("ailing", "left", "need", "said", "trouble", "until", "voted", "yes")
+    __slots__ = ("ailing", "left", "need", "said", "trouble", "unsent", "until", "voted", "yes")
 
     def __init__(self, until: Until, nodes: int, asked: int, need: int) -> None:
         self.until = until
@@ -77,6 +77,8 @@ class Tally:
         self.voted = 0
         self.said: list[Said] = [None] * nodes
         self.trouble: list[Trouble] = []
+        self.unsent: set[int] = set()
+        """Nodes that were not even asked: there is nothing to be undone at them."""
         self.ailing = False
         """A node is out of reach, or has lost its memory: somebody should look after it."""
 

@@ -91,6 +91,7 @@ class AsyncNode:
     def ask(self, poll: Poll, data: bytes) -> None:
         if not self.open:
             if not self._ended:
+                poll.tally.unsent.add(self.index)
                 poll.miss(self)
                 return
             poll.tally.ailing = True
@@ -148,13 +149,13 @@ class AsyncNode:
         if self._waiting:
             self._start_dialling()
 
-    async def close(self) -> None:
-        """Also of a connection that is only being made."""
+    def close(self) -> asyncio.Task[None] | None:
+        """Answers with what is to be waited for: a connection that is only being made."""
         self._ended = False
         self._lose(ConnectionError("closed"))
         if self._dialling is not None:
             self._dialling.cancel()
-            await asyncio.wait({self._dialling})
+        return self._dialling
 
     # Connecting
 
@@ -290,4 +291,6 @@ class AsyncRedlockWire:
     async def close(self) -> None:
         self._flush()
         self._closed = True
-        await asyncio.gather(*(node.close() for node in self._nodes))
+        dialling = [task for node in self._nodes if (task := node.close()) is not None]
+        if dialling:
+            await asyncio.wait(dialling)

@@ -163,6 +163,7 @@ class Panel:
                 continue
             if (link := node.link) is None:
                 tally.ailing = True
+                tally.unsent.add(node.index)
                 tally.miss(node.place, node.why)
                 continue
             try:

@@ -53,10 +53,12 @@ class RedlockWire:
         except BaseException:  # interrupted: what is owed is not known
             panel.close()
             raise
-        if self._closed or len(self._idle) >= IDLE:
+        if len(self._idle) >= IDLE:
             panel.close()
         else:
             self._idle.append(panel)
+        if self._closed:  # meanwhile: looked at after it was put back, so that either of us closes it
+            self.close()
         return tally
 
     def _ask_again(self, panel: Panel, request: Fanout, tally: Tally, timeout: float) -> Tally:

@@ -144,3 +144,15 @@ def test_a_part_of_a_second_is_waited_for(shop: Shop, library: str) -> None:
             assert time.monotonic() - began >= least
         first.rollback()
         assert lock_row(second, "orders", {"id": 7}, timeout=0.4) == {"id": 7, "paid": 0, "version": 1}
+
+
+def test_first_claims_of_different_resources_do_not_get_in_each_other_s_way(shop: Shop) -> None:
+    """A lock on the gap where a row will be would end in a deadlock of two who claim at the same time."""
+    with connected("pymysql", shop) as one, connected("pymysql", shop) as two:
+        for connection in (one, two):
+            ask(connection, "SET SESSION innodb_lock_wait_timeout = 3")
+        for number in range(5):
+            Fence(one).claim(f"orders/{2 * number}", 33)
+            Fence(two).claim(f"orders/{2 * number + 1}", 33)
+        one.commit()
+        two.commit()

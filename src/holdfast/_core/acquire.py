@@ -6,6 +6,8 @@
    seen outside, shielded; if the engine can not be reached, in the background until the claim is over by itself.
 4. A push grants at once; a lost push costs at most the time until the next look.
 5. A grant that is already over when it arrives is no grant: look again.
+6. A coordinator that closes lets nobody in any more (`Admission`): who waits for a push is withdrawn by the one who
+   closes, and whatever is granted from then on is released by the one who asked.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from . import backoff
 from .deadlock import look_for_circle
 from .flow import NOW, Flow, Shield, Spawn
 from .lease import Hold, begin, drift, margin_of
+from .withdraw import keep_withdrawing_all, withdraw_all
 
 T = TypeVar("T")
 
@@ -30,6 +33,32 @@ STALE_GRANTS = 3
 """So many grants that were over on arrival, and the engine is too slow for this ttl."""
 
 
+class Admission:
+    """Who is being let in by a coordinator, and whether it still lets anybody in."""
+
+    __slots__ = ("asking", "closed", "waiting")
+
+    def __init__(self) -> None:
+        self.closed = False
+        self.asking: dict[str, Claim] = {}
+        """Claims that have been sent, or may have been, and are neither held nor withdrawn; by owner."""
+        self.waiting: set[str] = set()
+        """Of those, who waits for a push: nothing of theirs is under way to the engine."""
+
+    def check(self) -> None:
+        if self.closed:
+            raise Misconfigured("this coordinator is closed; connect() again")
+
+    def turn(self, backend: Backend, claim: Claim, queued: Queued, timeout: float) -> Flow[Grant | None]:
+        """Wait for the push. Whoever closes sees it waiting, or it sees that it is closed: in this order."""
+        self.waiting.add(claim.owner)
+        try:
+            self.check()
+            return (yield from backend.turn(claim, queued, timeout))
+        finally:
+            self.waiting.discard(claim.owner)
+
+
 def acquire(
     backend: Backend,
     claim: Claim,
@@ -37,25 +66,27 @@ def acquire(
     began: float,
     timeout: float | None,
     entangled: bool = False,
+    admission: Admission | None = None,
 ) -> Flow[Hold]:
     """Go on from the outcome of the `first` take: to a hold, or `NotAcquired`.
 
     `entangled`: this actor holds other names; look for circles.
     """
+    admission = admission or Admission()
     stale = 0
     outcome: Hold | Grant | Queued | None
     try:
         if isinstance(first, BaseException):
             if not isinstance(first, BackendUnavailable):
                 raise first
-            outcome = yield from _take(backend, claim, began, timeout, first)
+            outcome = yield from _take(backend, claim, began, timeout, admission, first)
         else:
             outcome = first
         while True:
             if isinstance(outcome, Queued):
                 if entangled:
                     yield from look_for_circle(backend, claim)
-                outcome = yield from _await_turn(backend, claim, outcome, began, timeout)
+                outcome = yield from _await_turn(backend, claim, outcome, began, timeout, admission)
                 if isinstance(outcome, Hold):
                     return outcome
                 continue
@@ -67,7 +98,7 @@ def acquire(
             stale += 1
             if stale == STALE_GRANTS:
                 raise too_slow(backend, claim.ask, outcome.ttl)
-            outcome = yield from _take(backend, claim, began, timeout)
+            outcome = yield from _take(backend, claim, began, timeout, admission)
     except GeneratorExit:
         raise
     except BaseException as error:
@@ -85,8 +116,7 @@ def leave_behind_nothing(backend: Backend, claims: list[Claim], error: BaseExcep
     if isinstance(error, NotAcquired) and not error.waited:
         return  # one try, and the engine kept nothing of it
     if isinstance(error, BackendUnavailable):
-        for claim in claims:
-            yield Spawn(keep_withdrawing(backend, claim))
+        yield Spawn(keep_withdrawing_all(backend, [(claim, 0.0) for claim in claims]))
     else:
         yield Shield(withdraw_all(backend, claims))
 
@@ -105,7 +135,7 @@ def too_slow(backend: Backend, ask: Ask, granted: float) -> BackendUnavailable |
 
 
 def _await_turn(
-    backend: Backend, claim: Claim, queued: Queued, began: float, timeout: float | None
+    backend: Backend, claim: Claim, queued: Queued, began: float, timeout: float | None, admission: Admission
 ) -> Flow[Hold | Grant | Queued | None]:
     """Wait for the push, which is a hold at once; or until it is time to look again, and then look."""
     now: float = yield NOW
@@ -115,17 +145,26 @@ def _await_turn(
         if left <= 0:
             raise NotAcquired(claim.ask.name, now - began, ahead=queued.ahead)
         pause = min(pause, left)
-    grant = yield from backend.turn(claim, queued, pause)
+    grant = yield from admission.turn(backend, claim, queued, pause)
     # What is pushed is good for the patience of its last look. The keeper extends it; without one, a look does.
     if grant is not None and claim.ask.renew and (hold := begin(claim, grant, (yield NOW))) is not None:
         return hold
-    return (yield from _take(backend, claim, began, timeout))
+    return (yield from _take(backend, claim, began, timeout, admission))
 
 
 def _take(
-    backend: Backend, claim: Claim, began: float, timeout: float | None, fault: BackendUnavailable | None = None
+    backend: Backend,
+    claim: Claim,
+    began: float,
+    timeout: float | None,
+    admission: Admission,
+    fault: BackendUnavailable | None = None,
 ) -> Flow[Grant | Queued | None]:
-    return persist(claim.ask, began, timeout, lambda limit: backend.take(claim, timeout != 0, limit), fault)
+    def attempt(limit: float | None) -> Flow[Grant | Queued | None]:
+        admission.check()
+        return backend.take(claim, timeout != 0, limit)
+
+    return persist(claim.ask, began, timeout, attempt, fault)
 
 
 def persist(
@@ -158,40 +197,3 @@ def persist(
             return (yield from attempt(limit))
         except BackendUnavailable as error:
             fault = error
-
-
-def withdraw(backend: Backend, claim: Claim, until: float = 0.0) -> Flow[bool]:
-    """Leave the line (a hold lingers `until` then); if the engine is out of reach, go on trying in the background."""
-    try:
-        return (yield from backend.release(claim, max(0.0, until - (yield NOW)) if until else 0.0))
-    except BackendUnavailable:
-        yield Spawn(keep_withdrawing(backend, claim, until))
-        return False
-
-
-def withdraw_all(backend: Backend, claims: list[Claim]) -> Flow[None]:
-    """Leave all these lines. An engine that is found out of reach is waited for once, and not once for each of them."""
-    for number, claim in enumerate(claims):
-        try:
-            yield from backend.release(claim)
-        except BackendUnavailable:
-            for left in claims[number:]:
-                yield Spawn(keep_withdrawing(backend, left))
-            return
-
-
-def keep_withdrawing(backend: Backend, claim: Claim, until: float = 0.0) -> Flow[None]:
-    """Retry a release until it is done, or the claim has ended by itself."""
-    now: float = yield NOW
-    end = max(now + claim.ask.ttl, until)
-    tries = 0
-    while now < end:
-        try:
-            yield from backend.release(claim, max(0.0, until - now))
-            return
-        except Misconfigured:
-            return  # the coordinator was closed: the claim ends by itself
-        except BackendUnavailable:
-            yield from backoff.pause(tries, base=0.05, cap=max(0.05, claim.ask.ttl / 4))
-            tries += 1
-            now = yield NOW

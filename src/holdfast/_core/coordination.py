@@ -7,18 +7,19 @@ task): circles of waiters are circles of actors, and only an actor that holds so
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..errors import BackendUnavailable, Misconfigured, NotAcquired
+from ..errors import BackendUnavailable, HoldfastError, Misconfigured, NotAcquired
 from ..model import Ask, Claim, Grant, Queued, Sequencer, check_name, check_token
 from ..observe.event import Event
 from ..ports import Asks, Backend, Guards, Surveys
-from .acquire import acquire, keep_withdrawing, withdraw, within
+from .acquire import Admission, acquire, within
 from .deadlock import LOOSE
-from .flow import NOW, Flow, Shield, Spawn
+from .flow import NOW, Flow, Shield, Sleep, Spawn
 from .lease import Hold
 from .renewal import Keeper, renew_now
+from .withdraw import PATIENCE, Patience, keep_withdrawing, keep_withdrawing_all, release_each, withdraw
 
 Emit = Callable[[Event], None]
 Beside = Callable[[Emit, Event], None]
@@ -43,6 +44,7 @@ class Coordination:
         """How many names each actor holds."""
         self.holds: set[Hold] = set()
         """Everything in the keeper's hands, or lost and not yet let go of."""
+        self.admission = Admission()
         self.reentered: dict[tuple[str, str], Hold] = {}
         """What reentrant locks hold, by name and actor."""
 
@@ -69,29 +71,51 @@ class Coordination:
             claim = Claim(ask, f"{self._prefix}-{next(self._numbers):x}", actor)  # `claim`, in place
         else:
             claim = self.claim(ask, actor)  # says what is wrong
-        began = 0.0 if timeout is None else (yield NOW)  # without a timeout the first request's own look will do
-        first: Grant | Queued | BaseException | None
+        admission = self.admission
+        admission.asking[claim.owner] = claim
         try:
-            first = yield from self.backend.take(claim, timeout != 0, within(timeout) if timeout else None)
-        except GeneratorExit:
-            raise
-        except BaseException as error:  # noqa: BLE001  `acquire` raises it again, after undoing what it may have left
-            first = error
-        else:
-            if first.__class__ is Grant:
-                now: float = yield NOW
-                hold = Hold(claim, first, now)
-                if now < hold.deadline:
-                    return self.keep(hold, now - (began or first.since))
-        if timeout is None:
-            began = first.since if isinstance(first, (Grant, Queued)) else (yield NOW)
+            admission.check()
+            began = 0.0 if timeout is None else (yield NOW)  # without a timeout the first request's own look will do
+            first: Grant | Queued | BaseException | None
+            try:
+                first = yield from self.backend.take(claim, timeout != 0, within(timeout) if timeout else None)
+            except GeneratorExit:
+                raise
+            except BaseException as error:  # noqa: BLE001  `acquire` raises it again, after undoing what it may have left
+                first = error
+            else:
+                if first.__class__ is Grant:
+                    now: float = yield NOW
+                    hold = Hold(claim, first, now)
+                    if now < hold.deadline:
+                        self.keep(hold, now - (began or first.since))
+                        if admission.closed:
+                            yield from self.refuse([hold])
+                        return hold
+            if timeout is None:
+                began = first.since if isinstance(first, (Grant, Queued)) else (yield NOW)
+            try:
+                hold = yield from acquire(self.backend, claim, first, began, timeout, self.entangled(claim), admission)
+            except NotAcquired as failure:
+                if self.emit is not None:
+                    self.emit(Event("timed_out", ask.name, claim.owner, seconds=failure.waited, ttl=ask.ttl))
+                raise
+            self.keep(hold, hold.since - began)
+            if admission.closed:
+                yield from self.refuse([hold])
+            return hold
+        finally:
+            admission.asking.pop(claim.owner, None)
+
+    def refuse(self, holds: Sequence[Hold]) -> Flow[None]:
+        """Granted while the coordinator was closing: nobody holds it."""
+        for hold in holds:
+            hold.lose("closed")
         try:
-            hold = yield from acquire(self.backend, claim, first, began, timeout, self.entangled(claim))
-        except NotAcquired as failure:
-            if self.emit is not None:
-                self.emit(Event("timed_out", ask.name, claim.owner, seconds=failure.waited, ttl=ask.ttl))
-            raise
-        return self.keep(hold, hold.since - began)
+            yield Shield(self.let_go_each(holds))
+        except HoldfastError:
+            pass  # closed by now, and what was granted with it
+        self.admission.check()
 
     def keep(self, hold: Hold, waited: float) -> Hold:
         """Put a hold into the keeper's hands."""
@@ -107,27 +131,28 @@ class Coordination:
             self.emit(Event("acquired", ask.name, hold.claim.owner, hold.token, seconds=waited, ttl=ask.ttl))
         return hold
 
-    def let_go(self, hold: Hold) -> Flow[bool]:
+    def let_go(self, hold: Hold, patience: Patience | None = None) -> Flow[bool]:
         """Release. True if it was held until now. An engine out of reach is told later, in the background.
 
         Whatever is not needed for the request is done after it: the next holder does not wait for our book-keeping.
+        With `patience` it is one of several: what is left to do is noted there.
         """
         ask = hold.claim.ask
         now: float = yield NOW
-        if hold.reason == "forked":
-            return False
-        if hold.depth > 1:
-            hold.depth -= 1
-            return hold.over(now) is None
-        mine = hold.let_go(now)
-        if hold.forgotten:
-            return False
-        hold.forgotten = True
+        mine, last = self._part(hold, now)
+        if not last:
+            return mine
         until = hold.since + ask.hold_at_least if ask.hold_at_least else 0.0
         try:
+            if patience is not None and patience.exhausted:
+                raise BackendUnavailable("the engine does not answer")
             held = yield from self.backend.release(hold.claim, max(0.0, until - now) if until else 0.0)
         except BackendUnavailable as error:
-            yield Spawn(keep_withdrawing(self.backend, hold.claim, until))
+            if patience is None:
+                yield Spawn(keep_withdrawing(self.backend, hold.claim, until))
+            else:
+                patience.left.append((hold.claim, until))
+                patience.lost += (yield NOW) - now
             held = mine
             if self.emit is not None:
                 self.emit(Event("unreleased", ask.name, hold.claim.owner, hold.token, reason=str(error), ttl=ask.ttl))
@@ -142,6 +167,68 @@ class Coordination:
             now = yield NOW
             self.emit(Event("released", ask.name, hold.claim.owner, hold.token, seconds=now - hold.since, ttl=ask.ttl))
         return mine and held
+
+    def _part(self, hold: Hold, now: float) -> tuple[bool, bool]:
+        """The holder lets go: whether it held until now, and whether the engine has to be told."""
+        if hold.reason == "forked":
+            return False, False
+        if hold.depth > 1:
+            hold.depth -= 1
+            return hold.over(now) is None, False
+        mine = hold.let_go(now)
+        if hold.forgotten:
+            return False, False
+        hold.forgotten = True
+        return mine, True
+
+    def let_go_each(self, holds: Sequence[Hold]) -> Flow[bool]:
+        """Let go of several, one after the other. True if all were held until now.
+
+        Whatever happens meanwhile, none is left out; an engine that does not answer is waited for once.
+        """
+        held, patience = True, Patience()
+        failure: BaseException | None = None
+        for hold in holds:
+            try:
+                held = (yield from self.let_go(hold, patience)) and held
+            except GeneratorExit:
+                raise
+            except BaseException as error:  # noqa: BLE001  Ctrl-C, mostly: raised below, when all are let go
+                failure = failure or error
+        if patience.left:
+            yield Spawn(keep_withdrawing_all(self.backend, patience.left))
+        if failure is not None:
+            raise failure
+        return held
+
+    def close(self) -> Flow[None]:
+        """End all that is held and waited for. An engine that does not answer is waited for once; the rest expires."""
+        self.admission.closed = True
+        self.keeper.close()
+        holds = list(self.holds)
+        for hold in holds:
+            hold.lose("closed")
+        patience = Patience()
+        yield from self._settle()
+        waiting = list(self.admission.asking.values())
+        yield from release_each(self.backend, [(claim, 0.0) for claim in waiting], patience)
+        for hold in holds:
+            try:
+                yield from self.let_go(hold, patience)
+            except Misconfigured:
+                pass  # the engine refuses it for good
+
+    def _settle(self) -> Flow[None]:
+        """Wait, but not for long, until no request of others is under way: to be let in, or to let go."""
+        admission = self.admission
+        now: float = yield NOW
+        end = now + PATIENCE
+        while now < end and (
+            any(owner not in admission.waiting for owner in list(admission.asking))
+            or any(hold.forgotten for hold in list(self.holds))
+        ):
+            yield Sleep(0.002)
+            now = yield NOW
 
     def forget(self, hold: Hold) -> None:
         """Out of the keeper's hands, and off its actor's account."""

@@ -12,7 +12,7 @@ from .._core.coordination import Coordination
 from .._core.flow import Flow
 from .._core.lease import Hold
 from .._core.pickling import unpicklable
-from ..errors import BackendUnavailable, Misconfigured
+from ..errors import Misconfigured
 from ..model import Ask, LockView, Promises, Sequencer, check_name, check_token
 from ..observe.event import Event, guarded
 from ..ports import AsyncWire, Engine, Evicts, Surveys
@@ -25,7 +25,7 @@ from ..recipes.options import Options, check_hook, shows_options
 from ..recipes.reentrant import reenter
 from ..registry import register, unregister
 from .actors import Actors
-from .driver import call_soon, run
+from .driver import call_soon, run, to_the_end
 from .election import Election
 from .keeper import task_keeper
 from .lease import Lease
@@ -171,18 +171,17 @@ class Coordinator:
 
     async def close(self) -> None:
         """Release what is still held, and let go of the engine. A second call does nothing."""
-        if self._closed:
+        if self.core.admission.closed:
             return
         unregister(self)
-        self.core.keeper.close()
-        for hold in list(self.core.holds):
-            hold.lose("closed")
-            try:
-                await self.run(self.core.let_go(hold))
-            except BackendUnavailable:
-                break  # the rest will expire
-        self._closed = True
-        await self._wire.close()
+        await to_the_end(self._close())
+
+    async def _close(self) -> None:
+        try:
+            await run(self.core.close(), self._wire)
+        finally:
+            self._closed = True
+            await self._wire.close()
 
     def freeze(self) -> None:
         """Before a fork."""

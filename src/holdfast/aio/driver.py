@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 import inspect
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 from .._core.flow import Call, Flow, Now, Op, Random, Shield, Sleep, Spawn, Wait
 from ..clock import now as clock
+from ..errors import BackendUnavailable
 from ..observe.complaint import complain
 from ..ports import AsyncWire
 
@@ -49,6 +50,8 @@ async def run(flow: Flow[T], wire: AsyncWire) -> T:
                     answer = await wire.wait(op.owner, min(op.timeout, MAX_DOZE))
                 else:
                     answer = await _carry_out(op, wire)
+            except asyncio.CancelledError as error:
+                op = flow.throw(error if _cancelled() else _ended(error))
             except BaseException as error:
                 op = flow.throw(error)
             else:
@@ -58,6 +61,18 @@ async def run(flow: Flow[T], wire: AsyncWire) -> T:
         return result
 
 
+def _cancelled() -> bool:
+    """Whether somebody has cancelled the current task; else the wire has ended what it waited for."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
+
+
+def _ended(error: asyncio.CancelledError) -> BackendUnavailable:
+    failure = BackendUnavailable("the connection was closed while a request was under way")
+    failure.__cause__ = error
+    return failure
+
+
 async def _carry_out(op: Op, wire: AsyncWire) -> Any:
     match op:
         case Sleep(seconds=seconds):
@@ -65,7 +80,7 @@ async def _carry_out(op: Op, wire: AsyncWire) -> Any:
         case Random():
             return random.random()
         case Shield(flow=flow):
-            return await shielded(flow, wire)
+            return await to_the_end(run(flow, wire))
         case Spawn(flow=flow):
             spawn(flow, wire, "holdfast-errand")
         case _:
@@ -73,9 +88,9 @@ async def _carry_out(op: Op, wire: AsyncWire) -> Any:
     return None
 
 
-async def shielded(flow: Flow[T], wire: AsyncWire) -> T:
-    """Run a flow to its end whatever happens to this task; then let a cancellation through."""
-    task = asyncio.ensure_future(run(flow, wire))
+async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
+    """Run something to its end whatever happens to this task; then let a cancellation through."""
+    task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
         try:

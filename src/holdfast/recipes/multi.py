@@ -46,11 +46,17 @@ def obtain_all(core: Coordination, asks: Sequence[Ask], timeout: float | None, a
 
 def _together(core: Coordination, many: TakesMany, claims: list[Claim], timeout: float | None) -> Flow[list[Hold]]:
     began: float = yield NOW
-    ask = claims[0].ask
+    ask, admission = claims[0].ask, core.admission
     stale = 0
+
+    def attempt(limit: float | None) -> Flow[list[Grant | Queued] | None]:
+        admission.check()
+        return many.take_all(claims, timeout != 0, limit)
+
+    admission.asking.update({claim.owner: claim for claim in claims})
     try:
         while True:
-            outcomes = yield from persist(ask, began, timeout, lambda w: many.take_all(claims, timeout != 0, w))
+            outcomes = yield from persist(ask, began, timeout, attempt)
             if outcomes is None:
                 raise NotAcquired(_names(claims), 0.0)
             waiting = any(isinstance(outcome, Queued) for outcome in outcomes)
@@ -60,13 +66,19 @@ def _together(core: Coordination, many: TakesMany, claims: list[Claim], timeout:
             stale += not waiting
             if stale == STALE_GRANTS:
                 raise too_slow(core.backend, ask, ask.ttl)
+        now: float = yield NOW
+        holds = [core.keep(Hold(claim, grant, now), now - began) for claim, grant in zip(claims, grants, strict=True)]
+        if admission.closed:
+            yield from core.refuse(holds)
+        return holds
     except GeneratorExit:
         raise
     except BaseException as error:
         yield from leave_behind_nothing(core.backend, claims, error)
         raise
-    now: float = yield NOW
-    return [core.keep(Hold(claim, grant, now), now - began) for claim, grant in zip(claims, grants, strict=True)]
+    finally:
+        for claim in claims:
+            admission.asking.pop(claim.owner, None)
 
 
 def _await_all(
@@ -89,7 +101,7 @@ def _await_all(
         now = yield NOW
         if timeout is not None and now >= began + timeout:
             raise NotAcquired(_names(claims), now - began, ahead=outcome.ahead)
-        pushed = yield from core.backend.turn(claim, outcome, max(0.0, until - now))
+        pushed = yield from core.admission.turn(core.backend, claim, outcome, max(0.0, until - now))
         if pushed is None or not claim.ask.renew:
             return None
         grants.append(pushed)
@@ -124,18 +136,7 @@ def let_go_all(core: Coordination, holds: Sequence[Hold]) -> Flow[bool]:
 
 
 def _let_go_each(core: Coordination, holds: Sequence[Hold]) -> Flow[bool]:
-    held = True
-    failure: BaseException | None = None
-    for hold in reversed(holds):
-        try:
-            held = (yield from core.let_go(hold)) and held
-        except GeneratorExit:
-            raise
-        except BaseException as error:  # noqa: BLE001  Ctrl-C, mostly: raised below, when all are let go
-            failure = failure or error
-    if failure is not None:
-        raise failure
-    return held
+    return core.let_go_each(list(reversed(holds)))
 
 
 def _names(claims: Sequence[Claim]) -> str:

@@ -14,7 +14,7 @@ from .._core.deadlock import LOOSE
 from .._core.flow import Flow
 from .._core.lease import Hold
 from .._core.pickling import unpicklable
-from ..errors import BackendUnavailable, Misconfigured
+from ..errors import Misconfigured
 from ..model import Ask, LockView, Promises, Sequencer, check_name, check_token
 from ..observe.event import Event, guarded
 from ..ports import Engine, Evicts, Surveys
@@ -179,18 +179,14 @@ class Coordinator:
 
     def close(self) -> None:
         """Release what is still held, and let go of the engine. A second call does nothing."""
-        if self._closed:
+        if self.core.admission.closed:
             return
         unregister(self)
-        self.core.keeper.close()
-        for hold in list(self.core.holds):
-            hold.lose("closed")
-            try:
-                self.run(self.core.let_go(hold))
-            except BackendUnavailable:
-                break  # the rest will expire
-        self._closed = True
-        self._wire.close()
+        try:
+            run(self.core.close(), self._wire)
+        finally:
+            self._closed = True
+            self._wire.close()
         self.hooks.drain(HEARD_WITHIN)
         self._listener.drain(HEARD_WITHIN)
 

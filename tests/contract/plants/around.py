@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from holdfast._core import coordination
+from holdfast._core import acquire, coordination, withdraw
 from holdfast.aio import coordinator as aio
 from holdfast.aio import lock as aio_lock
+from holdfast.errors import Misconfigured
 from holdfast.model import Ask, Claim
 from holdfast.recipes import limiter
 from holdfast.testing import Venue, memory_venue
@@ -23,6 +24,39 @@ def closing_closes_nothing(patch: pytest.MonkeyPatch) -> None:
         self._closed = True
 
     patch.setattr(aio.Coordinator, "close", close)
+
+
+@plant("close.those_who_wait_are_told_at_once")
+def who_waits_is_not_withdrawn(patch: pytest.MonkeyPatch) -> None:
+    real = coordination.release_each
+    patch.setattr(coordination, "release_each", lambda backend, claims, patience: real(backend, [], patience))
+
+
+@plant("close.what_is_granted_meanwhile_is_held_by_nobody")
+def what_is_granted_while_closing_is_kept(patch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Any, holds: Any) -> Any:
+        return
+        yield
+
+    patch.setattr(coordination.Coordination, "refuse", refuse)
+
+
+@plant(
+    "close.an_engine_that_does_not_answer_is_waited_for_once",
+    "lock_all.an_engine_that_does_not_answer_is_waited_for_once",
+)
+def every_claim_waits_for_its_own_timeout(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(withdraw.Patience, "exhausted", False)
+
+
+@plant("close.a_task_that_was_cancelled_stays_so")
+def closing_hides_a_cancellation(patch: pytest.MonkeyPatch) -> None:
+    def withdraw_all(*args: Any) -> Any:
+        yield from real(*args)
+        raise Misconfigured("closed")
+
+    real = acquire.withdraw_all
+    patch.setattr(acquire, "withdraw_all", withdraw_all)
 
 
 @plant("close.afterwards_it_says_so")

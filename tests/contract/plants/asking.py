@@ -70,8 +70,8 @@ def who_asks_again_takes_itself_for_the_first(patch: pytest.MonkeyPatch) -> None
 def the_timeout_starts_over(patch: pytest.MonkeyPatch) -> None:
     real = acquire._await_turn
 
-    def await_turn(server: Any, claim: Any, queued: Any, began: float, timeout: float | None) -> Any:
-        return (yield from real(server, claim, queued, queued.since, timeout))
+    def await_turn(server: Any, claim: Any, queued: Any, began: float, *rest: Any) -> Any:
+        return (yield from real(server, claim, queued, queued.since, *rest))
 
     patch.setattr(acquire, "_await_turn", await_turn)
 

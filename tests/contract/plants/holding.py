@@ -82,7 +82,7 @@ def the_deadline_is_an_hour_late(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(lease.Hold, "__init__", begin)
 
 
-@plant("loss_is_told.while_the_wire_hangs_for_ever")
+@plant("loss_is_told.while_the_wire_hangs_for_ever", "loss_is_told.while_a_renewal_hangs")
 def the_watch_waits_for_renewals(patch: pytest.MonkeyPatch) -> None:
     real = renewal.Keeper.look
 
@@ -106,7 +106,12 @@ def _once(keeper: Any) -> bool:
     return True
 
 
-@plant("loss_is_told.in_every_way", "lock_all.they_fall_together", "close.a_body_inside_is_told")
+@plant(
+    "loss_is_told.in_every_way",
+    "loss_is_told.while_another_hook_takes_its_time",
+    "lock_all.they_fall_together",
+    "close.a_body_inside_is_told",
+)
 def nobody_is_told(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(lease.Hold, "_tell", lambda self, state: None)
     patch.setattr(aio_lease.Lease, "lost", property(lambda self: asyncio.Event()))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..._core import acquire, coordination
+from ..._core import acquire, coordination, withdraw
 from ..._core.flow import NOW, Flow, Shield, Sleep
 from ..._core.lease import Hold
 from ..._core.line import Line
@@ -54,10 +54,10 @@ def let_go_all_not_shielded(patch: Patch) -> None:
 def released_before_it_is_over(patch: Patch) -> None:
     """The name is opened first, and the lease ends with the reply."""
 
-    def let_go(self: coordination.Coordination, hold: Hold) -> Flow[bool]:
+    def let_go(self: coordination.Coordination, hold: Hold, *patience: Any) -> Flow[bool]:
         if hold.depth == 1:
-            yield Shield(acquire.withdraw(self.backend, hold.claim))
-        return (yield from honest(self, hold))
+            yield Shield(withdraw.withdraw(self.backend, hold.claim))
+        return (yield from honest(self, hold, *patience))
 
     honest = coordination.Coordination.let_go
     patch(coordination.Coordination, "let_go", let_go)
@@ -67,14 +67,14 @@ def released_before_it_is_over(patch: Patch) -> None:
 def hold_at_least_forgotten_on_retry(patch: Patch) -> None:
     """A release that has to be repeated opens the name at once."""
 
-    def withdraw(backend: Backend, claim: Claim, until: float = 0.0) -> Flow[bool]:
+    def withdraw_at_once(backend: Backend, claim: Claim, until: float = 0.0) -> Flow[bool]:
         return honest_withdraw(backend, claim)
 
     def keep_withdrawing(backend: Backend, claim: Claim, until: float = 0.0) -> Flow[None]:
         return honest_keep(backend, claim)
 
-    honest_withdraw, honest_keep = acquire.withdraw, acquire.keep_withdrawing
-    patch(coordination, "withdraw", withdraw)
+    honest_withdraw, honest_keep = withdraw.withdraw, withdraw.keep_withdrawing
+    patch(coordination, "withdraw", withdraw_at_once)
     patch(coordination, "keep_withdrawing", keep_withdrawing)
 
 
@@ -83,10 +83,10 @@ def timeout_restarts_on_every_wake(patch: Patch) -> None:
     """Each look begins the wait anew (5)."""
 
     def await_turn(
-        backend: Backend, claim: Claim, queued: Queued, began: float, timeout: float | None
+        backend: Backend, claim: Claim, queued: Queued, began: float, timeout: float | None, *rest: Any
     ) -> Flow[Hold | Grant | Queued | None]:
         now: float = yield NOW
-        return (yield from honest(backend, claim, queued, now, timeout))
+        return (yield from honest(backend, claim, queued, now, timeout, *rest))
 
     honest = acquire._await_turn
     patch(acquire, "_await_turn", await_turn)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
+from ...aio.coordinator import Coordinator
+from ...aio.lease import Lease
 from ...errors import HoldfastError, LeaseLost, Misconfigured
 from ...model import State
 from ..promise import promise
 from ..stage import Stage
+from ..trouble import Trouble
 
 
 @promise()
@@ -65,3 +68,80 @@ async def a_body_inside_is_told(stage: Stage) -> None:
     await inside.wait()
     await locks.close()
     assert (await working).reason == "closed"
+
+
+@promise()
+async def those_who_wait_are_told_at_once(stage: Stage) -> None:
+    """However long their ttl is, and the line has forgotten them: the next in line is not behind a ghost."""
+    locks, closing = await stage.connect(), await stage.connect()
+    holder = await locks.lock("door").acquire()
+    waiting: list[asyncio.Future[object]] = [
+        asyncio.ensure_future(closing.lock("door", ttl=60).acquire()) for _ in range(3)
+    ]
+    waiting.append(asyncio.ensure_future(closing.lock_all(["door", "window"], ttl=60).acquire()))
+    await stage.queued("door", 4)
+    async with asyncio.timeout(stage.seconds(5)):
+        await closing.close()
+        outcomes = await asyncio.gather(*waiting, return_exceptions=True)
+        for outcome in outcomes:
+            assert isinstance(outcome, Misconfigured), outcome
+            assert "closed" in str(outcome)
+        await stage.queued("door", 0)
+        await stage.free("window")
+        assert await holder.release()
+        async with locks.lock("door"):
+            pass
+
+
+@promise()
+async def what_is_granted_meanwhile_is_held_by_nobody(stage: Stage) -> None:
+    """Whoever asks while it closes gets an error; a lease that it got has been lost, and the engine has nothing."""
+    for after in range(4):
+        closing = await stage.connect(trouble=Trouble())
+        leases: list[Lease] = []
+
+        async def work(number: int, closing: Coordinator = closing, leases: list[Lease] = leases) -> None:
+            while True:
+                leases.append(lease := await closing.lock(f"job/{number}", ttl=60).acquire())
+                if len(leases) % 3:
+                    await lease.release()
+                else:
+                    number += 100
+                    await asyncio.sleep(0.001)
+
+        working = [asyncio.ensure_future(work(number)) for number in range(10)]
+        for _ in range(after):
+            await asyncio.sleep(0.005)
+        await closing.close()
+        for outcome in await asyncio.gather(*working, return_exceptions=True):
+            assert isinstance(outcome, HoldfastError), repr(outcome)
+        assert {lease.state for lease in leases} <= {State.LOST, State.RELEASED}
+        await stage.free()
+
+
+@promise()
+async def an_engine_that_does_not_answer_is_waited_for_once(stage: Stage) -> None:
+    """Not once for each lease."""
+    trouble = Trouble()
+    locks = await stage.connect(trouble=trouble, request_timeout=1.0)
+    leases = [await locks.lock(f"job/{number}", ttl=stage.short * 3, renew=False).acquire() for number in range(30)]
+    trouble.hang()
+    clock = asyncio.get_running_loop().time
+    began = clock()
+    await locks.close()
+    assert clock() < began + 8.0
+    assert {lease.reason for lease in leases} <= {"closed", "expired"}
+    trouble.mend()
+
+
+@promise()
+async def a_task_that_was_cancelled_stays_so(stage: Stage) -> None:
+    """It is not told of the closing instead."""
+    locks, closing = await stage.connect(), await stage.connect()
+    async with locks.lock("door"):
+        waiting = asyncio.ensure_future(closing.lock("door").acquire())
+        await stage.queued("door", 1)
+        waiting.cancel()
+        await closing.close()
+        [outcome] = await asyncio.gather(waiting, return_exceptions=True)
+        assert isinstance(outcome, asyncio.CancelledError), repr(outcome)

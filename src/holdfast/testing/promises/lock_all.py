@@ -8,6 +8,7 @@ import itertools
 from ...errors import LeaseLost, NotAcquired
 from ..promise import promise
 from ..stage import Stage
+from ..trouble import Trouble
 
 
 @promise()
@@ -102,3 +103,17 @@ async def release_lets_go_of_all(stage: Stage) -> None:
     async with await locks.lock_all(["a", "b"]).acquire():
         pass
     await stage.free("a", "b")
+
+
+@promise()
+async def an_engine_that_does_not_answer_is_waited_for_once(stage: Stage) -> None:
+    """Not once for each name, when they are let go of."""
+    trouble = Trouble()
+    locks = await stage.connect(trouble=trouble, request_timeout=1.0)
+    leases = await locks.lock_all([f"job/{number}" for number in range(30)], ttl=stage.short * 3).acquire()
+    trouble.hang()
+    clock = asyncio.get_running_loop().time
+    began = clock()
+    await leases.release()
+    assert clock() < began + 8.0
+    trouble.mend()

@@ -150,12 +150,14 @@ async def while_the_wire_hangs_for_ever(stage: Stage) -> None:
     working = stage.start(stage.fails(LeaseLost, work()))
     await inside.wait()
     trouble.hang(for_ever=True)
-    async with stage.soon(ttl):
-        await lease.lost.wait()
-        await ended.wait()
-    names = {view.name for view in await stage.survey() for holder in view.holders if holder.remaining > 0}
-    assert names == {"door", "room"}, "told while the engine still counts them as the holders"
-    trouble.mend()
+    try:
+        async with stage.soon(ttl):
+            await lease.lost.wait()
+            await ended.wait()
+        names = {view.name for view in await stage.survey() for holder in view.holders if holder.remaining > 0}
+        assert names == {"door", "room"}, "told while the engine still counts them as the holders"
+    finally:
+        trouble.mend()
     await working
     assert await lease.release() is False
 

@@ -1,0 +1,104 @@
+"""Leaving the line: after an acquisition that failed, at a release, at the end of a coordinator.
+
+1. A release that the engine could not be told of is tried again in the background, until it is done or the claim has
+   ended by itself.
+2. An engine that does not answer is waited for once, however many claims there are: after `PATIENCE` seconds that were
+   spent on requests without an answer, the rest is left to the background.
+3. A coordinator that was closed meanwhile has seen to its claims: there is nothing more to do, and nothing to raise
+   in place of what ended the acquisition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..errors import BackendUnavailable, Misconfigured
+from ..model import Claim
+from ..ports import Backend
+from . import backoff
+from .flow import NOW, Flow, Spawn
+
+PATIENCE = 1.0
+"""So many seconds are lost on an engine that does not answer, and the request that is under way then."""
+
+
+def withdraw(backend: Backend, claim: Claim, until: float = 0.0) -> Flow[bool]:
+    """Leave the line (a hold lingers `until` then); if the engine is out of reach, go on trying in the background."""
+    try:
+        return (yield from backend.release(claim, max(0.0, until - (yield NOW)) if until else 0.0))
+    except Misconfigured:
+        return False
+    except BackendUnavailable:
+        yield Spawn(keep_withdrawing(backend, claim, until))
+        return False
+
+
+class Patience:
+    """How much is left of it with an engine that does not answer, over several requests (rule 2)."""
+
+    __slots__ = ("left", "lost")
+
+    def __init__(self) -> None:
+        self.lost = 0.0
+        self.left: list[tuple[Claim, float]] = []
+        """What the engine could not be told of, and until when it lingers."""
+
+    @property
+    def exhausted(self) -> bool:
+        return self.lost >= PATIENCE
+
+
+def withdraw_all(backend: Backend, claims: Iterable[Claim]) -> Flow[None]:
+    """The same for several."""
+    patience = Patience()
+    yield from release_each(backend, [(claim, 0.0) for claim in claims], patience)
+    if patience.left:
+        yield Spawn(keep_withdrawing_all(backend, patience.left))
+
+
+def release_each(backend: Backend, claims: Iterable[tuple[Claim, float]], patience: Patience) -> Flow[None]:
+    """Release one after the other, as long as the patience lasts; the rest is noted in it."""
+    for claim, until in claims:
+        if patience.exhausted:
+            patience.left.append((claim, until))
+            continue
+        began: float = yield NOW
+        try:
+            yield from backend.release(claim, max(0.0, until - began) if until else 0.0)
+        except Misconfigured:
+            pass  # closed (rule 3)
+        except BackendUnavailable:
+            patience.left.append((claim, until))
+            patience.lost += (yield NOW) - began
+
+
+def keep_withdrawing(backend: Backend, claim: Claim, until: float = 0.0) -> Flow[None]:
+    """Retry a release until it is done, or the claim has ended by itself."""
+    now: float = yield NOW
+    end = max(now + claim.ask.ttl, until)
+    tries = 0
+    while now < end:
+        try:
+            yield from backend.release(claim, max(0.0, until - now))
+            return
+        except Misconfigured:
+            return  # the coordinator was closed: the claim ends by itself
+        except BackendUnavailable:
+            yield from backoff.pause(tries, base=0.05, cap=max(0.05, claim.ask.ttl / 4))
+            tries += 1
+            now = yield NOW
+
+
+def keep_withdrawing_all(backend: Backend, claims: list[tuple[Claim, float]]) -> Flow[None]:
+    """The same for several, in one errand."""
+    now: float = yield NOW
+    end = max(max(now + claim.ask.ttl, until) for claim, until in claims)
+    tries = 0
+    while claims and now < end:
+        patience = Patience()
+        yield from release_each(backend, claims, patience)
+        claims = patience.left
+        if claims:
+            yield from backoff.pause(tries, base=0.05, cap=1.0)
+            tries += 1
+            now = yield NOW

@@ -28,7 +28,7 @@ def closing_closes_nothing(patch: pytest.MonkeyPatch) -> None:
 
 @plant("close.those_who_wait_are_told_at_once")
 def who_waits_is_not_withdrawn(patch: pytest.MonkeyPatch) -> None:
-    real = coordination.release_each
+    real = withdraw.release_each
     patch.setattr(coordination, "release_each", lambda backend, claims, patience: real(backend, [], patience))
 
 
@@ -55,7 +55,7 @@ def closing_hides_a_cancellation(patch: pytest.MonkeyPatch) -> None:
         yield from real(*args)
         raise Misconfigured("closed")
 
-    real = acquire.withdraw_all
+    real = withdraw.withdraw_all
     patch.setattr(acquire, "withdraw_all", withdraw_all)
 
 

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..._core import backoff
-from ..._core.acquire import keep_withdrawing
 from ..._core.flow import NOW, RANDOM, Call, Flow, Sleep, Spawn
+from ..._core.withdraw import keep_withdrawing
 from ...errors import BackendUnavailable, Misconfigured, OutcomeUnknown
 from ...model import Ask, Claim, Extension, Grant, LockView, Promises, Queued, Refusal
 from .ballots import Ballots, Round, opens_in

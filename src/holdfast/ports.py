@@ -110,7 +110,7 @@ class Wire(Protocol):
         ...
 
     def wait(self, owner: str, timeout: float) -> Any:
-        """The push to this owner, or None after `timeout`."""
+        """The push to this owner; None after `timeout`, and at once when its claim is released or the wire closed."""
         ...
 
     def freeze(self) -> None:

@@ -38,7 +38,10 @@ class AsyncMemoryWire:
                     self._forget(claim.owner)
             return replies
         if isinstance(request, Release):
+            inbox = self._inboxes.get(request.claim.owner)
             self._forget(request.claim.owner)
+            if inbox is not None and not inbox.done():
+                inbox.set_result(None)  # whoever waits for it has nothing to wait for
         return self._engine.carry_out(request, self._address)
 
     def _forget(self, owner: str) -> None:

@@ -41,7 +41,10 @@ class MemoryWire:
                 raise closed()
             return replies
         if isinstance(request, Release):
+            inbox = self._inboxes.get(request.claim.owner)
             self._forget(request.claim.owner)
+            if inbox is not None:
+                inbox.put(None)  # whoever waits for it has nothing to wait for
         return self._engine.carry_out(request, self._address)
 
     def _forget(self, owner: str) -> None:

@@ -65,7 +65,10 @@ class AsyncSQLiteWire:
             if queues:
                 self._close_inboxes(request, reply)
         if self._queued and isinstance(request, Release):
+            inbox = self._inboxes.get(request.claim.owner)
             self._forget(request.claim.owner)
+            if inbox is not None and not inbox.done():
+                inbox.set_result(None)  # whoever waits for it has nothing to wait for
         self._written += 1
         if self._written >= CHECKPOINT_EVERY and self._errand is None:
             self._written = 0

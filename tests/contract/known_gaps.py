@@ -16,11 +16,12 @@ THREADS, TASKS, BOTH = ("sync",), ("asyncio",), ("sync", "asyncio")
 IDLE = ("idle_network.the_next_tries_work", "idle_network.the_next_look_works", "idle_network.what_is_held_stays_held")
 CLOSE = "silent_network.closing_costs_one_timeout"
 SEVERAL = "silent_network.giving_up_several_names_costs_one_timeout"
+LEFT = "left_connections.when_closing_is_cancelled"
 CONNECT = "silent_network.connecting_ends_and_blocks_no_loop"
 KNOWN: dict[tuple[str, str], tuple[tuple[str, ...], int]] = {
     ("redis", CLOSE): (TASKS, 21),
     ("etcd", CLOSE): (BOTH, 21),
-    ("etcd", SEVERAL): (TASKS, 46),
+    **{(engine, LEFT): (BOTH, 46) for engine in ("etcd", "zookeeper", "postgresql", "mysql")},
     **{("zookeeper", promise): (BOTH, 23) for promise in IDLE},
     ("zookeeper", CLOSE): (BOTH, 21),
     ("zookeeper", SEVERAL): (TASKS, 46),
@@ -31,7 +32,7 @@ KNOWN: dict[tuple[str, str], tuple[tuple[str, ...], int]] = {
 }
 """(engine, promise): with which bodies it fails, and the number."""
 
-IN_THE_CORE = {CLOSE: 21}
+IN_THE_CORE = {CLOSE: 21, LEFT: 46}
 """Those that the reference engine over TCP does not keep either."""
 
 HANGS = {

@@ -28,7 +28,6 @@ KNOWN: dict[tuple[str, str], tuple[tuple[str, ...], int]] = {
     ("zookeeper", CONNECT): (TASKS, 22),
     ("postgresql", CLOSE): (BOTH, 21),
     ("mysql", CLOSE): (BOTH, 21),
-    ("mysql", SEVERAL): (TASKS, 46),
 }
 """(engine, promise): with which bodies it fails, and the number."""
 

@@ -11,7 +11,7 @@ import socket
 from collections.abc import Awaitable, Coroutine
 from typing import Any
 
-from ....errors import BackendUnavailable, OutcomeUnknown
+from ....errors import BackendUnavailable, Misconfigured, OutcomeUnknown
 from ....model import LockView
 from ...line import UNKNOWN, Allow, Push, Release, Renew, Survey, Take, Taken
 from ..codec import NOT_YET_HEARING, NOWHERE, Codec, Order, channels_of, one_taken, waits, write
@@ -21,6 +21,7 @@ from ..trouble import ELSEWHERE, cannot_read, translated
 from .address import Address
 from .aio_listener import AsyncListener
 from .aio_servers import AsyncCluster, AsyncPrimary, AsyncServers, Line
+from .batch import GRACE_S
 from .reply import Reply
 from .stream import was_ended
 from .surveying import steps
@@ -212,12 +213,28 @@ class AsyncRedisWire:
         return reply
 
     async def _renew_each(self, request: Renew, timeout: float) -> list[str]:
-        """On a cluster every name is a call of its own; those for one node leave in one write."""
-        orders = [self._codec.renew([claim]) for claim in request.claims]
-        said = await asyncio.gather(
-            *(self._ask(each, timeout, confirmed=True) for each in orders), return_exceptions=True
-        )
-        return [UNKNOWN if isinstance(one, BaseException) else one[0] for one in said]
+        """On a cluster every name is a call of its own; those for one node leave in one write (rules of `batch`)."""
+        end = _now() + timeout
+        asked: list[tuple[asyncio.Task[str], bool]] = []
+        for claim in request.claims:
+            order = self._codec.renew([claim])
+            line = await self._servers.having(order.key, self._until(end))
+            asked.append((asyncio.ensure_future(self._renew_one(order, line, self._until(end))), line.ailing))
+        ailing = [task for task, ails in asked if ails]
+        if well := [task for task, ails in asked if not ails]:
+            await asyncio.wait(well)
+        if ailing:
+            await asyncio.wait(ailing, timeout=GRACE_S if well else None)
+        return [task.result() if task.done() else UNKNOWN for task, _ in asked]
+
+    async def _renew_one(self, order: Order, line: Line, timeout: float) -> str:
+        try:
+            said: list[str] = await self._ask(order, timeout, confirmed=True)
+        except (BackendUnavailable, Misconfigured):
+            line.ailing = True
+            return UNKNOWN
+        line.ailing = False
+        return said[0]
 
     async def _survey(self, request: Survey, timeout: float) -> list[LockView]:
         looking = steps(self._codec, request, await self._servers.every(timeout), self._line is not None)

@@ -36,6 +36,8 @@ class Line:
         self._on_many = on_many
         self._on_loss = on_loss
         self.stream: Stream | None = None
+        self.ailing = False
+        """It did not answer last time: nobody else waits for it, see `batch`."""
         self._opening = Opening(self._open, dialler.place)
         self._greeting: Stream | None = None
         """A stream that is not yet in use."""

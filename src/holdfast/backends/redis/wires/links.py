@@ -48,6 +48,8 @@ class Links:
         self._closed_until = 0.0
         self._why: Exception = BackendUnavailable("Redis was not tried yet")
         self._failures = 0
+        self.ailing = False
+        """It did not answer the last batch: nobody else waits for it, see `batch`."""
         self._closed = False
         self.put: Callable[[Link], None] = self.idle.append
         """Give a link back whose request is done."""

@@ -11,7 +11,9 @@ import time
 import pytest
 
 import holdfast.aio
+from holdfast.aio.driver import run
 from holdfast.errors import BackendUnavailable, HoldfastError
+from holdfast.sync.driver import run as run_blocking
 from holdfast.testing import BODIES, Body, Promise, Stage, Venue, play, promise
 from tests.redlock.quorums import Servers, quorum
 
@@ -166,6 +168,24 @@ def test_a_close_during_a_dial_leaves_no_connection(five: Servers, body: Body) -
         await locks.close()
         await trying
         network.flow()
+        await stage.eventually(lambda: network.open == 0, "no connection any more")
+
+    played(closed, five, body)
+
+
+def test_who_looks_after_nodes_opens_nothing_once_it_is_closed(five: Servers, body: Body) -> None:
+    """The look was on its way when the coordinator was closed."""
+
+    @promise(network=True, leaves=True)
+    async def closed(stage: Stage) -> None:
+        network = stage.network()
+        locks = await stage.connect(network=network)
+        core = stage.plain(locks).core
+        await (await locks.lock("a").acquire()).release()
+        wire = stage.plain(locks)._wire
+        await locks.close()
+        flow = core.backend._mender.mend_quietly()
+        await run(flow, wire) if stage.body == "asyncio" else run_blocking(flow, wire)
         await stage.eventually(lambda: network.open == 0, "no connection any more")
 
     played(closed, five, body)

@@ -162,7 +162,7 @@ class AsyncNode:
     async def dial(self) -> None:
         """Connect, unless it is; a failure is noted and not raised. Several callers wait for one attempt."""
         if not self.open:
-            await asyncio.shield(self._start_dialling())
+            await asyncio.wait({self._start_dialling()})
 
     def _start_dialling(self) -> asyncio.Task[None]:
         if self._dialling is None or self._dialling.done():
@@ -224,6 +224,8 @@ class AsyncRedlockWire:
 
     async def dial(self) -> None:
         """Connect to those that are missing."""
+        if self._closed:  # somebody in the background who has not heard of it
+            raise BackendUnavailable("this coordinator is closed")
         await asyncio.gather(*(node.dial() for node in self._nodes))
 
     def call(self, request: Fanout, timeout: float) -> Awaitable[Tally]:

@@ -21,11 +21,7 @@ CONNECT = "silent_network.connecting_ends_and_blocks_no_loop"
 KNOWN: dict[tuple[str, str], tuple[tuple[str, ...], int]] = {
     ("redis", CLOSE): (TASKS, 21),
     ("etcd", CLOSE): (BOTH, 21),
-    **{(engine, LEFT): (BOTH, 46) for engine in ("etcd", "zookeeper", "postgresql", "mysql")},
-    **{("zookeeper", promise): (BOTH, 23) for promise in IDLE},
-    ("zookeeper", CLOSE): (BOTH, 21),
-    ("zookeeper", SEVERAL): (TASKS, 46),
-    ("zookeeper", CONNECT): (TASKS, 22),
+    **{(engine, LEFT): (BOTH, 46) for engine in ("etcd", "postgresql", "mysql")},
     ("postgresql", CLOSE): (BOTH, 21),
     ("mysql", CLOSE): (BOTH, 21),
 }

@@ -18,6 +18,8 @@ from tests.zookeeper.ensemble import Ensemble, running
 from tests.zookeeper.test_fail_over import play
 
 TTL = 6.0
+LONG = 45.0
+"""A ttl that outlives a new start of all servers, on a busy machine."""
 
 
 @pytest.fixture(params=[1, 3])
@@ -62,7 +64,7 @@ def test_servers_that_were_restored_are_joined_again(ensemble: Ensemble, body: B
     """They know the session, and the node of the hold, from the backup: neither counts any more."""
 
     async def program(stage: Stage) -> None:
-        locks = await stage.connect(ttl=TTL)
+        locks = await stage.connect(ttl=LONG)
         lease = await locks.lock("door").acquire()
         ensemble.stop()
         for member in ensemble.members:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.errors import Misconfigured
 from holdfast.model import State
 from holdfast.testing.stage import BODIES, Body, Stage
 from tests.zookeeper.ensemble import Ensemble
@@ -39,6 +40,19 @@ def test_one_reconnection_does_not_lose_a_thousand_leases(ensemble: Ensemble, bo
             await lease.renew()
             assert lease.state is State.HELD
         await asyncio.gather(*(lease.release() for lease in leases))
+
+    play(program, ensemble.url, body)
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_more_names_than_fit_into_one_request_are_refused(ensemble: Ensemble, body: Body) -> None:
+    """The server would drop the connection, again and again."""
+
+    async def program(stage: Stage) -> None:
+        locks = await stage.connect()
+        several = locks.lock_all([f"{number}{NAME}" for number in range(MANY)])
+        error = await stage.fails(Misconfigured, several.acquire(timeout=10.0))
+        assert "lock fewer of them at once" in str(error)
 
     play(program, ensemble.url, body)
 

@@ -73,6 +73,7 @@ def test_a_chroot_is_made_and_kept_apart(ensemble: Ensemble) -> None:
         assert lease.guard()[0].startswith("/deep/down/holdfast/door/")
         assert second.guard()[0].startswith("/deep/holdfast/door/")
         assert one.promises.kept == {"fencing", "linearizable", "durable", "shared", "counting"}
+        assert "open to the world" in one.promises.notes["access"]
 
 
 def test_credentials_keep_others_out(ensemble: Ensemble) -> None:
@@ -80,6 +81,7 @@ def test_credentials_keep_others_out(ensemble: Ensemble) -> None:
     mine = f"zookeeper://me:secret@{ensemble.hosts}/private"
     with holdfast.connect(mine) as locks:
         with locks.lock("door"):
+            assert "access" not in locks.promises.notes
             assert locks.lock("door").try_acquire() is None
             assert locks.limiter("mail", "1/h").try_acquire()
         with locks.lock("late", lock_delay=1, fair=False), locks.semaphore("pool", permits=2):

@@ -120,6 +120,24 @@ def test_readers_and_writers_respect_each_other(kazoo: Any, locks: holdfast.Coor
         pass
 
 
+def test_its_lock_waits_for_our_permits(kazoo: Any, locks: holdfast.Coordinator) -> None:
+    with locks.semaphore("pool", permits=3):
+        assert not kazoo.Lock("/kazoo/pool").acquire(blocking=False)
+    theirs = kazoo.Lock("/kazoo/pool")
+    assert theirs.acquire(timeout=HANG)
+    assert locks.semaphore("pool", permits=3).try_acquire() is None
+    theirs.release()
+
+
+def test_beside_our_readers_its_lock_has_to_be_told_of_them(kazoo: Any, locks: holdfast.Coordinator) -> None:
+    """As beside its own `ReadLock`: docs/zookeeper.md has the table."""
+    with locks.rwlock("doc").read():
+        assert not kazoo.Lock("/kazoo/doc", extra_lock_patterns=["__rlock__"]).acquire(blocking=False)
+        careless = kazoo.Lock("/kazoo/doc")
+        assert careless.acquire(blocking=False), "kazoo has learnt to wait for readers: tell the users"
+        careless.release()
+
+
 def test_a_guard_goes_into_its_transaction(kazoo: Any, locks: holdfast.Coordinator) -> None:
     """Through while the grant stands, and not after."""
     kazoo.ensure_path("/kazoo-data")

@@ -27,7 +27,11 @@ from .taking import Taking
 from .traces import Traces
 from .tree import Tree
 
-PROMISES = Promises(frozenset({"fencing", "linearizable", "durable", "shared", "counting"}))
+PROMISES = frozenset({"fencing", "linearizable", "durable", "shared", "counting"})
+OPEN_TO_ALL = (
+    "the URL names no user, so every node is open to the world: whoever reaches the servers can delete a claim, or "
+    "forge one; write zookeeper://user:password@…"
+)
 
 
 class ZooKeeperBackend:
@@ -36,10 +40,18 @@ class ZooKeeperBackend:
     scheme = "zookeeper"
 
     def __init__(
-        self, tree: Tree, cluster: str, least_ttl: float, request_timeout: float, host: str, pid: Callable[[], int]
+        self,
+        tree: Tree,
+        cluster: str,
+        least_ttl: float,
+        request_timeout: float,
+        host: str,
+        pid: Callable[[], int],
+        guarded: bool = True,
     ) -> None:
+        """`guarded`: the nodes belong to a user of their own."""
         self.cluster = cluster
-        self.promises = PROMISES
+        self.promises = Promises(PROMISES, {} if guarded else {"access": OPEN_TO_ALL})
         self.least_ttl = least_ttl
         self._tree = tree
         self._timeout = request_timeout

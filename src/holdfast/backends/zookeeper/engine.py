@@ -27,7 +27,7 @@ class ZooKeeperEngine:
         self._least = greeting.least
         host = socket.gethostname()
         self.backend = ZooKeeperBackend(
-            self._tree, greeting.cluster, greeting.least / 2, request_timeout, host, os.getpid
+            self._tree, greeting.cluster, greeting.least / 2, request_timeout, host, os.getpid, bool(self._address.user)
         )
 
     def wire(self) -> Wire:

@@ -3,7 +3,7 @@
     /chroot/<namespace>                            stays for ever; its czxid tells one cluster from another
     /chroot/<namespace>/<name>                     a container: the server removes it once it is empty
         <owner>.<session>.<weight>.<capacity>.f__lock__0000000007     a claim: ephemeral, in the order of its number
-        <owner>.<session>.<weight>.<capacity>.u__permit__0000000008   one that may be granted out of turn
+        <owner>.<session>.<weight>.<capacity>.u__lock__0000000008     one that may be granted out of turn
         <owner>.<session>.<weight>.<capacity>.F__lock__0000000009     F, U: one whose hold may leave a ghost behind
         ~will.<owner>.<weight>.<capacity>.<ms>     its holder asked for a lock_delay: what happens if it ends uncleanly
         ~ghost.<owner>.<weight>.<capacity>.<ms>    keeps the name closed for so long from when it was made
@@ -16,7 +16,9 @@
 2. A name is percent-encoded into one step of a path, so that any text will do, and `%rates` is nobody's.
 3. The number at the end counts all children of the parent. It is a signed 32-bit number that wraps: the order is that
    of the distance from any one of them, for claims that are alive at the same time are far less than 2³¹ apart.
-4. kazoo's locks and ours respect each other: `<uuid>__lock__<number>` takes all, `<uuid>__rlock__<number>` is a reader.
+4. We respect kazoo's locks: `<uuid>__lock__<number>` takes all, `<uuid>__rlock__<number>` is a reader. kazoo's respect
+   what has their kind of name: all of them wait for `__lock__`, and its `WriteLock` for `__rlock__` as well. So a
+   permit is called a lock, and a reader an rlock. (A permit was called so once, and is still known by that name.)
 """
 
 from __future__ import annotations
@@ -76,7 +78,7 @@ class Trace:
 
 def prefix_of(owner: str, session: int, ask: Ask) -> str:
     """The name of a claim's node, up to the number that the server adds."""
-    kind = "rlock" if ask.mode == "read" else "lock" if ask.weight == ask.capacity else "permit"
+    kind = "rlock" if ask.mode == "read" else "lock"
     fair = "f" if ask.fair else "u"
     if ask.lock_delay or ask.hold_at_least:
         fair = fair.upper()

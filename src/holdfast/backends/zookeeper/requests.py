@@ -6,11 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...errors import Misconfigured
 from . import jute
 from .jute import Reader
 from .ops import EPHEMERAL, SEQUENTIAL, Create, Created, Delete, Failure, Multi, Op
 from .paths import prefix_of
 from .places import Link, Place
+
+ENTRY_BYTES = 200
+"""Of one claim in a request, without its parent's path and its data; rather more than it takes."""
+MOST_BYTES = 1_000_000
+"""What a server takes in one request (jute.maxbuffer); at more it drops the connection."""
 
 
 @dataclass(slots=True)
@@ -72,6 +78,16 @@ class EnterAll:
             if place.link is not None:
                 place.link.keep(place)
         return True
+
+
+def check_size(places: Sequence[Place]) -> None:
+    """Refuse what a server would drop the connection at."""
+    size = sum(len(place.parent) + len(place.about) + ENTRY_BYTES for place in places)
+    if size > MOST_BYTES:
+        raise Misconfigured(
+            f"{len(places)} names, of which the first is {places[0].claim.ask.name!r}, need {size} bytes to be locked "
+            f"together, and ZooKeeper takes {MOST_BYTES} in one request; lock fewer of them at once"
+        )
 
 
 @dataclass(slots=True)

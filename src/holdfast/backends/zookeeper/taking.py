@@ -14,16 +14,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from ..._core.flow import NOW, Call, Flow
+from ..._core.flow import NOW, Call, Flow, Spawn
 from ...errors import BackendUnavailable, Misconfigured, OutcomeUnknown
 from ...model import Claim, Grant, Queued
 from ..line import patience
 from .inheriting import DOUBT, Inheriting
 from .leaving import Leaving
 from .line import Heir, Verdict, judge, picture_of
-from .ops import EXISTS, NO_NODE, Create, CreateContainer, Failure, Op, Sync
+from .ops import NO_NODE, CreateContainer, Failure, Op, Sync
 from .places import Place
-from .requests import Batch, Enter, EnterAll
+from .requests import Batch, Enter, EnterAll, check_size
 from .traces import Traces
 from .tree import KNOWN_FOR, Tree
 from .trouble import refused
@@ -32,10 +32,6 @@ from .turns import Turns
 TRIES = 8
 """How often a take starts over because the ground moved: a parent that was removed, a node that was deleted."""
 A_MOMENT = 1.0
-ENTRY_BYTES = 200
-"""Of one claim in a request, without its parent's path and its data; rather more than it takes."""
-MOST_BYTES = 1_000_000
-"""What a server takes in one request (jute.maxbuffer); it drops the connection at more."""
 AGAIN: Final[Any] = object()
 """The line has to be listed anew."""
 ALONE: Final[Any] = object()
@@ -127,6 +123,8 @@ class Taking:
             return (yield from self._prepare([place], entered, timeout))
         place.seen = yield NOW
         ground.known_until = sent + KNOWN_FOR
+        if self._traces.due(place.claim.ask):
+            yield Spawn(self._traces.sweep(place.server_time(place.seen)))
         if bold:
             if ground.follows(place):
                 return ALONE
@@ -135,12 +133,7 @@ class Taking:
 
     def _enter_all(self, places: Sequence[Place], sent: float, timeout: float) -> Flow[Sequence[Any]]:
         """The same for several, in one step; then their tokens are read."""
-        size = sum(len(place.parent) + len(place.about) + ENTRY_BYTES for place in places)
-        if size > MOST_BYTES:
-            raise Misconfigured(
-                f"{len(places)} names that begin with {places[0].claim.ask.name!r} need {size} bytes to be locked "
-                f"together, and ZooKeeper takes {MOST_BYTES} in one request; lock fewer of them at once"
-            )
+        check_size(places)
         for _ in range(TRIES):
             grounds = [self._tree.ground(place.claim.ask.name) for place in places]
             missing = [
@@ -285,16 +278,8 @@ class Taking:
 
     def _grant_with_care(self, place: Place, sent: float, timeout: float) -> Flow[Any]:
         """After a wait, or with a will, which must be written before anybody holds."""
-        if place.claim.ask.lock_delay and not place.willed:
-            place.will = True
-            [written] = (
-                yield Call(Batch((Create(place.will_path, place.about, self._tree.acl),), place), timeout)
-            ) or [None]
-            if written is None or (isinstance(written, Failure) and written.code == NO_NODE):
-                return AGAIN
-            if isinstance(written, Failure) and written.code != EXISTS:  # it is there if an answer was lost
-                raise refused(written, f"writing the lock_delay of {place.claim.ask.name!r}")
-            place.willed = True
+        if place.claim.ask.lock_delay and not (yield from self._traces.write_will(place, timeout)):
+            return AGAIN
         place.granted = yield NOW
         place.heirs, place.ahead = True, None
         assert place.link is not None

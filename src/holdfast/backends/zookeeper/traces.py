@@ -6,27 +6,76 @@
 2. A ghost keeps the name closed for its length from when it was made, on the server's calendar. Whoever finds one that
    is over deletes it.
 3. Nobody is woken by a ghost's end: who waits for one looks again by its own clock.
+4. Nobody may ever come for a name again. So whoever may leave something behind looks after some other names, in the
+   background: after four times as many as it has taken, so that less stays than is added.
 """
 
 from __future__ import annotations
 
-from ..._core.flow import NOW, Call, Flow
-from .line import Picture
-from .ops import Create, Delete, Exists, Failure, Multi, Op
-from .paths import Trace, ghost_of
+from ..._core.flow import NOW, RANDOM, Call, Flow
+from ...errors import HoldfastError
+from ...model import Ask
+from .line import Picture, picture_of
+from .ops import EXISTS, NO_NODE, Create, Delete, Exists, Failure, List, Multi, Op
+from .paths import CLOCK, RATES, Trace, ghost_of
 from .places import Place
 from .requests import Batch
 from .tree import Tree
+from .trouble import refused
 
 CHANGED = -1.0
 A_MOMENT = 0.002
 """The server counts in milliseconds; look when one more has passed."""
+SWEEP_EVERY = 16
+"""Claims that may leave something behind, of one coordinator: with the first, and so many later, names are swept."""
+SWEPT = 64
 
 
 class Traces:
     def __init__(self, tree: Tree, timeout: float) -> None:
         self.tree = tree
         self._timeout = timeout
+        self._count = 0
+
+    def due(self, ask: Ask) -> bool:
+        """Whether names are to be swept, now that this is taken."""
+        if not (ask.hold_at_least or ask.lock_delay):
+            return False
+        self._count += 1
+        return self._count % SWEEP_EVERY == 1
+
+    def sweep(self, now: int) -> Flow[None]:
+        """Some names of the namespace, at the server's time `now`: what is over, and nobody came for, is removed."""
+        try:
+            [listed] = yield Call(Batch((List(self.tree.root),)), self._timeout)
+            steps = [step for step in (listed[0] if listed else ()) if step not in (RATES, CLOCK)]
+            chance: float = yield RANDOM
+            first = int(chance * len(steps))
+            parents = [self.tree.names + step for step in (steps[first:] + steps[:first])[:SWEPT]]
+            if not parents:
+                return
+            listings = yield Call(Batch(tuple(map(List, parents))), self._timeout)
+            pictures = [picture_of(found[0]) if found else Picture() for found in listings]
+            orphans = [
+                self.raise_ghost(parent, will)
+                for parent, picture in zip(parents, pictures, strict=True)
+                for will in picture.orphans
+            ]
+            ghosts = [
+                (f"{parent}/{ghost.node}", ghost.length)
+                for parent, picture in zip(parents, pictures, strict=True)
+                for ghost in picture.ghosts
+            ]
+            stats = (yield Call(Batch([Exists(path) for path, _ in ghosts]), self._timeout)) if ghosts else []
+            over = [
+                Delete(path)
+                for (path, length), stat in zip(ghosts, stats, strict=True)
+                if stat and stat.ctime + length * 1000 <= now
+            ]
+            if orphans or over:
+                yield Call(Batch([*orphans, *over]), self._timeout)
+        except HoldfastError:
+            return  # another one, another time
 
     def clear(self, picture: Picture, place: Place, timeout: float) -> Flow[float]:
         """Make ghosts of orphaned wills, remove ghosts that are over. In how many seconds the next one will be over;
@@ -49,6 +98,20 @@ class Traces:
             yield Call(Batch(tuple(map(Delete, over)), place), timeout)
             return CHANGED
         return min(lefts) + A_MOMENT
+
+    def write_will(self, place: Place, timeout: float) -> Flow[bool]:
+        """Before it holds. It counts as written once that was answered; False if the claim is not there any more."""
+        if place.willed:
+            return True
+        place.will = True
+        will = Create(place.will_path, place.about, self.tree.acl)
+        [written] = (yield Call(Batch((will,), place), timeout)) or [None]
+        if written is None or (isinstance(written, Failure) and written.code == NO_NODE):
+            return False
+        if isinstance(written, Failure) and written.code != EXISTS:  # it is there, if the first answer was lost
+            raise refused(written, f"writing the lock_delay of {place.claim.ask.name!r}")
+        place.willed = True
+        return True
 
     def raise_ghost(self, parent: str, will: Trace) -> Multi:
         """An orphaned will becomes a ghost: in one step, so that only one is made of it."""

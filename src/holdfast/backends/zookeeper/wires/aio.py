@@ -97,5 +97,4 @@ class AsyncZooKeeperWire:
     async def close(self) -> None:
         self._closed = True
         self._ending.set()
-        for link in list(self._links.values()):
-            await link.close(self._timeout)
+        await asyncio.gather(*(link.close(self._timeout) for link in self._links.values()))

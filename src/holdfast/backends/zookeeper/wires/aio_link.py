@@ -21,7 +21,7 @@ from ..trouble import unknown
 from .aio_keeping import keep
 from .dialling import Hosts
 from .pace import dialling, lasts, session_for
-from .switchboard import Proof, Switchboard, proves
+from .switchboard import Proof, Switchboard, proves, repeatable
 
 
 class Reply(asyncio.Future[Any]):
@@ -82,26 +82,29 @@ class AsyncLink(asyncio.Protocol):
 
     async def call(self, ops: Sequence[Op], timeout: float, owner: str = "", places: Sequence[Place] = ()) -> Any:
         """The answers; None if the session has ended."""
-        sent = clock()
-        if not self._up.is_set() and not await self._await_connection(timeout):
-            return None
-        left = timeout - (clock() - sent)
-        for place in places:
-            place.link, place.session = self, self.session.id
-        if ops[-1].__class__ is Watches and self._board.connect(owner, ops):
-            self._bells.setdefault(owner, asyncio.Event())
-        ticket = Ticket(len(ops))
-        ticket.gate = reply = Reply(loop=self._loop)
-        self._send(self.session.ask(ops, ticket))
-        timer = self._loop.call_later(max(0.001, left), _settle, reply)
-        await reply
-        timer.cancel()
-        if not ticket.done:
-            raise unknown("to a request", timeout)
-        if ticket.lost:
+        end = clock() + timeout
+        while True:
+            sent = clock()
+            if not self._up.is_set() and not await self._await_connection(max(0.0, end - sent)):
+                return None
+            for place in places:
+                place.link, place.session = self, self.session.id
+            if ops[-1].__class__ is Watches and self._board.connect(owner, ops):
+                self._bells.setdefault(owner, asyncio.Event())
+            ticket = Ticket(len(ops))
+            ticket.gate = reply = Reply(loop=self._loop)
+            self._send(self.session.ask(ops, ticket))
+            timer = self._loop.call_later(max(0.001, end - clock()), _settle, reply)
+            await reply
+            timer.cancel()
+            if not ticket.done:
+                raise unknown("to a request", timeout)
+            if not ticket.lost:
+                break
             if self.over:
                 return None
-            raise OutcomeUnknown("the connection to ZooKeeper was lost while a request was under way; try again")
+            if not repeatable(ops) or clock() >= end:
+                raise OutcomeUnknown("the connection to ZooKeeper was lost while a request was under way; try again")
         if proves(ops):
             self._proof.note(sent)
         return ticket.answers
@@ -221,16 +224,17 @@ class AsyncLink(asyncio.Protocol):
 
     async def close(self, timeout: float) -> None:
         """End the session, so that its nodes vanish at once."""
-        if self._up.is_set() and not self.over:
-            try:
+        try:
+            if self._up.is_set() and not self.over:
                 await self.call((CloseSession(),), timeout)
-            except HoldfastError:
-                pass  # it will expire
-        self.closed = True
-        self.session.end()
-        self.drop()
-        self.ring_all()
-        self._task.cancel()
+        except HoldfastError:
+            pass  # it will expire
+        finally:  # a cancellation leaves nothing behind either
+            self.closed = True
+            self.session.end()
+            self.drop()
+            self.ring_all()
+            self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
 

@@ -1,4 +1,4 @@
-"""The thread behind a link: signs of life, the book, and connecting again.
+"""The thread behind a link: signs of life, the book, and connecting, first and again.
 
 1. A session that has ended is told to all that stood on it; the thread ends with it. The servers decide when that is:
    one that can not be reached may come back, and the session with it.
@@ -13,7 +13,7 @@ import threading
 from typing import Any
 
 from ....clock import now as clock
-from ....errors import BackendUnavailable, HoldfastError, Misconfigured
+from ....errors import HoldfastError, Misconfigured
 from ..ops import CloseSession, Op, Sync
 from ..session import Refused
 from .link import Link
@@ -27,23 +27,8 @@ LINGER = 1.0
 """For how long the thread waits for more to do."""
 
 
-def open_link(link: Link, root: str, timeout: float) -> None:
-    """The first connection, on the caller's thread; then the link is kept."""
-    end = clock() + timeout
-    failure: Exception | None = None
-    for _ in range(len(link.hosts)):
-        try:
-            link.connect(max(0.05, min(end - clock(), timeout / 2)))
-            break
-        except Refused as error:
-            raise Misconfigured(str(error)) from error
-        except OSError as error:
-            failure = error
-            link.hosts.next()
-    else:
-        raise BackendUnavailable(
-            f"no server of {link.hosts.address.shown} can be reached: {failure}; see that they run"
-        ) from failure
+def have_kept(link: Link, root: str) -> None:
+    """From now on it is connected, first and again, and looked after."""
     mutex = threading.Lock()
 
     def have_it_kept() -> None:
@@ -105,13 +90,13 @@ def keep(link: Link, root: str) -> None:
         link.ring_all()
 
 
-def attend(link: Link, now: float) -> None:
+def attend(link: Link, now: float, timeout: float | None = None) -> None:
     """Do what the book says."""
     work = link.book.due(now)
     ops: list[Op] = [op for _, some in work for op in some]
     if not ops:
         return
-    answers = _call(link, ops, silence(link.ttl))
+    answers = _call(link, ops, silence(link.ttl) if timeout is None else timeout)
     if answers is None:
         link.book.failed(work, now)
         return
@@ -137,12 +122,12 @@ def _connect(link: Link, tries: int) -> int:
     """One try at the current server; a pause after each round of all of them."""
     try:
         link.connect(dialling(link.ttl))
-        link.refusal = None
+        link.refusal = link.failure = None
         return 0
     except Refused as error:
         link.refusal = Misconfigured(str(error))
-    except OSError:
-        pass  # the next one, then
+    except OSError as error:
+        link.failure = error  # the next one, then
     link.hosts.next()
     if (tries + 1) % len(link.hosts) == 0:
         link.alarm.clear()

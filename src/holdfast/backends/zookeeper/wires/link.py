@@ -2,12 +2,17 @@
 
 1. After any trouble the connection is dropped as a whole: what was under way has an unknown outcome. The keeper (see
    `keeping`) takes the session up again, on another server if need be. A caller that finds no connection waits for it.
-2. A bell is rung for an owner when something that it watches has gone, and for all when the connection is back.
+   What changes nothing is asked again on the next one, within its time.
+2. Nobody reads while nobody waits. So what came meanwhile is looked at before a request goes out after a pause: the
+   server may have ended the connection.
+3. Only the keeper dials: whoever asks waits for it no longer than it has time.
+4. A bell is rung for an owner when something that it watches has gone, and for all when the connection is back.
 """
 
 from __future__ import annotations
 
 import socket
+import struct
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,9 +26,12 @@ from ..places import Place
 from ..session import Session, State, Ticket
 from ..trouble import unknown
 from .dialling import READ_SIZE, Hosts
-from .pace import lasts, session_for
+from .pace import lasts, session_for, silence
 from .reading import Reading, open_gate, ring
-from .switchboard import Proof, Switchboard, proves
+from .switchboard import Proof, Switchboard, proves, repeatable
+
+IDLE_S = 0.01
+"""After so long without a word of the server, its last word may have been to end the connection."""
 
 
 class Link:
@@ -51,6 +59,8 @@ class Link:
         self.have_it_kept: Callable[[], None] = _nobody
         self.refusal: Misconfigured | None = None
         """Why no server lets us in."""
+        self.failure: OSError | None = None
+        """What the last try to connect met."""
 
     @property
     def over(self) -> bool:
@@ -93,8 +103,9 @@ class Link:
             sent = clock()
             sock.sendall(self.session.greet())
             while self.session.state is State.GREETING:
-                if clock() > end:
+                if (left := end - clock()) <= 0:
                     raise TimeoutError("no welcome from the server")
+                sock.settimeout(left)
                 data = sock.recv(READ_SIZE)
                 if not data:
                     raise ConnectionError("the server closed the connection")
@@ -108,6 +119,8 @@ class Link:
             return
         if type(sock) is socket.socket:
             sock.settimeout(None)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", int(silence(self.ttl)), 0))
+        self.heard = clock()
         self.lasts = min(self.ttl, lasts(self.session.timeout, self._least))
         with self._sending:
             if self.closed:  # meanwhile, and whoever closed it has seen no connection
@@ -145,7 +158,10 @@ class Link:
     ) -> list[Any] | None:
         """The answers; None if the session has ended."""
         sent = clock()
+        if sent > self.heard + IDLE_S and (sock := self._sock) is not None:
+            self._reading.glance(sock)
         ticket = Ticket(len(ops))
+        sendable = True
         with self._sending:
             sock = self._sock
             if sock is not None:
@@ -157,14 +173,18 @@ class Link:
                 try:
                     sock.sendall(frames)
                 except OSError:
-                    pass  # whoever reads will meet it too
+                    sendable = False
         if sock is None:
             return self._call_later(ops, timeout, owner, places)
+        if not sendable:
+            self.drop(sock)
         if not self._reading.wait_for(ticket, sock, timeout, sent + timeout):
             raise unknown("to a request", timeout)
         if ticket.lost:
             if self.over:
                 return None
+            if repeatable(ops) and (left := sent + timeout - clock()) > 0:
+                return self._call_later(ops, left, owner, places)
             raise OutcomeUnknown("the connection to ZooKeeper was lost while a request was under way; try again")
         if proves(ops):
             self._proof.note(sent)
@@ -179,14 +199,17 @@ class Link:
         while not self.up.wait(max(0.0, min(0.05, end - clock()))):
             if self.closed:
                 raise closed()
+            if not self.kept:
+                self.have_it_kept()
             if self.over:
                 return None
             if self.refusal is not None:
                 raise self.refusal
             if clock() >= end:
                 raise BackendUnavailable(
-                    f"no server of {self.hosts.address.shown} could be reached within {timeout:g} s; see that they run"
-                )
+                    f"no server of {self.hosts.address.shown} could be reached within {timeout:g} s "
+                    f"({self.failure or 'they do not answer'}); see that they run"
+                ) from self.failure
         return self.call(ops, max(0.001, end - clock()), owner, places)
 
     def wait(self, owner: str, timeout: float) -> list[str] | None:

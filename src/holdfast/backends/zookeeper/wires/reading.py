@@ -6,6 +6,7 @@ thread, and no thread has to be there for those who only hold.
 
 from __future__ import annotations
 
+import select
 import socket
 import struct
 import threading
@@ -15,6 +16,8 @@ from collections.abc import Callable
 from ....clock import now as clock
 from ..session import Ticket
 from .dialling import READ_SIZE
+
+A_MOMENT_S = 0.001
 
 
 class Reading:
@@ -46,6 +49,21 @@ class Reading:
             return ticket.done
         finally:
             ticket.gate = None
+
+    def glance(self, sock: socket.socket) -> None:
+        """Take in what has come while nobody was reading: it may be that the server has ended the connection."""
+        if not self._role.acquire(blocking=False):
+            return  # somebody is reading
+        try:
+            poll = select.poll()
+            poll.register(sock, select.POLLIN)
+            while poll.poll(0) and self._read(sock, A_MOMENT_S):
+                pass
+        except (OSError, ValueError):
+            pass  # it was closed meanwhile
+        finally:
+            self._role.release()
+            self._pass_on()
 
     def _stand_in_line(self, ticket: Ticket, end: float) -> None:
         """Until the ticket is done, or the role may be free."""

@@ -17,6 +17,9 @@ from .pace import beat, settling
 PROVING = frozenset((2, 5, 9, 14, 15, 19))
 """Kinds of operations that are answered only by way of the leader."""
 
+READING = frozenset((3, 4, 9, 12))
+"""Kinds of operations that change nothing: whatever became of them, they may be asked again."""
+
 
 class Switchboard:
     """Owners by the paths that they watch; and the book, for what happens to our own nodes."""
@@ -107,3 +110,8 @@ class Proof:
 def proves(ops: Sequence[Op]) -> bool:
     """Whether the answers show that the leader was heard."""
     return ops[0].kind in PROVING or any(op.kind in PROVING for op in ops)
+
+
+def repeatable(ops: Sequence[Op]) -> bool:
+    """Whether they may be asked again on another connection, if this one is lost before the answers have come."""
+    return all(op.kind in READING for op in ops)

@@ -6,13 +6,12 @@ import threading
 from typing import Any
 
 from ....clock import now as clock
-from ....errors import BackendUnavailable
 from ...line import closed
 from ..address import Address
 from ..ops import Watches
 from ..requests import Batch
 from .dialling import Hosts
-from .keeping import attend, close_link, open_link
+from .keeping import attend, close_link, have_kept
 from .link import Link
 from .pace import shared
 
@@ -39,11 +38,11 @@ class ZooKeeperWire:
         place = request.place
         if place is None:
             if not isinstance(request.link, Link):
-                return self._any(timeout).call(request.ops, timeout)
-            link = request.link
+                return self._any().call(request.ops, timeout)
+            link, end = request.link, clock() + timeout
             answers = None if link.over else link.call(request.ops, timeout)
-            if not link.kept and link.book.next <= (now := clock()):
-                attend(link, now)
+            if not link.kept and link.book.next <= (now := clock()) < end:
+                attend(link, now, end - now)
             return answers
         owner = place.claim.owner
         mine = place.link
@@ -57,39 +56,31 @@ class ZooKeeperWire:
             if not mine.kept:
                 mine.have_it_kept()
             return mine.call(request.ops, timeout, owner)
-        link = self._link(place.claim.ask.ttl, timeout)
+        link = self._link(place.claim.ask.ttl)
         return link.call(request.ops, timeout, owner, (place, *request.companions))
 
     def _ended(self, link: Link) -> None:
         if self._closed:
             raise closed()
 
-    def _link(self, ttl: float, timeout: float) -> Link:
-        key = shared(ttl, self._links, len(self._links))
-        link = self._links.get(key)
-        if link is not None and not link.over:
-            return link
-        if not self._opening.acquire(timeout=timeout):
-            raise BackendUnavailable(f"others were busy opening a session with ZooKeeper for {timeout:g} s")
-        try:
+    def _link(self, ttl: float) -> Link:
+        with self._opening:
             if self._closed:
                 raise closed()
+            key = shared(ttl, self._links, len(self._links))
             link = self._links.get(key)
             if link is None or link.over:
-                link = Link(Hosts(self._address), key, self._least, self._acl)
-                open_link(link, self._root, timeout)
-                self._links[key] = link
+                link = self._links[key] = Link(Hosts(self._address), key, self._least, self._acl)
+                have_kept(link, self._root)
             return link
-        finally:
-            self._opening.release()
 
-    def _any(self, timeout: float) -> Link:
+    def _any(self) -> Link:
         if self._closed:
             raise closed()
         for link in list(self._links.values()):
             if link.up.is_set() and not link.over:
                 return link
-        return self._link(max(ANY_TTL, self._least), timeout)
+        return self._link(max(ANY_TTL, self._least))
 
     def wait(self, owner: str, timeout: float) -> Any:
         if self._closed:
@@ -115,5 +106,7 @@ class ZooKeeperWire:
         self._closed = True
         self._ending.set()
         with self._opening:
-            for link in self._links.values():
-                close_link(link, self._timeout)
+            links = list(self._links.values())
+        end = clock() + self._timeout  # for all of them: a server that does not answer is waited for once
+        for link in links:
+            close_link(link, max(0.0, end - clock()))

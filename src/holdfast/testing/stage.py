@@ -50,6 +50,7 @@ class Stage:
         self._threads = Threads()
         self._open: list[Coordinator] = []
         self._players: list[Player] = []
+        self._troubles: list[Trouble] = []
         self._tasks: list[asyncio.Task[Any]] = []
         self._networks: list[Network] = []
         self._observer: Coordinator | None = None
@@ -87,6 +88,7 @@ class Stage:
         engine = self.venue.open(url, namespace or self.namespace, request_timeout)
         if trouble is not None:
             engine = TroubledEngine(engine, trouble)
+            self._troubles.append(trouble)
         if (body or self.body) == "asyncio":
             locks = Coordinator(engine, await engine.async_wire(), ttl, timeout, on_event)
         else:
@@ -195,6 +197,8 @@ class Stage:
             await player.kill()
         for network in self._networks:  # what hangs there must not hang any longer
             network.close() if failed else network.flow()
+        for trouble in self._troubles if failed else ():
+            trouble.mend()
         try:
             if not failed:
                 for task in self._tasks:

@@ -25,7 +25,7 @@ def mutexes_only(locks: Coordinator, other: Coordinator) -> None:
 
 def nobody_is_evicted(locks: Coordinator, other: Coordinator) -> None:
     with locks.lock("door") as lease:
-        with pytest.raises(Misconfigured, match="can not evict"):
+        with pytest.raises(Misconfigured, match="cannot evict"):
             other.evict("door", lease.token)
         lease.check()
 

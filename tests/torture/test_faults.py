@@ -160,5 +160,6 @@ def test_every_engine_has_a_starter() -> None:
     from holdfast.backends import SCHEMES
 
     families = {scheme for scheme in SCHEMES if not scheme.endswith("s") or scheme == "redis"}
-    ours = set(STARTERS) | {"memory", "unix", "redis+unix", "redis+sentinel"}
+    aliases = {"mariadb", "mariadb+session", "postgres", "postgres+session", "unix", "redis+unix"}
+    ours = set(STARTERS) | aliases | {"memory", "redis+sentinel"}
     assert families <= ours, "an engine that torture cannot start is not shown to hold anything"

@@ -137,10 +137,13 @@ class Coordinator:
 
     def evict(self, name: str, token: int) -> bool:
         """End the hold with this token, by hand. Its holder learns of it at its next renewal."""
+        check_token(token, check_name(name))
         backend = self._engine.backend
         if not isinstance(backend, Evicts):
-            raise Misconfigured(f"{backend.scheme} can not evict")
-        return self.run(backend.evict(check_name(name), check_token(token, name)))
+            raise Misconfigured(
+                f"{backend.scheme} cannot evict a holder of {name!r}: its locks live with their session"
+            )
+        return self.run(backend.evict(name, token))
 
     def ask(self, name: str, token: int | None = None) -> int:
         """Ask the holders of a name (or the one with this token) to give way. Answers how many were asked.

@@ -252,3 +252,17 @@ def nobody_may_skip(patch: pytest.MonkeyPatch) -> None:
 @plant("semaphore.the_number_of_permits_is_one_number", "rwlock.it_is_no_mutex")
 def capacities_are_not_compared(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Line, "mismatch", lambda self, capacity, now: None)
+
+
+@plant("fair_false.tokens_grow_in_the_order_of_grants")
+def a_grant_out_of_turn_does_not_move_the_mark(patch: pytest.MonkeyPatch) -> None:
+    real = Line.promote
+
+    def promote(self: Line, now: int, clock: int) -> list[Place]:
+        promoted = real(self, now, clock)
+        for place in promoted:
+            if not place.fair:
+                place.token += 10**9
+        return promoted
+
+    patch.setattr(Line, "promote", promote)

@@ -1,4 +1,4 @@
-"""Verbs as calls of programs, and replies as what the flows expect: the same for the blocking and the asyncio wire.
+"""Verbs as calls of programs: the same for the blocking and the asyncio wire.
 
 What a claim says of itself is written once per ask and actor and kept, because a lock is taken again and again.
 """
@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from ..._core.line import GHOST
-from ...model import Ask, Claim, ClaimView, LockView
-from ..line import UNKNOWN, Allow, Evict, Release, Renew, Take, Taken, patience
-from ..verbs import SECOND, us
+from ...model import Ask, Claim, LockView
+from ..line import Allow, Evict, Release, Renew, Take, patience
+from ..verbs import us
 from .programs import Program, program
+from .replies import allowed, one_taken, released_now_or_before, said, taken, view_of
 from .resp import bulks
 
 DAY_MS = 24 * 3600 * 1000
@@ -23,7 +23,6 @@ NOT_YET_HEARING = "?"
 """The channel of a claim that would have to subscribe before it queues, and so does not queue yet."""
 
 SAFE = "!\"#$%&'()*+,:;<=>?@[\\]^`{|}"
-SAID = ("held", "refused", "evicted", "expired", UNKNOWN)
 KEPT = 1024
 
 
@@ -165,7 +164,7 @@ class Codec:
             words += [f"{claim.owner} {wake}{before}{claim.actor}{after}", _left(claim.ask)]
         if not queue or self.index is not None:
             words.append(0 if not queue else self.index or "")
-        return Order(self._take, len(words), bulks(*words), _taken, keys[0])
+        return Order(self._take, len(words), bulks(*words), taken, keys[0])
 
     def _detail(self, ask: Ask) -> tuple[str, str]:
         """What is said of a claim, before its actor and after it."""
@@ -200,12 +199,12 @@ class Codec:
         words: list[bytes | str | int] = [1, key, claim.owner, us(claim.ask.ttl)]
         if linger:
             words.append(us(linger))
-        return Order(self._release, len(words), bulks(*words), bool, key, _released_now_or_before)
+        return Order(self._release, len(words), bulks(*words), bool, key, released_now_or_before)
 
     def renew(self, claims: Sequence[Claim]) -> Order:
         keys = [self.line(claim.ask.name) for claim in claims]
         words = [word for claim in claims for word in (claim.owner, us(claim.ask.ttl), f"{claim.token:016d}")]
-        return Order(self._renew, 1 + 4 * len(claims), bulks(len(claims), *keys, *words), _said, keys[0])
+        return Order(self._renew, 1 + 4 * len(claims), bulks(len(claims), *keys, *words), said, keys[0])
 
     def evict(self, request: Evict) -> Order:
         key = self.line(request.name)
@@ -214,12 +213,12 @@ class Codec:
     def allow(self, request: Allow) -> Order:
         key = self._rates + request.name.encode()
         words = bulks(1, key, us(request.interval), request.burst, request.cost, us(request.reserve))
-        return Order(program("allow"), 6, words, _allowed, key)
+        return Order(program("allow"), 6, words, allowed, key)
 
     def survey(self, keys: Sequence[bytes]) -> Order:
         def read(reply: list[Any]) -> list[LockView]:
             now, *views = reply
-            return [_view(keys[view[0] - 1].removeprefix(self._lines).decode(), view, now) for view in views]
+            return [view_of(keys[view[0] - 1].removeprefix(self._lines).decode(), view, now) for view in views]
 
         return Order(program("survey"), 1 + len(keys), bulks(len(keys), *keys), read, keys[0])
 
@@ -234,61 +233,6 @@ class Codec:
 def _left(ask: Ask) -> int:
     """For how long the server keeps what it knows, in ms: a day longer than the hold, and the delay after it."""
     return DAY_MS + us(ask.ttl + ask.lock_delay) // 1000
-
-
-# Replies
-
-
-def one_taken(reply: Any) -> list[Taken]:
-    if reply.__class__ is bytes:
-        return [Taken(int(reply))]
-    if isinstance(reply, list):
-        return [Taken(0, reply[0] / SECOND, reply[1], mark=reply[2])]
-    return [Taken(reply) if reply >= 0 else Taken(0, capacity=-reply)]
-
-
-def _taken(reply: list[Any]) -> list[Taken]:
-    return [one_taken(one)[0] for one in reply]
-
-
-def _released_now_or_before(reply: Any) -> bool:
-    """It was released by this call, or by the one whose reply was lost: the holder's own clock says if it was held."""
-    return True
-
-
-def _said(reply: list[int]) -> list[str]:
-    return [SAID[one] for one in reply]
-
-
-def _allowed(reply: list[int]) -> tuple[bool, float]:
-    return bool(reply[0]), reply[1] / SECOND
-
-
-def _view(name: str, view: list[Any], now: int) -> LockView:
-    holders: list[ClaimView] = []
-    waiters: list[ClaimView] = []
-    for owner, token, weight, since, expires, info, holds in view[2:]:
-        pid, mode, actor, host = info.decode().split(" ", 3)
-        said = owner.decode()
-        claim = ClaimView(
-            owner=said.removeprefix(GHOST),
-            token=token or None,
-            weight=weight,
-            host=host,
-            pid=int(pid),
-            since=since / SECOND,
-            remaining=max(0, expires - now) / SECOND,
-            actor=actor,
-            mode=mode,
-            live=not token or (bool(holds) and not said.startswith(GHOST)),
-            age=max(0, now - since) / SECOND,
-        )
-        (holders if token else waiters).append(claim)
-    return LockView(name, view[1], tuple(holders), tuple(waiters))
-
-
-def waits(taken: Taken) -> bool:
-    return not taken.token and taken.capacity is None
 
 
 def write(codec: Codec, request: Any, wake: str) -> Order:

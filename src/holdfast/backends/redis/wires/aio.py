@@ -8,28 +8,29 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable
 from typing import Any
 
 from ....errors import BackendUnavailable, Misconfigured, OutcomeUnknown
 from ....model import LockView
 from ...line import UNKNOWN, Allow, Push, Release, Renew, Survey, Take, Taken
-from ..codec import NOT_YET_HEARING, NOWHERE, Codec, Order, channels_of, one_taken, waits, write
+from ..codec import NOT_YET_HEARING, NOWHERE, Codec, Order, channels_of, write
 from ..durability import NotConfirmed
+from ..replies import one_taken, waits
 from ..resp import Error, command
 from ..trouble import ELSEWHERE, cannot_read, translated
 from .address import Address
 from .aio_listener import AsyncListener
 from .aio_servers import AsyncCluster, AsyncPrimary, AsyncServers, Line
 from .batch import GRACE_S
-from .reply import Reply
+from .reply import Reply, finish
 from .stream import was_ended
 from .surveying import steps
+from .timing import STEP_S
 from .together import Together
 from .topology import AnyNode, Topology
-from .wire import STEP_S, TRIES
+from .wire import TRIES
 
-_errands: set[asyncio.Task[Any]] = set()
 _abandoned: list[Any] = []
 """What a forked child has of its parent's: neither used nor closed, for its transports are bound to a loop."""
 
@@ -84,13 +85,13 @@ class AsyncRedisWire:
         return self._carefully(request, timeout)
 
     def _alone(self, reply: Reply) -> None:
-        _finish(reply, self._carefully(reply.request, self._left(reply)))
+        finish(reply, self._carefully(reply.request, self._left(reply)))
 
     def _make_again(self, reply: Reply) -> bool:
         """The server has ended the connection: rule 3 of the blocking wire."""
         if reply.request.__class__ is Release:
             order = self._codec.release(reply.request.claim, 0.0)
-            _finish(reply, self._ask(order._replace(read=order.read_again), self._left(reply)))
+            finish(reply, self._ask(order._replace(read=order.read_again), self._left(reply)))
         else:
             self._alone(reply)
         return True
@@ -111,7 +112,7 @@ class AsyncRedisWire:
         if value.__class__ is bytes or value.__class__ is Error:
             self._taken(reply, value)
         else:
-            _finish(reply, self._reachable(reply.request, self._left(reply), NOT_YET_HEARING, one_taken(value)))
+            finish(reply, self._reachable(reply.request, self._left(reply), NOT_YET_HEARING, one_taken(value)))
 
     def _released(self, reply: Reply, value: Any) -> None:
         if value.__class__ is Error:
@@ -293,22 +294,3 @@ def _now() -> float:
 async def _looking_again(push: Awaitable[Push | None]) -> None:
     """A grant that was pushed is taken again: rule 3 of the blocking wire."""
     await push
-
-
-def _finish(reply: Reply, work: Coroutine[Any, Any, Any]) -> None:
-    """Let the reply be what this comes to; its awaiter can not be cancelled before."""
-    task = asyncio.ensure_future(work)
-    _errands.add(task)
-
-    def pass_on(done: asyncio.Task[Any]) -> None:
-        _errands.discard(done)
-        if reply.done():
-            return
-        if done.cancelled():
-            reply.set_exception(OutcomeUnknown("the loop ended before Redis had answered"))
-        elif (error := done.exception()) is not None:
-            reply.set_exception(error)
-        else:
-            reply.set_result(done.result())
-
-    task.add_done_callback(pass_on)

@@ -14,9 +14,11 @@ protocol (`_asyncio_future_blocking`, `_loop`), and step their task at once. Rul
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context
 from typing import Any, TypeAlias
+
+from ....errors import OutcomeUnknown
 
 Wake: TypeAlias = Callable[[Any], object]
 Settle: TypeAlias = Callable[["Reply", Any], None]
@@ -119,3 +121,25 @@ class Turn(Reply):
             return False
         self.set_exception(asyncio.CancelledError() if msg is None else asyncio.CancelledError(msg))
         return True
+
+
+_errands: set[asyncio.Task[Any]] = set()
+
+
+def finish(reply: Reply, work: Coroutine[Any, Any, Any]) -> None:
+    """Let the reply be what this comes to; its awaiter can not be cancelled before."""
+    task = asyncio.ensure_future(work)
+    _errands.add(task)
+
+    def pass_on(done: asyncio.Task[Any]) -> None:
+        _errands.discard(done)
+        if reply.done():
+            return
+        if done.cancelled():
+            reply.set_exception(OutcomeUnknown("the loop ended before Redis had answered"))
+        elif (error := done.exception()) is not None:
+            reply.set_exception(error)
+        else:
+            reply.set_result(done.result())
+
+    task.add_done_callback(pass_on)

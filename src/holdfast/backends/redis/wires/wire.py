@@ -13,7 +13,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import socket
 import time
@@ -21,11 +20,12 @@ from collections.abc import Callable
 from typing import Any
 
 from .... import clock
-from ....errors import BackendUnavailable, OutcomeUnknown
+from ....errors import BackendUnavailable
 from ....model import Claim, LockView
 from ...line import UNKNOWN, Allow, Push, Release, Renew, Survey, Take, Taken
-from ..codec import NOT_YET_HEARING, NOWHERE, Codec, Order, one_taken, waits, write
+from ..codec import NOT_YET_HEARING, NOWHERE, Codec, Order, write
 from ..durability import Durability, NotConfirmed
+from ..replies import one_taken, waits
 from ..resp import Error, command
 from ..trouble import ELSEWHERE, cannot_read, translated
 from .batch import call_each
@@ -33,14 +33,15 @@ from .link import SHORT
 from .links import Links
 from .listener import POLL, Listener
 from .parking import MOST_PARKED, Parking
+from .plain import plainly
 from .servers import Primary, Servers
 from .surveying import steps
+from .timing import left, no_answer
 
 TRIES = 5
 """How often a request follows a redirection, or tries another link when its own was found broken."""
 GRANTED = len("$16\r\n1794739688509276\r\n")
 RELEASED = b":1\r\n"
-STEP_S = 1 / 64
 
 
 class RedisWire:
@@ -96,7 +97,7 @@ class RedisWire:
         except IndexError:
             end = clock.now() + timeout
             link = links.open(timeout)
-            timeout = _left(end)
+            timeout = left(end)
         wake = link.channel
         if not wake or len(parking.parked) >= MOST_PARKED:
             wake = self._listener.channel if self._listener.ready else NOT_YET_HEARING
@@ -115,7 +116,7 @@ class RedisWire:
                 links.drop_idle()
                 return None  # rule 3
             if isinstance(error, OSError):
-                raise _no_answer(timeout, error) from error
+                raise no_answer(timeout, error) from error
             raise
         if reply.__class__ is list and wake is link.channel:
             parking.park(request.claims[0].owner, link)
@@ -129,7 +130,7 @@ class RedisWire:
         except IndexError:
             end = clock.now() + timeout
             link = links.open(timeout)
-            timeout = _left(end)
+            timeout = left(end)
         try:
             if parking.pushed and claim.owner in parking.pushed:
                 parking.pushed.discard(claim.owner)
@@ -147,7 +148,7 @@ class RedisWire:
                 order = self._codec.release(claim, 0.0)
                 return bool(self._ask(order._replace(read=order.read_again), timeout))  # rule 3
             if isinstance(error, OSError):
-                raise _no_answer(timeout, error) from error
+                raise no_answer(timeout, error) from error
             raise
         links.put(link)
         if reply.__class__ is Error:
@@ -168,10 +169,10 @@ class RedisWire:
         wake = self._listener.channel if self._listener.ready else NOT_YET_HEARING
         try:
             taken = self._ask(write(self._codec, request, wake), timeout, confirmed=True)
-            return self._reachable(request, _left(end), wake, taken)
+            return self._reachable(request, left(end), wake, taken)
         except NotConfirmed:
             for claim in request.claims:
-                self._ask(self._codec.release(claim, 0.0), _left(end))
+                self._ask(self._codec.release(claim, 0.0), left(end))
             raise
 
     def _reachable(self, request: Take, timeout: float, wake: str, taken: list[Taken]) -> list[Taken]:
@@ -179,7 +180,7 @@ class RedisWire:
         if wake is NOT_YET_HEARING and request.queue and any(map(waits, taken)):
             end = clock.now() + timeout
             wake = self._listener.channel if self._listener.open(timeout) else NOWHERE
-            taken = self._ask(write(self._codec, request, wake), _left(end), confirmed=True)
+            taken = self._ask(write(self._codec, request, wake), left(end), confirmed=True)
         return taken
 
     def _ask(self, order: Order, timeout: float, *, confirmed: bool = False, repeatable: bool = True) -> Any:
@@ -194,11 +195,11 @@ class RedisWire:
                 link = links.get(timeout) if repeatable else links.get_alive(timeout)
             except BackendUnavailable:
                 self.servers.failed(links)
-                if (other := self.servers.instead(links, order.key, _left(end))) is None:
+                if (other := self.servers.instead(links, order.key, left(end))) is None:
                     raise
-                links, timeout = other, _left(end)
+                links, timeout = other, left(end)
                 continue
-            timeout = _left(end)
+            timeout = left(end)
             try:
                 if asking:
                     link.exchange(command("ASKING"), timeout)
@@ -213,14 +214,14 @@ class RedisWire:
                     raise
                 if isinstance(error, ConnectionError) and not again and repeatable:
                     links.drop_idle()
-                    again, timeout = True, _left(end)
+                    again, timeout = True, left(end)
                     continue
                 self.servers.failed(links)
-                raise _no_answer(timeout, error) from error
+                raise no_answer(timeout, error) from error
             links.put(link)
             if reply.__class__ is not Error:
                 return order.read_again(reply) if again else order.read(reply)
-            timeout = _left(end)
+            timeout = left(end)
             if reply.code == "NOSCRIPT":
                 frame = order.program.call_with_source(order.size) + order.words
             elif order.program.plain is not None and cannot_read(reply):
@@ -263,31 +264,7 @@ class RedisWire:
             return views
 
     def plainly(self, links: Links, frame: bytes, timeout: float) -> Any:
-        """A plain command to one server, of a kind that may be repeated."""
-        end = clock.now() + timeout
-        try:
-            link = links.get(timeout)
-        except BackendUnavailable:
-            self.servers.failed(links)
-            raise
-        for again in (False, True):
-            try:
-                reply = link.exchange(frame, _left(end))
-                break
-            except BaseException as error:
-                links.drop(link)
-                if isinstance(error, ConnectionError) and not again:
-                    links.drop_idle()
-                    link = links.get(_left(end))
-                    continue
-                if isinstance(error, OSError):
-                    self.servers.failed(links)
-                    raise _no_answer(timeout, error) from error
-                raise
-        links.put(link)
-        if reply.__class__ is Error:
-            raise translated(reply)
-        return reply
+        return plainly(self.servers, links, frame, timeout)
 
     def wait(self, owner: str, timeout: float) -> Push | None:
         if self._parking is not None and (link := self._parking.parked.get(owner)) is not None:
@@ -316,19 +293,3 @@ class RedisWire:
         self._listener.close()
         if self._parking is not None:
             self._parking.close()
-
-
-def _left(end: float) -> float:
-    """What is left of a request's time, in whole steps: another timeout for each read would be a system call more.
-
-    A step at least, in which what has come can be read.
-    """
-    return max(1, math.ceil((end - clock.now()) / STEP_S)) * STEP_S
-
-
-def _no_answer(timeout: float, error: OSError) -> OutcomeUnknown:
-    if isinstance(error, TimeoutError | BlockingIOError):
-        return OutcomeUnknown(f"Redis did not answer within {timeout:g} s; the request may have been carried out")
-    return OutcomeUnknown(
-        f"the connection to Redis was lost before the reply ({error}); the request may have been carried out"
-    )

@@ -1,0 +1,64 @@
+"""Replies of the programs, as what the flows expect."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..._core.line import GHOST
+from ...model import ClaimView, LockView
+from ..line import UNKNOWN, Taken
+from ..verbs import SECOND
+
+SAID = ("held", "refused", "evicted", "expired", UNKNOWN)
+
+
+def one_taken(reply: Any) -> list[Taken]:
+    if reply.__class__ is bytes:
+        return [Taken(int(reply))]
+    if isinstance(reply, list):
+        return [Taken(0, reply[0] / SECOND, reply[1], mark=reply[2])]
+    return [Taken(reply) if reply >= 0 else Taken(0, capacity=-reply)]
+
+
+def taken(reply: list[Any]) -> list[Taken]:
+    return [one_taken(one)[0] for one in reply]
+
+
+def released_now_or_before(reply: Any) -> bool:
+    """It was released by this call, or by the one whose reply was lost: the holder's own clock says if it was held."""
+    return True
+
+
+def said(reply: list[int]) -> list[str]:
+    return [SAID[one] for one in reply]
+
+
+def allowed(reply: list[int]) -> tuple[bool, float]:
+    return bool(reply[0]), reply[1] / SECOND
+
+
+def view_of(name: str, view: list[Any], now: int) -> LockView:
+    holders: list[ClaimView] = []
+    waiters: list[ClaimView] = []
+    for owner, token, weight, since, expires, info, holds in view[2:]:
+        pid, mode, actor, host = info.decode().split(" ", 3)
+        said = owner.decode()
+        claim = ClaimView(
+            owner=said.removeprefix(GHOST),
+            token=token or None,
+            weight=weight,
+            host=host,
+            pid=int(pid),
+            since=since / SECOND,
+            remaining=max(0, expires - now) / SECOND,
+            actor=actor,
+            mode=mode,
+            live=not token or (bool(holds) and not said.startswith(GHOST)),
+            age=max(0, now - since) / SECOND,
+        )
+        (holders if token else waiters).append(claim)
+    return LockView(name, view[1], tuple(holders), tuple(waiters))
+
+
+def waits(taken: Taken) -> bool:
+    return not taken.token and taken.capacity is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from os import getpid
 from typing import Any, TypeVar
 
 from ._core.coordination import Coordination
@@ -11,6 +12,7 @@ from ._core.pickling import unpicklable
 from .clock import now
 from .errors import LeaseLost
 from .model import Sequencer, State
+from .registry import notice_fork
 
 
 class LeaseFace:
@@ -39,6 +41,7 @@ class LeaseFace:
     @property
     def reason(self) -> str | None:
         """Why it was lost: expired, refused, session, evicted, forked, max_hold or closed."""
+        self._notice()
         return self.hold.reason
 
     @property
@@ -49,6 +52,7 @@ class LeaseFace:
 
     def remaining(self) -> float:
         """For how many seconds the holder may still rely on it, if no renewal succeeds."""
+        self._notice()
         return max(0.0, self.hold.deadline - now()) if self.hold.alive else 0.0
 
     def check(self) -> None:
@@ -73,7 +77,9 @@ class LeaseFace:
         return f"<{type(self).__name__} {self.name!r} token={self.token} {self.state.value}>"
 
     def _notice(self) -> None:
-        """A deadline that has passed counts, whether or not the keeper has come by."""
+        """A deadline that has passed counts, whether or not the keeper has come by; and so does a fork."""
+        if self._core.pid != getpid():
+            notice_fork()
         hold = self.hold
         if hold.alive and (reason := hold.over(now())) is not None:
             hold.lose(reason)

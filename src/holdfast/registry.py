@@ -1,10 +1,20 @@
-"""The open coordinators of this process: closed at its end, and made to hold nothing in a forked child."""
+"""The open coordinators of this process: closed at its end, and made to hold nothing in a forked child.
+
+1. `os.fork` tells us (`register_at_fork`): wires finish what is under way before it, and the child begins anew.
+2. A fork by C code (uWSGI, `libc`) tells nobody. So whoever takes, looks at, renews or releases a lease compares the
+   process id with its coordinator's (`here`), and a difference is the fork, noticed late: nothing of the parent's has
+   been used until then.
+3. A process of `multiprocessing` ends without `atexit`, but runs its own finalizers.
+"""
 
 from __future__ import annotations
 
 import atexit
 import os
+import sys
+import threading
 import weakref
+from os import getpid
 from typing import Protocol
 
 
@@ -19,10 +29,15 @@ class Registered(Protocol):
 
 
 _open: weakref.WeakSet[Registered] = weakref.WeakSet()
+_pid = getpid()
+_noticing: dict[int, threading.Lock] = {}
+"""By process id: a lock that was made in this very process, and so is not held by a thread that did not cross."""
 
 
 def register(coordinator: Registered) -> None:
+    notice_fork()
     _open.add(coordinator)
+    _end_with_multiprocessing()
 
 
 def unregister(coordinator: Registered) -> None:
@@ -33,6 +48,7 @@ _frozen: list[Registered] = []
 
 
 def _before_fork() -> None:
+    notice_fork()
     _frozen.extend(_open)
     for coordinator in _frozen:
         coordinator.freeze()
@@ -44,13 +60,47 @@ def _after_fork_in_parent() -> None:
 
 
 def _after_fork_in_child() -> None:
+    global _pid
+    _pid = getpid()
     while _frozen:
         _frozen.pop().forked()
 
 
+def notice_fork() -> None:
+    """Nothing, unless this process is a child that nobody told so (rule 2)."""
+    global _pid
+    pid = getpid()
+    if pid == _pid:
+        return
+    with _noticing.setdefault(pid, threading.Lock()):
+        if pid != _pid:
+            _frozen.clear()
+            for coordinator in list(_open):
+                coordinator.forked()
+            _pid = pid
+
+
 def _at_exit() -> None:
+    notice_fork()
     for coordinator in list(_open):
         coordinator.at_exit()
+
+
+_ends_with_multiprocessing = 0
+"""The process whose end is taken care of (rule 3)."""
+
+
+def _end_with_multiprocessing(_: object = None) -> None:
+    global _ends_with_multiprocessing
+    multiprocessing = sys.modules.get("multiprocessing")
+    if multiprocessing is None or _ends_with_multiprocessing == getpid():
+        return
+    _ends_with_multiprocessing = getpid()
+    from multiprocessing import util
+
+    if multiprocessing.parent_process() is not None:
+        util.Finalize(None, _at_exit, exitpriority=0)
+    util.register_after_fork(_open, _end_with_multiprocessing)  # it forgets its finalizers in a forked child
 
 
 if hasattr(os, "register_at_fork"):

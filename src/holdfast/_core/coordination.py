@@ -29,9 +29,17 @@ class Coordination:
     """One coordinator's side of the protocol, for any driver."""
 
     def __init__(
-        self, backend: Backend, keeper: Keeper, prefix: str, emit: Emit | None, beside: Beside | None = None
+        self,
+        backend: Backend,
+        keeper: Keeper,
+        prefix: str,
+        emit: Emit | None,
+        beside: Beside | None = None,
+        pid: int = 0,
     ) -> None:
         self.backend = backend
+        self.pid = pid
+        """The process that it belongs to. In any other, what it holds is held by somebody else."""
         self.keeper = keeper
         self.emit = emit
         self._beside = beside

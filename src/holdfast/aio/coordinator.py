@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Coroutine, Iterable
+from os import getpid
 from types import TracebackType
 from typing import Any, TypeVar, Unpack
 
@@ -23,7 +24,7 @@ from ..recipes.limiter import Rate, Rates
 from ..recipes.multi import canonical
 from ..recipes.options import Options, check_hook, shows_options
 from ..recipes.reentrant import reenter
-from ..registry import register, unregister
+from ..registry import notice_fork, register, unregister
 from .actors import Actors
 from .driver import call_soon, run, to_the_end
 from .election import Election
@@ -62,7 +63,7 @@ class Coordinator:
     def _begin(self) -> None:
         keeper = task_keeper(self._engine.backend, self._wire)
         numbers = itertools.count(1)
-        self.core = Coordination(self._engine.backend, keeper, os.urandom(8).hex(), self._emit, call_soon)
+        self.core = Coordination(self._engine.backend, keeper, os.urandom(8).hex(), self._emit, call_soon, getpid())
         self._actors = Actors(lambda: self.core.actor(next(numbers)))
 
     __reduce__ = unpicklable("connect() there, with the same URL")
@@ -157,6 +158,8 @@ class Coordinator:
 
     def run(self, flow: Flow[T]) -> Coroutine[Any, Any, T]:
         """Run a flow of holdfast on this engine."""
+        if self.core.pid != getpid():
+            notice_fork()
         if self._closed:
             flow.close()
             raise _closed()
@@ -164,6 +167,8 @@ class Coordinator:
 
     def obtain(self, ask: Ask, scoped: bool, obtain: Obtain) -> Coroutine[Any, Any, Hold]:
         """Called from the task that asks."""
+        if self.core.pid != getpid():
+            notice_fork()
         if self._closed:
             raise _closed()
         return run(obtain(self.core, ask, ask.timeout, self._actors.current(scoped)), self._wire)
@@ -174,6 +179,7 @@ class Coordinator:
 
     async def close(self) -> None:
         """Release what is still held, and let go of the engine. A second call does nothing."""
+        notice_fork()
         if self.core.admission.closed:
             return
         unregister(self)

@@ -47,6 +47,7 @@ class Lease(LeaseFace):
     @property
     def lost(self) -> asyncio.Event:
         """Set once the lease is lost; a task can wait for it."""
+        self._notice()
         if self._lost is None:
             self._lost = asyncio.Event()
         if self.hold.state is State.LOST:

@@ -6,6 +6,7 @@ import itertools
 import os
 import threading
 from collections.abc import Callable, Iterable
+from os import getpid
 from types import TracebackType
 from typing import TypeVar, Unpack
 
@@ -25,7 +26,7 @@ from ..recipes.limiter import Rate, Rates
 from ..recipes.multi import canonical
 from ..recipes.options import Options, check_hook, shows_options
 from ..recipes.reentrant import reenter
-from ..registry import register, unregister
+from ..registry import notice_fork, register, unregister
 from .beside import Beside
 from .driver import run
 from .election import Election
@@ -66,7 +67,9 @@ class Coordinator:
         self.hooks, self._listener = Beside(HOOKS), Beside(1)
         self._local = threading.local()
         self._actors = itertools.count(1)
-        self.core = Coordination(self._engine.backend, keeper, os.urandom(8).hex(), self._emit, self._listener.call)
+        self.core = Coordination(
+            self._engine.backend, keeper, os.urandom(8).hex(), self._emit, self._listener.call, getpid()
+        )
 
     __reduce__ = unpicklable("connect() there, with the same URL")
 
@@ -160,6 +163,8 @@ class Coordinator:
 
     def run(self, flow: Flow[T]) -> T:
         """Run a flow of holdfast on this engine."""
+        if self.core.pid != getpid():
+            notice_fork()
         if self._closed:
             flow.close()
             raise _closed()
@@ -167,6 +172,8 @@ class Coordinator:
 
     def obtain(self, ask: Ask, scoped: bool, obtain: Obtain, stop: Callable[[], bool] | None = None) -> Hold:
         """Called from the thread that asks."""
+        if self.core.pid != getpid():
+            notice_fork()
         if self._closed:
             raise _closed()
         return run(obtain(self.core, ask, ask.timeout, self.actor(scoped)), self._wire, stop)
@@ -182,6 +189,7 @@ class Coordinator:
 
     def close(self) -> None:
         """Release what is still held, and let go of the engine. A second call does nothing."""
+        notice_fork()
         if self.core.admission.closed:
             return
         unregister(self)

@@ -43,6 +43,7 @@ class Lease(LeaseFace):
     @property
     def lost(self) -> threading.Event:
         """Set once the lease is lost; a thread can wait for it."""
+        self._notice()
         if self._lost is None:
             with self._coordinator.mutex:
                 self._lost = self._lost or threading.Event()

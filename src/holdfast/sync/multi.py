@@ -15,6 +15,7 @@ from ..recipes.asks import changed
 from ..recipes.decorator import check_blocking, refuse_coroutine
 from ..recipes.multi import let_go_all, obtain_all
 from ..recipes.options import Options, check_hook, shows_changes
+from ..registry import notice_fork
 from .lease import Lease
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class LockAll:
 
     def _acquire(self, asks: Sequence[Ask], scoped: bool) -> Leases:
         coordinator = self._coordinator
+        notice_fork()
         holds = coordinator.run(obtain_all(coordinator.core, asks, asks[0].timeout, coordinator.actor(scoped)))
         return Leases(coordinator, [Lease(coordinator, hold, self._on_lost) for hold in holds])
 

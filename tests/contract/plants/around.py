@@ -67,7 +67,11 @@ def closed_is_not_said(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(aio.Coordinator, "close", close)
 
 
-@plant("fork.the_child_holds_nothing", "fork.the_end_of_the_child_is_not_the_end_of_the_hold")
+@plant(
+    "fork.the_child_holds_nothing",
+    "fork.the_end_of_the_child_is_not_the_end_of_the_hold",
+    "fork.the_child_of_a_fork_that_told_nobody_holds_nothing",
+)
 def a_fork_goes_unnoticed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(aio.Coordinator, "forked", lambda self: None)
 

@@ -22,6 +22,7 @@ from .file import Busy, busy_for
 from .mailbox import AVAILABLE, Mailbox
 from .office import Office
 from .store import SQLiteStore
+from .wires import INHERITED
 
 POLL = 0.05
 
@@ -147,6 +148,9 @@ class AsyncSQLiteWire:
         pass  # opened again when it is needed
 
     def forked(self) -> None:
+        if self._office is not None:  # as in the blocking wire
+            INHERITED.append(self._office)
+            self._office = None
         if self._box is not None:
             self._box.disown()
         self._box = None

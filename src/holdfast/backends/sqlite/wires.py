@@ -27,6 +27,9 @@ from .store import SQLiteStore
 SPINS = 8
 """Tries before the first pause: a writer needs some 30 µs, and the shortest pause of the system takes longer."""
 
+INHERITED: list[Office] = []
+"""Connections that crossed a fork: they are the parent's, and stay open here until the process ends."""
+
 POLL = 0.05
 """How often a waiter looks where there are no datagrams."""
 
@@ -191,6 +194,8 @@ class SQLiteWire:
         self._mutex.release()
 
     def forked(self) -> None:
+        if self._office is not None:  # a fork that was not told before: SQLite's own rule is never to touch it
+            INHERITED.append(self._office)
         for box in {*self._waiting.values(), *self._idle}:
             box.disown()
         self._begin(None)

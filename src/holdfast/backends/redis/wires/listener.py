@@ -180,6 +180,11 @@ class Listener:
             for queue in self._waiting.values():
                 queue.put(_LOOK)
 
+    def abandon(self) -> None:
+        """In a forked child: a thread that did not cross the fork may have held the mutex."""
+        self._mutex = threading.Lock()
+        self.close()
+
     def close(self) -> None:
         with self._mutex:
             self._closed = True

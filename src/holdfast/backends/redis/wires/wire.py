@@ -285,7 +285,7 @@ class RedisWire:
         if self._parking is not None:
             self._parking.abandon()
         self.servers.close()
-        self._listener.close()
+        self._listener.abandon()
         self._begin()
 
     def close(self) -> None:

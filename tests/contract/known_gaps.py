@@ -20,8 +20,7 @@ LEFT = "left_connections.when_closing_is_cancelled"
 CONNECT = "silent_network.connecting_ends_and_blocks_no_loop"
 KNOWN: dict[tuple[str, str], tuple[tuple[str, ...], int]] = {
     ("redis", CLOSE): (TASKS, 21),
-    ("etcd", CLOSE): (BOTH, 21),
-    **{(engine, LEFT): (BOTH, 46) for engine in ("etcd", "postgresql", "mysql")},
+    **{(engine, LEFT): (BOTH, 46) for engine in ("postgresql", "mysql")},
     ("postgresql", CLOSE): (BOTH, 21),
     ("mysql", CLOSE): (BOTH, 21),
 }

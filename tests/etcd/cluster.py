@@ -20,6 +20,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from ssl import SSLContext
 from typing import Any
@@ -103,8 +104,13 @@ class Cluster:
     def await_quorum(self) -> None:
         await_true(lambda: self._answers() is not None, "a quorum", lambda: self.logs())
 
-    def _answers(self) -> Any:
+    def await_members(self) -> None:
+        """All of them, each in touch with the others."""
         for member in self.members:
+            await_true(partial(self._answers, member), "a member", self.logs)
+
+    def _answers(self, *of: Member) -> Any:
+        for member in of or self.members:
             if member.process is not None:
                 try:
                     return member.rpc("/v3/kv/range", timeout=1.0, key="AA==")

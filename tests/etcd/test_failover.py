@@ -30,7 +30,7 @@ def shared() -> Iterator[Cluster]:
 @pytest.fixture
 def cluster(shared: Cluster) -> Iterator[Cluster]:
     yield shared
-    shared.await_quorum()
+    shared.await_members()
     shared.leader()
 
 

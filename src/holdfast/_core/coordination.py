@@ -108,6 +108,11 @@ class Coordination:
                 if self.emit is not None:
                     self.emit(Event("timed_out", ask.name, claim.owner, seconds=failure.waited, ttl=ask.ttl))
                 raise
+            except BackendUnavailable as failure:
+                if self.emit is not None:
+                    waited = (yield NOW) - began
+                    self.emit(Event("failed", ask.name, claim.owner, 0, waited, str(failure), ask.ttl))
+                raise
             self.keep(hold, hold.since - began)
             if admission.closed:
                 yield from self.refuse([hold])
@@ -300,11 +305,12 @@ class Coordination:
             )
         return self.backend.guard(hold.granted())
 
-    def observe(self, hold: Hold, kind: str) -> None:
-        """Tell of a change in a lease's life."""
+    def observe(self, hold: Hold, kind: str, held: float) -> None:
+        """Tell of a change in a lease's life, after it was held for so many seconds."""
         if self.emit is not None:
             ask = hold.claim.ask
-            event = Event(kind, ask.name, hold.claim.owner, hold.token, reason=hold.reason or "", ttl=ask.ttl)
+            reason = hold.failure if kind == "jeopardy" else hold.reason or ""
+            event = Event(kind, ask.name, hold.claim.owner, hold.token, seconds=held, reason=reason, ttl=ask.ttl)
             if self._beside is None:
                 self.emit(event)
             else:

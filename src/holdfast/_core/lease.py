@@ -75,8 +75,8 @@ class Holder(Protocol):
 class Hold:
     """What is held, and until when. Only the keeper and the lease's own flows change it."""
 
-    __slots__ = ("_ended", "_ending", "asked", "claim", "deadline", "depth", "failures", "final", "forgotten",
-                 "key", "lease", "margin", "reason", "renew_at", "renewal", "since", "slot", "token",
+    __slots__ = ("_ended", "_ending", "asked", "claim", "deadline", "depth", "failure", "failures", "final",
+                 "forgotten", "key", "lease", "margin", "reason", "renew_at", "renewal", "since", "slot", "token",
                  "valid_until")  # fmt: skip
 
     def __init__(self, claim: Claim, grant: Grant, now: float) -> None:
@@ -87,6 +87,8 @@ class Hold:
         self.since = now
         self.reason: str | None = None
         self.failures = 0
+        self.failure = ""
+        """Why the last renewal failed, if it did."""
         self.final = NEVER if ask.max_hold is None else now + ask.max_hold
         if (margin := ask.margin) is None:  # `margin_of`, in place
             margin = 0.05 * ask.ttl if ask.ttl < 20.0 else 1.0

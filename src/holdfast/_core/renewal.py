@@ -169,13 +169,15 @@ class Keeper:
             now: float = yield NOW
             for hold, reply in zip(holds, replies, strict=True):
                 if reply is None:
+                    hold.failure = "nobody could tell whether it was renewed"
                     hold.falter(now, (yield RANDOM))
                 else:
                     settle(hold, reply, now)
-        except Exception:  # noqa: BLE001  whatever it was, renewal goes on until the deadline
+        except Exception as error:  # noqa: BLE001  whatever it was, renewal goes on until the deadline
             now = yield NOW
             chance: float = yield RANDOM
             for hold in holds:
+                hold.failure = str(error) or type(error).__name__
                 hold.falter(now, chance)
         except BaseException:  # cancelled; nothing may be yielded here
             for hold in holds:

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from .._core.lease import Hold
+from ..clock import now
 from ..face import LeaseFace
 from ..model import State
 from .body import Body
@@ -103,4 +104,4 @@ class Lease(LeaseFace):
                 self._asked.set()
             if self._on_asked is not None:
                 call_soon(self._on_asked, self)
-        self._core.observe(self.hold, what)
+        self._core.observe(self.hold, what, now() - self.hold.since)

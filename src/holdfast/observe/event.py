@@ -10,10 +10,11 @@ from .complaint import complain
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One step. `kind` is one of acquired, timed_out, released, unreleased, jeopardy, recovered, asked, lost.
+    """One step. `kind` is one of acquired, timed_out, failed, released, unreleased, jeopardy, recovered, asked, lost.
 
+    `failed`: the engine could not be asked; `reason` says why, as it does for `jeopardy`, `lost` and `unreleased`.
     `unreleased`: the engine could not be told of a release; it is told in the background, or the ttl ends the hold.
-    `seconds` is how long it took: waited for `acquired` and `timed_out`, held for `released` and `lost`.
+    `seconds` is how long it took: waited for `acquired`, `timed_out` and `failed`, held for all that comes later.
     """
 
     kind: str

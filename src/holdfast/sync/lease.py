@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from .._core.lease import Hold
+from ..clock import now
 from ..face import LeaseFace, first_lost
 from ..model import State
 
@@ -99,4 +100,4 @@ class Lease(LeaseFace):
                 self._asked.set()
             if self._on_asked is not None:
                 self._coordinator.hooks.call(self._on_asked, self)
-        self._core.observe(self.hold, what)
+        self._core.observe(self.hold, what, now() - self.hold.since)

@@ -151,3 +151,14 @@ def one_engine_for_all() -> Venue:
 )
 def namespaces_are_ignored(patch: pytest.MonkeyPatch) -> None:
     """By the engine itself."""
+
+
+@plant("events.a_fault_with_its_reason")
+def faults_are_not_told(patch: pytest.MonkeyPatch) -> None:
+    real = coordination.Coordination.observe
+
+    def observe(self: coordination.Coordination, hold: Any, kind: str, held: float) -> None:
+        if kind != "jeopardy":
+            real(self, hold, kind, held)
+
+    patch.setattr(coordination.Coordination, "observe", observe)

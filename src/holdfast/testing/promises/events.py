@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ...errors import NotAcquired
+from ...errors import BackendUnavailable, NotAcquired
 from ...observe.event import Event
 from ..promise import promise
 from ..stage import Stage
+from ..trouble import Trouble
 
 
 @promise()
@@ -34,6 +35,27 @@ async def a_loss_with_its_reason(stage: Stage) -> None:
     await stage.eventually(lambda: len(events) > 1, "the event")
     assert await lease.release() is False
     assert [(event.kind, event.reason) for event in events] == [("acquired", ""), ("lost", "expired")]
+    assert 0 < events[1].seconds < stage.short * 20
+
+
+@promise()
+async def a_fault_with_its_reason(stage: Stage) -> None:
+    """An acquisition that cannot ask its engine, and a renewal that fails: each is told, and why."""
+    events: list[Event] = []
+    trouble = Trouble()
+    locks = await stage.connect(on_event=events.append, trouble=trouble)
+    ttl = 30.0 if stage.virtual else stage.seconds(2.0)
+    lease = await locks.lock("door", ttl=ttl).acquire()
+    trouble.cut()
+    await stage.fails(BackendUnavailable, locks.lock("other", ttl=ttl).acquire(timeout=stage.seconds(0.1)))
+    await stage.eventually(lambda: {"failed", "jeopardy"} <= {event.kind for event in events}, "the events")
+    told = {event.kind: event for event in events}
+    assert (told["failed"].name, told["failed"].token) == ("other", 0)
+    assert told["failed"].reason
+    assert (told["jeopardy"].name, told["jeopardy"].token) == ("door", lease.token)
+    assert told["jeopardy"].reason
+    trouble.mend()
+    await lease.release()
 
 
 @promise()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from os import getpid
-from typing import Any, TypeVar
+from types import FrameType
+from typing import Any, TypeAlias, TypeVar
 
 from ._core.coordination import Coordination
 from ._core.lease import Hold
@@ -134,14 +135,22 @@ def first_lost(holds: Iterable[Hold]) -> LeaseLost:
     return LeaseLost(lost[0].claim.ask.name, lost[0].token, lost[0].reason or "refused")
 
 
-K = TypeVar("K")
 V = TypeVar("V")
+Entered: TypeAlias = dict[FrameType, list[tuple[object, V]]]
+"""What was entered through one handle, which many may share: by the frame of the `with` statement, and by whom."""
 
 
-def leave_last(entered: dict[K, list[V]], me: K) -> V:
-    """What this thread or task entered last through one handle, which many may share."""
-    stack = entered[me]
-    last = stack.pop()
+def leave_last(entered: Entered[V], frame: FrameType, me: object) -> V:
+    """What this `with` statement entered last.
+
+    It is known by its frame, so it may be left in another thread or task than it was entered in, as frameworks do. An
+    exit stack enters and leaves in frames of its own: then it is what this thread or task entered last.
+    """
+    if frame not in entered:
+        others = [(one, who) for one, stack in entered.items() for who, _ in stack]
+        frame = next((one for one, who in reversed(others) if who == me), others[-1][0])
+    stack = entered[frame]
+    _, last = stack.pop()
     if not stack:
-        del entered[me]
+        entered.pop(frame, None)
     return last

@@ -53,8 +53,8 @@ class Coordination:
         self.holds: set[Hold] = set()
         """Everything in the keeper's hands, or lost and not yet let go of."""
         self.admission = Admission()
-        self.reentered: dict[tuple[str, str], Hold] = {}
-        """What reentrant locks hold, by name and actor."""
+        self.reentered: dict[tuple[str, str, object], Hold] = {}
+        """What reentrant locks hold, by name and actor (and task, where tasks share a thread)."""
 
     def claim(self, ask: Ask, actor: str) -> Claim:
         """A claim of its own for an ask; checks what only the engine's limits can tell."""

@@ -107,7 +107,7 @@ class Hold:
         self.lease: Holder | None = None
         """The lease that shows it to its holder, and is told of changes."""
         self.depth = 1
-        self.key: tuple[str, str] | None = None
+        self.key: tuple[str, str, object] | None = None
         """How often, and as what, a reentrant lock has taken it."""
         self.forgotten = False
         """The holder has let go, of a live hold or of a lost one."""

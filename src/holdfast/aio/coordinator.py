@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import os
 from collections.abc import Callable, Coroutine, Iterable
@@ -57,6 +58,7 @@ class Coordinator:
         self._rates = Rates()
         self._closed = False
         self._wire = wire
+        self._loop: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
         self._begin()
         register(self)
 
@@ -158,8 +160,8 @@ class Coordinator:
 
     def run(self, flow: Flow[T]) -> Coroutine[Any, Any, T]:
         """Run a flow of holdfast on this engine."""
-        if self.core.pid != getpid():
-            notice_fork()
+        if self.core.pid != getpid() or self._loop is not asyncio._get_running_loop():
+            self._look_where()
         if self._closed:
             flow.close()
             raise _closed()
@@ -167,8 +169,8 @@ class Coordinator:
 
     def obtain(self, ask: Ask, scoped: bool, obtain: Obtain) -> Coroutine[Any, Any, Hold]:
         """Called from the task that asks."""
-        if self.core.pid != getpid():
-            notice_fork()
+        if self.core.pid != getpid() or self._loop is not asyncio._get_running_loop():
+            self._look_where()
         if self._closed:
             raise _closed()
         return run(obtain(self.core, ask, ask.timeout, self._actors.current(scoped)), self._wire)
@@ -177,9 +179,21 @@ class Coordinator:
         """This task, as others see it; loose unless what it takes is let go of by itself."""
         return self._actors.current(scoped)
 
+    def _look_where(self) -> None:
+        """Notice a fork, and refuse another loop before anything is sent."""
+        notice_fork()
+        loop = asyncio.get_running_loop()
+        if self._loop is None:
+            self._loop = loop
+        elif self._loop is not loop:
+            raise Misconfigured(
+                f"{self!r} belongs to the event loop that it was made in, and this is another one; "
+                "connect() in each loop that uses locks"
+            )
+
     async def close(self) -> None:
         """Release what is still held, and let go of the engine. A second call does nothing."""
-        notice_fork()
+        self._look_where()
         if self.core.admission.closed:
             return
         unregister(self)
@@ -203,6 +217,7 @@ class Coordinator:
     def forked(self) -> None:
         """In a forked child: it holds nothing, and shares nothing with its parent."""
         holds = list(self.core.holds)
+        self._loop = None  # the first loop of the child that uses it
         self._wire.forked()
         self._begin()
         for hold in holds:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import wraps
 from types import TracebackType
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast
 
 from .._core.coordination import Coordination
 from ..errors import NotAcquired
-from ..face import leave_last
+from ..face import Entered, leave_last
 from ..model import Ask
 from ..recipes.asks import changed
 from ..recipes.decorator import check_awaited
@@ -52,7 +53,7 @@ class Lock:
         self._ask = ask
         self._on_lost = on_lost
         self._obtain = obtain
-        self._entered: dict[asyncio.Task[Any] | None, list[Lease]] = {}
+        self._entered: Entered[Lease] = {}
 
     @property
     def name(self) -> str:
@@ -80,13 +81,13 @@ class Lock:
         lease = Lease(self._coordinator, hold, self._on_lost) if hold.lease is None else cast(Lease, hold.lease)
         body = Body()
         lease.bodies.append(body)
-        self._entered.setdefault(body.task, []).append(lease)
+        self._entered.setdefault(sys._getframe(1), []).append((body.task, lease))
         return lease
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
     ) -> None:
-        await leave_last(self._entered, asyncio.current_task()).__aexit__(kind, error, tb)
+        await leave_last(self._entered, sys._getframe(1), asyncio.current_task()).__aexit__(kind, error, tb)
 
     def __call__(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Coroutine[Any, Any, R]]:
         """Hold it for each call of a coroutine function; `Misconfigured` for a plain or generator function."""

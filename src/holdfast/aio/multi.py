@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from functools import wraps
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 
 from ..errors import NotAcquired
-from ..face import LeasesFace, leave_last
+from ..face import Entered, LeasesFace, leave_last
 from ..model import Ask
 from ..recipes.asks import changed
 from ..recipes.decorator import check_awaited
@@ -63,7 +64,7 @@ class LockAll:
         self._coordinator = coordinator
         self._asks = asks
         self._on_lost = on_lost
-        self._entered: dict[asyncio.Task[Any] | None, list[Leases]] = {}
+        self._entered: Entered[Leases] = {}
 
     @property
     def names(self) -> list[str]:
@@ -92,13 +93,13 @@ class LockAll:
 
     async def __aenter__(self) -> Leases:
         leases = await self._acquire(self._asks, scoped=True)
-        self._entered.setdefault(asyncio.current_task(), []).append(leases)
+        self._entered.setdefault(sys._getframe(1), []).append((asyncio.current_task(), leases))
         return await leases.__aenter__()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
     ) -> None:
-        await leave_last(self._entered, asyncio.current_task()).__aexit__(kind, error, tb)
+        await leave_last(self._entered, sys._getframe(1), asyncio.current_task()).__aexit__(kind, error, tb)
 
     def __call__(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Coroutine[Any, Any, R]]:
         """Hold it for each call of a coroutine function; `Misconfigured` for a plain or generator function."""

@@ -12,9 +12,9 @@ from .._core.lease import Hold
 from ..model import Ask
 
 
-def reenter(core: Coordination, ask: Ask, timeout: float | None, actor: str) -> Flow[Hold]:
-    """The hold that this actor already has, one deeper; or a new one."""
-    key = (ask.name, actor.removeprefix(LOOSE))
+def reenter(core: Coordination, ask: Ask, timeout: float | None, actor: str, task: object = None) -> Flow[Hold]:
+    """The hold that this actor already has, one deeper; or a new one. `task`: which of those that run in its thread."""
+    key = (ask.name, actor.removeprefix(LOOSE), task)
     hold = core.reentered.get(key)
     if hold is not None and hold.over((yield NOW)) is None:
         hold.depth += 1

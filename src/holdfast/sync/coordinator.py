@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable
 from os import getpid
@@ -83,7 +84,7 @@ class Coordinator:
     @shows_options
     def reentrant(self, name: str, *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> Lock:
         """A mutex that the same thread may take again while it holds it."""
-        return Lock(self, self._mutexes.get(name, options), on_lost, reenter)
+        return Lock(self, self._mutexes.get(name, options), on_lost, _reenter)
 
     @shows_options
     def rwlock(self, name: str, *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> RWLock:
@@ -252,6 +253,13 @@ class RWLock:
     def write(self) -> Lock:
         """The side of a writer: alone."""
         return Lock(self._coordinator, self._writer, self._on_lost)
+
+
+def _reenter(core: Coordination, ask: Ask, timeout: float | None, actor: str) -> Flow[Hold]:
+    """By thread; where an event loop runs in it, by task: they take turns in one thread, and exclude each other."""
+    asyncio = sys.modules.get("asyncio")
+    in_a_loop = asyncio is not None and asyncio._get_running_loop() is not None
+    return reenter(core, ask, timeout, actor, asyncio.current_task() if asyncio is not None and in_a_loop else None)
 
 
 def _closed() -> Misconfigured:

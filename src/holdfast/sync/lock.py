@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from functools import wraps
@@ -12,7 +13,7 @@ from .._core.coordination import Coordination
 from .._core.lease import Hold
 from ..clock import now
 from ..errors import NotAcquired
-from ..face import leave_last
+from ..face import Entered, leave_last
 from ..model import Ask
 from ..recipes.asks import changed
 from ..recipes.decorator import check_blocking, refuse_coroutine
@@ -52,7 +53,7 @@ class Lock:
         self._ask = ask
         self._on_lost = on_lost
         self._obtain = obtain
-        self._entered: dict[int, list[Lease]] = {}
+        self._entered: Entered[Lease] = {}
         self._cancels = 0
 
     @property
@@ -96,11 +97,11 @@ class Lock:
     def __enter__(self) -> Lease:
         hold = self._hold(self._ask, True)
         lease = Lease(self._coordinator, hold, self._on_lost) if hold.lease is None else cast(Lease, hold.lease)
-        self._entered.setdefault(threading.get_ident(), []).append(lease)
+        self._entered.setdefault(sys._getframe(1), []).append((threading.get_ident(), lease))
         return lease
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        leave_last(self._entered, threading.get_ident()).__exit__(kind, error, tb)
+        leave_last(self._entered, sys._getframe(1), threading.get_ident()).__exit__(kind, error, tb)
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         """Hold it for each call of a plain function; `Misconfigured` for a coroutine or generator function."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
@@ -9,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar, Unpack
 
 from ..errors import NotAcquired
-from ..face import LeasesFace, first_lost, leave_last, still_inside
+from ..face import Entered, LeasesFace, first_lost, leave_last, still_inside
 from ..model import Ask
 from ..recipes.asks import changed
 from ..recipes.decorator import check_blocking, refuse_coroutine
@@ -56,7 +57,7 @@ class LockAll:
         self._coordinator = coordinator
         self._asks = asks
         self._on_lost = on_lost
-        self._entered: dict[int, list[Leases]] = {}
+        self._entered: Entered[Leases] = {}
 
     @property
     def names(self) -> list[str]:
@@ -85,11 +86,11 @@ class LockAll:
 
     def __enter__(self) -> Leases:
         leases = self._acquire(self._asks, scoped=True)
-        self._entered.setdefault(threading.get_ident(), []).append(leases)
+        self._entered.setdefault(sys._getframe(1), []).append((threading.get_ident(), leases))
         return leases
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        leave_last(self._entered, threading.get_ident()).__exit__(kind, error, tb)
+        leave_last(self._entered, sys._getframe(1), threading.get_ident()).__exit__(kind, error, tb)
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         """Hold it for each call of a plain function; `Misconfigured` for a coroutine or generator function."""

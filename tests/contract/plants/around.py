@@ -94,7 +94,7 @@ def decorators_do_nothing(patch: pytest.MonkeyPatch) -> None:
 
 @plant("sharing.a_handle_may_be_nested")
 def a_handle_lets_go_of_the_first(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(aio_lock, "leave_last", lambda entered, me: entered[me].pop(0))
+    patch.setattr(aio_lock, "leave_last", lambda entered, frame, me: entered[frame].pop(0)[1])
 
 
 @plant("events.the_steps_of_a_life", "events.a_loss_with_its_reason")

@@ -139,7 +139,9 @@ class AsyncSessionWire:
         await asyncio.wait([reply], timeout=deadline.left)
         if not reply.done():
             return None
-        del self._waiters[owner]
+        if self._waiters.pop(owner, None) is None:  # released meanwhile: the connection is with whoever did that
+            reply.exception()  # seen
+            return None
         try:
             token = reply.result()
         except HoldfastError:

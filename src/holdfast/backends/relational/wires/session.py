@@ -156,7 +156,8 @@ class SessionWire:
             return None
         session.touch()
         with self._mutex:
-            del self._waiters[owner]
+            if self._waiters.pop(owner, None) is None:
+                return None  # released meanwhile: the session is with whoever did that
             if token:
                 self._seen.pop(owner, None)
                 self._desk.hold(claim, token, session)

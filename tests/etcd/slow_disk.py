@@ -1,4 +1,8 @@
-"""A member whose disk hangs: every fdatasync of its takes longer than the test, made so by strace."""
+"""A member whose disk hangs: every fdatasync of its log takes longer than the test, made so by strace.
+
+Only that of its write-ahead log: then its raft loop hangs, and everything that it answers by itself goes on. With its
+database's, it would answer nothing any more, and nobody would take it for a leader.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +18,11 @@ HANGS_S = 120
 
 @contextmanager
 def hanging_disk(member: Member) -> Iterator[None]:
-    """Etcd has to have been started with fsync. Reads, timers and the network of the member go on."""
+    """etcd has to have been started with fsync. Reads, timers and the network of the member go on."""
     assert member.process is not None
-    inject = f"inject=fdatasync,fsync:delay_enter={HANGS_S}s"
-    words = ["strace", "-f", "-p", str(member.process.pid), "-e", "trace=fdatasync,fsync", "-e", inject]
+    words = ["strace", "-f", "-p", str(member.process.pid), "-e", f"inject=fdatasync:delay_enter={HANGS_S}s"]
+    for log in (member.folder / f"m{member.number}" / "member" / "wal").glob("*.wal"):
+        words += ["-P", str(log)]
     with (member.folder / f"strace{member.number}").open("wb+") as story:
         strace = subprocess.Popen(words, stdout=story, stderr=story, stdin=subprocess.DEVNULL)
         try:

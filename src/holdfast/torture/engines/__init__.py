@@ -18,6 +18,7 @@ STARTERS = {
     "mysql": "mysql",
     "mysql+session": "mysql",
     "etcd": "etcd",
+    "etcds": "etcd",
     "zookeeper": "zookeeper",
 }
 

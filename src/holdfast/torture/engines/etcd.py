@@ -4,15 +4,19 @@
 2. etcd is written in Go, which asks the kernel for the time without libc: its clock cannot be moved by libfaketime. It
    matters little: leases count by the monotonic clock of the leader, and tokens are revisions.
 3. A member that lost its disk is turned away by its peers. The whole cluster can, and begins at revision 1.
+4. `etcds`: clients speak TLS to the members, so that what strikes a connection strikes its handshake and its records.
 """
 
 from __future__ import annotations
 
 import http.client
 import json
+import ssl
+from dataclasses import dataclass
 from typing import Any
 
 from ..arena import Node, Site
+from ..arena.certificates import certificates
 from ..arena.loopback import free_port
 from ..proxy import Network
 from .model import Engine, Ground, Wishes, need_program, need_scheme
@@ -20,41 +24,46 @@ from .model import Engine, Ground, Wishes, need_program, need_scheme
 MEMBERS = 3
 
 
-def ask(host: str, port: int, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-    """One request to the gateway of a member."""
-    link = http.client.HTTPConnection(host, port, timeout=2)
-    try:
-        link.request("GET" if body is None else "POST", path, None if body is None else json.dumps(body))
-        answer: dict[str, Any] = json.loads(link.getresponse().read())
-        return answer
-    finally:
-        link.close()
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """Asks members by their gateway, beside the proxy; by TLS, if that is how they are reached."""
 
+    tls: ssl.SSLContext | None = None
 
-def answers(host: str, port: int) -> bool:
-    try:
-        return ask(host, port, "/health").get("health") == "true"
-    except (OSError, ValueError, http.client.HTTPException):
-        return False
-
-
-def end_leases(nodes: list[Node]) -> None:
-    """Revoke every lease, as an operator can."""
-    host, port = nodes[0].host, nodes[0].port
-    for lease in ask(host, port, "/v3/lease/leases", {}).get("leases", []):
-        ask(host, port, "/v3/lease/revoke", {"ID": lease["ID"]})
-
-
-def leader(nodes: list[Node]) -> Node | None:
-    """The member that says of itself that it leads; None if nobody answers."""
-    for node in nodes:
+    def ask(self, host: str, port: int, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        if self.tls is None:
+            link = http.client.HTTPConnection(host, port, timeout=2)
+        else:
+            link = http.client.HTTPSConnection(host, port, timeout=2, context=self.tls)
         try:
-            status = ask(node.host, node.port, "/v3/maintenance/status", {})
+            link.request("GET" if body is None else "POST", path, None if body is None else json.dumps(body))
+            answer: dict[str, Any] = json.loads(link.getresponse().read())
+            return answer
+        finally:
+            link.close()
+
+    def is_answered(self, host: str, port: int) -> bool:
+        try:
+            return self.ask(host, port, "/health").get("health") == "true"
         except (OSError, ValueError, http.client.HTTPException):
-            continue
-        if status.get("leader") == status["header"]["member_id"]:
-            return node
-    return None
+            return False
+
+    def end_leases(self, nodes: list[Node]) -> None:
+        """Revoke every lease, as an operator can."""
+        host, port = nodes[0].host, nodes[0].port
+        for lease in self.ask(host, port, "/v3/lease/leases", {}).get("leases", []):
+            self.ask(host, port, "/v3/lease/revoke", {"ID": lease["ID"]})
+
+    def leader(self, nodes: list[Node]) -> Node | None:
+        """The member that says of itself that it leads; None if nobody answers."""
+        for node in nodes:
+            try:
+                status = self.ask(node.host, node.port, "/v3/maintenance/status", {})
+            except (OSError, ValueError, http.client.HTTPException):
+                continue
+            if status.get("leader") == status["header"]["member_id"]:
+                return node
+        return None
 
 
 def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
@@ -64,20 +73,26 @@ def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
     host = ground.place.host
     names = [f"etcd-{number}" for number in range(1, MEMBERS + 1)]
     peers = {name: free_port() for name in names}
+    operator, secured, query, web = Operator(), list[str](), "", "http"
+    if scheme == "etcds":
+        made = certificates(site, "127.0.0.1", host)
+        operator, web, query = Operator(made.context()), "https", f"?ca={made.authority}"
+        secured = ["--cert-file", str(made.shown), "--key-file", str(made.key)]
     cluster = ",".join(f"{name}=http://{host}:{port}" for name, port in peers.items())
 
     def new_node(name: str) -> Node:
         folder, port = ground.folder(name), free_port()
+        client_url = f"{web}://{host}:{port}"
         words = [
             program, "--name", name, "--data-dir", str(folder / "data"), "--log-level", "error",
-            *(() if wishes.flushes else ("--unsafe-no-fsync",)),
+            *(() if wishes.flushes else ("--unsafe-no-fsync",)), *secured,
             "--heartbeat-interval", "20", "--election-timeout", "200", "--initial-cluster", cluster,
-            "--listen-client-urls", f"http://{host}:{port}", "--advertise-client-urls", f"http://{host}:{port}",
+            "--listen-client-urls", client_url, "--advertise-client-urls", client_url,
             "--listen-peer-urls", f"http://{host}:{peers[name]}", "--initial-advertise-peer-urls",
             f"http://{host}:{peers[name]}", "--initial-cluster-state", "new",
         ]  # fmt: skip
         node = Node(
-            site, name, folder, port, lambda: words, lambda: answers(host, port),
+            site, name, folder, port, lambda: words, lambda: operator.is_answered(host, port),
             place=ground.place, more_ports=(peers[name],),
         )  # fmt: skip
         node.wipe()
@@ -92,7 +107,7 @@ def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
 
     def url(client: str) -> str:
         ports = [network.open(client, node.name, node.host, node.port) for node in nodes]
-        return "etcd://" + ",".join(f"127.0.0.1:{port}" for port in ports)
+        return f"{scheme}://" + ",".join(f"127.0.0.1:{port}" for port in ports) + query
 
     return Engine(
         scheme, site, 1.0, url, nodes, network, ground.place, ground.disks,
@@ -106,6 +121,6 @@ def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
         counts_tokens=True,
         sessions=True,
         flushes=wishes.flushes,
-        leader=lambda: leader(nodes),
-        end_sessions=lambda: end_leases(nodes),
+        leader=lambda: operator.leader(nodes),
+        end_sessions=lambda: operator.end_leases(nodes),
     )  # fmt: skip

@@ -45,6 +45,6 @@ SCENARIO = Scenario(
             B.releases(),
             A.releases(),
         )
-        for engine in ("etcd", "zookeeper")
+        for engine in ("etcd", "etcds", "zookeeper")
     },
 )

@@ -136,7 +136,7 @@ def test_what_an_engine_cannot_suffer_has_a_reason(scheme: str, tmp_path: Path) 
     assert reasons["clock-forward"] == "its clock is the machine's boot clock, which nobody can set"
     assert reasons["kill-node"]
     assert [name for name, reason in reasons.items() if not reason] == [
-        "cancel", "block-loop", "pause-aimed", "pause", "kill-client", "starve-client", "amnesia", "disk-full",
+        "cancel", "block-loop", "fork", "pause-aimed", "pause", "kill-client", "starve-client", "amnesia", "disk-full",
     ]  # fmt: skip
 
 
@@ -146,7 +146,7 @@ def test_a_server_of_the_users_is_left_alone() -> None:
 
 def test_a_name_that_is_no_fault_is_told() -> None:
     with pytest.raises(
-        Misconfigured, match="no fault 'earthquake'; there are: cancel, block-loop, pause-aimed, pause,"
+        Misconfigured, match="no fault 'earthquake'; there are: cancel, block-loop, fork, pause-aimed, pause,"
     ):
         chosen("pause,earthquake")
 

@@ -85,13 +85,19 @@ class Actor:
             locks.close()
         return self.connect(wanted)
 
+    def begin_anew(self) -> None:
+        """In a forked child: another process has another file."""
+        self._recorder = Recorder(self._order.folder, self._order.client)
+
     def acquire(self, name: str, timeout: float, scoped: bool = False, **options: Any) -> Held | HoldfastError:
         """Hold the lock, or say why not. `scoped`: as a `with` statement does, which is what circles are made of."""
-        step = self._recorder.invoke("acquire", name, mode="lock", weight=1, capacity=1, fair=True)
+        recorder = self._recorder
+        step = recorder.invoke("acquire", name, mode="lock", weight=1, capacity=1, fair=True)
         self._asking = step.seq
 
         def lost(lease: Lease) -> None:
-            self._recorder.point("lost", name, of=step.seq, token=lease.token, error=str(lease.reason))
+            if recorder is self._recorder:  # a forked child has lost nothing that it held
+                recorder.point("lost", name, of=step.seq, token=lease.token, error=str(lease.reason))
 
         try:
             lock = self.locks.lock(name, timeout=timeout, on_lost=lost, **options)

@@ -63,6 +63,10 @@ class LoopLease:
     def release(self) -> bool:
         return self._loop.run(self._lease.release())
 
+    def release_here(self) -> Coroutine[Any, Any, bool]:
+        """For the loop of whoever calls: in a forked child, to which the thread of the other did not cross."""
+        return self._lease.release()
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._lease, name)
 

@@ -36,6 +36,8 @@ class Order:
     """How likely an acquisition is cancelled before it ends (asyncio)."""
     blocks: float = 0.0
     """How likely the event loop is blocked during a critical section, for up to twice the ttl (asyncio)."""
+    forks: float = 0.0
+    """How likely a holder forks without telling anybody."""
 
     def word(self) -> str:
         return json.dumps(asdict(self))

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ..arena import Site
 from ..arena.loopback import eventually
@@ -68,12 +70,19 @@ class Client:
         for line in lines_of(process.stdout):
             told = json.loads(line)
             if "fault" in told:
-                self._note(Fault(told["fault"], f"client:{self.name}", told["time"], now()))
+                self.hear(told)
                 continue
             with self._pausing:
                 self._closing.wait(told["seconds"])
                 wake(process)
             self._note(Fault("pause-aimed", f"client:{self.name}", told["time"], now(), told["at"]))
+
+    def hear(self, told: dict[str, Any]) -> None:
+        """What it did to itself. A child of a fork that could do what it must not fails the run."""
+        misdeed = told.get("misdeed", "")
+        if misdeed:
+            self.failures.append(f"client {self.name}: {misdeed}")
+        self._note(Fault(told["fault"], f"client:{self.name}", told["time"], now(), misdeed))
 
     def _complaints(self, process: subprocess.Popen[str]) -> None:
         text = "".join(lines_of(process.stderr))
@@ -91,6 +100,8 @@ class Client:
 
     def kill(self) -> None:
         begin = now()
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)  # with a child that it has forked; not reaped: its own number
         self.site.end(self._process)
         self._note(Fault("kill-client", f"client:{self.name}", begin, now()))
         if not self._closing.is_set():

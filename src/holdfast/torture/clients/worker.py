@@ -2,6 +2,7 @@
 
 At a failpoint it may stop itself (SIGSTOP), as its order says and its seed decides; it says so first, and the director
 wakes it up. So a pause is aimed at a point between two statements, which no signal from outside could hit.
+It may also fork while it holds (see `prefork`), one child at a time; what the child could do and must not is told.
 It ends in order when its stdin closes.
 """
 
@@ -21,6 +22,7 @@ from ...errors import NotAcquired
 from ..history import now
 from .actor import Actor, Held
 from .order import Failpoint, Order
+from .prefork import Child, fork
 
 PATIENCE = 5
 """So many failures in a row, and it connects anew."""
@@ -34,6 +36,7 @@ class Worker:
         self._chance = random.Random(f"{order.seed}/{order.client}")
         self._actor = Actor(order)
         self._failures = 0
+        self._child: Child | None = None
         self._ending = threading.Event()
         threading.Thread(target=self._listen, daemon=True).start()
 
@@ -49,6 +52,7 @@ class Worker:
                     self._failures = 0
                     self._actor.reconnect(lambda: not self._ending.is_set())
                 self._ending.wait(self._chance.uniform(0, 0.2 * self._order.think))
+        self._hear_child(wait=True)
         self._actor.close()
 
     def _disturb(self) -> None:
@@ -63,10 +67,27 @@ class Worker:
             locks.loop.block(self._chance.uniform(0, 2) * self._order.ttl)
             self._tell(fault="block-loop")
 
+    def _fork(self, held: Held) -> None:
+        if self._child is None and self._chance.random() < self._order.forks:
+            self._child = fork(self._actor, held, self._chance)
+
+    def _hear_child(self, wait: bool = False) -> None:
+        """Tell what the child found, once it is over."""
+        child = self._child
+        if child is None or not child.over(wait):
+            return
+        self._child = None
+        match child.misdeed():
+            case None:
+                self._tell(time=child.began, fault="fork-hung")
+            case misdeed:
+                self._tell(time=child.began, fault="fork", misdeed=misdeed)
+
     def _tell(self, **what: object) -> None:
         print(json.dumps({"time": now(), **what}), flush=True)
 
     def _section(self) -> None:
+        self._hear_child()
         self._disturb()
         held = self._actor.acquire(self._order.name, self._order.timeout)
         if not isinstance(held, Held):
@@ -74,6 +95,7 @@ class Worker:
             self._ending.wait(self._chance.uniform(0, 0.05))
             return
         self._failures = 0
+        self._fork(held)
         self._at("after-acquire")
         if self._actor.read(held) is None:
             self._at("after-read")

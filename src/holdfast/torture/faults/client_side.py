@@ -43,6 +43,7 @@ KINDS = (
         aimed,
         weight=0,
     ),
+    Kind("fork", "a holder forks without Python's hooks, and the child uses its lease", "client", aimed, weight=0),
     Kind("pause-aimed", "SIGSTOP of a holder inside its critical section, at a failpoint", "client", aimed, weight=0),
     Kind("pause", "SIGSTOP of any client at any moment", "client", pause_random),
     Kind("kill-client", "kill -9 of a client, which is started again", "client", kill_client, weight=0.5),

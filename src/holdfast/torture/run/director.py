@@ -56,6 +56,7 @@ class Trial:
                 body="threads" if number % 2 else "asyncio",
                 cancels=0.05 if "cancel" in plan.names() else 0.0,
                 blocks=0.02 if "block-loop" in plan.names() else 0.0,
+                forks=0.05 if "fork" in plan.names() else 0.0,
             )  # fmt: skip
             self.clients.append(Client(self._site, order, note))
 

@@ -26,20 +26,8 @@ MODULES = (
     "holdfast.testing",
 )
 ROOT = Path(__file__).parent.parent
-INTERNAL = {
-    "freeze",
-    "thaw",
-    "forked",
-    "obtain",
-    "told",
-    "hold",
-    "holds",
-    "core",
-    "mutex",
-    "bodies",
-    "actor",
-    "run_flow",
-}
+INTERNAL = {"freeze", "thaw", "forked", "at_exit", "obtain", "told", "hold", "holds", "core", "mutex", "bodies"}
+INTERNAL |= {"actor", "hooks"}
 
 
 def names(module: str) -> list[str]:
@@ -122,3 +110,10 @@ def test_both_bodies_export_the_same_names() -> None:
     shared = {"Coordinator", "Election", "Lease", "Leases", "Limiter", "Lock", "LockAll", "RWLock", "connect"}
     assert shared <= set(holdfast.__all__)
     assert shared == set(holdfast.aio.__all__)
+
+
+@pytest.mark.parametrize("module", [holdfast, holdfast.aio])
+def test_public_objects_show_nothing_of_how_they_are_kept(module: Any) -> None:
+    for name in ("Coordinator", "Election", "Lease", "Leases", "Limiter", "Lock", "LockAll", "RWLock"):
+        shown = {member for member in dir(getattr(module, name)) if not member.startswith("_")}
+        assert shown & INTERNAL == set(), name

@@ -19,51 +19,51 @@ from .registry import notice_fork
 class LeaseFace:
     """The part of a lease that only looks."""
 
-    __slots__ = ("__weakref__", "_core", "hold")
+    __slots__ = ("__weakref__", "_core", "_hold")
 
     _core: Coordination
-    hold: Hold
+    _hold: Hold
 
     @property
     def name(self) -> str:
         """What is held."""
-        return self.hold.claim.ask.name
+        return self._hold.claim.ask.name
 
     @property
     def token(self) -> int:
         """Strictly growing per name: hand it to the fence at the resource."""
-        return self.hold.token
+        return self._hold.token
 
     @property
     def owner(self) -> str:
         """The id of this acquisition, as `survey` shows it; no other has it."""
-        return self.hold.claim.owner
+        return self._hold.claim.owner
 
     @property
     def reason(self) -> str | None:
         """Why it was lost: expired, refused, session, evicted, forked, max_hold or closed."""
         self._notice()
-        return self.hold.reason
+        return self._hold.reason
 
     @property
     def state(self) -> State:
         """Where it is in its life: held, jeopardy, lost or released."""
         self._notice()
-        return self.hold.state
+        return self._hold.state
 
     def remaining(self) -> float:
         """For how many seconds the holder may still rely on it, if no renewal succeeds."""
         self._notice()
-        return max(0.0, self.hold.deadline - now()) if self.hold.alive else 0.0
+        return max(0.0, self._hold.deadline - now()) if self._hold.alive else 0.0
 
     def check(self) -> None:
         """Raise `LeaseLost` if it is over."""
         self._notice()
-        self.hold.check(now())
+        self._hold.check(now())
 
     def sequencer(self) -> Sequencer:
         """The grant as one line of text, for others to check."""
-        return self._core.sequencer(self.hold)
+        return self._core.sequencer(self._hold)
 
     __reduce__ = unpicklable("hand on its token, or its sequencer(), which is text")
 
@@ -72,7 +72,7 @@ class LeaseFace:
 
         A comparison for etcd, a check for ZooKeeper; other engines have fences: `holdfast.fenced`, `holdfast.sql`.
         """
-        return self._core.guard(self.hold)
+        return self._core.guard(self._hold)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r} token={self.token} {self.state.value}>"
@@ -81,7 +81,7 @@ class LeaseFace:
         """A deadline that has passed counts, whether or not the keeper has come by; and so does a fork."""
         if self._core.pid != getpid():
             notice_fork()
-        hold = self.hold
+        hold = self._hold
         if hold.alive and (reason := hold.over(now())) is not None:
             hold.lose(reason)
 
@@ -110,9 +110,9 @@ class LeasesFace(Mapping[str, L]):
         return {name: lease.token for name, lease in self._leases.items()}
 
     @property
-    def holds(self) -> list[Hold]:
+    def _holds(self) -> list[Hold]:
         """What the keeper keeps for each."""
-        return [lease.hold for lease in self._leases.values()]
+        return [lease._hold for lease in self._leases.values()]
 
     def remaining(self) -> float:
         """For how many seconds the holder may still rely on all of them."""

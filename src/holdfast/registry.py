@@ -19,13 +19,13 @@ from typing import Protocol
 
 
 class Registered(Protocol):
-    def freeze(self) -> None: ...
+    def _before_fork(self) -> None: ...
 
-    def thaw(self) -> None: ...
+    def _after_fork_in_parent(self) -> None: ...
 
-    def forked(self) -> None: ...
+    def _after_fork_in_child(self) -> None: ...
 
-    def at_exit(self) -> None: ...
+    def _at_exit(self) -> None: ...
 
 
 _open: weakref.WeakSet[Registered] = weakref.WeakSet()
@@ -51,19 +51,19 @@ def _before_fork() -> None:
     notice_fork()
     _frozen.extend(_open)
     for coordinator in _frozen:
-        coordinator.freeze()
+        coordinator._before_fork()
 
 
 def _after_fork_in_parent() -> None:
     while _frozen:
-        _frozen.pop().thaw()
+        _frozen.pop()._after_fork_in_parent()
 
 
 def _after_fork_in_child() -> None:
     global _pid
     _pid = getpid()
     while _frozen:
-        _frozen.pop().forked()
+        _frozen.pop()._after_fork_in_child()
 
 
 def notice_fork() -> None:
@@ -76,14 +76,14 @@ def notice_fork() -> None:
         if pid != _pid:
             _frozen.clear()
             for coordinator in list(_open):
-                coordinator.forked()
+                coordinator._after_fork_in_child()
             _pid = pid
 
 
 def _at_exit() -> None:
     notice_fork()
     for coordinator in list(_open):
-        coordinator.at_exit()
+        coordinator._at_exit()
 
 
 _ends_with_multiprocessing = 0

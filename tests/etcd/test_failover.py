@@ -66,7 +66,7 @@ def minority_out_of_use(cluster: Cluster) -> tuple[list[Member], list[Member]]:
 
 
 def _sessions(locks: holdfast.Coordinator) -> Any:
-    backend: Any = locks.core.backend
+    backend: Any = locks._core.backend
     return backend.sessions
 
 
@@ -93,8 +93,8 @@ def test_a_minority_costs_no_lease(
     with holdfast.connect(url, ttl=TTL, request_timeout=1.0, on_event=events.append) as locks:
         lease = locks.lock("door").acquire()
         with out(way, *victims):
-            before = lease.hold.valid_until
-            await_true(lambda: lease.hold.valid_until > before and lease.state is State.HELD, "a renewal")
+            before = lease._hold.valid_until
+            await_true(lambda: lease._hold.valid_until > before and lease.state is State.HELD, "a renewal")
             lease.check()
             [view] = locks.survey("door")
             assert [claim.token for claim in view.holders] == [lease.token]
@@ -116,7 +116,7 @@ def test_without_a_majority_a_lease_is_lost_in_time_and_says_so_before(cluster: 
             lease.check()
             assert lease.lost.wait(10)
             assert lease.reason == "expired"
-            assert time.clock_gettime(time.CLOCK_BOOTTIME) < lease.hold.valid_until
+            assert time.clock_gettime(time.CLOCK_BOOTTIME) < lease._hold.valid_until
             with pytest.raises((holdfast.BackendUnavailable, holdfast.NotAcquired)):
                 locks.lock("door", ttl=2.0).acquire(timeout=0.3)
         cluster.await_quorum()

@@ -133,7 +133,7 @@ def test_threads_of_one_coordinator_tell_each_other(standing_cluster: Cluster) -
         for number, thread in enumerate(threads, 1):
             thread.start()
             waiting(locks, number)
-        backend: Any = locks.core.backend
+        backend: Any = locks._core.backend
         backend._taking.granting._mark_of = lambda standing, since: None  # etcd is told nothing
         [view] = locks.survey("door")
         second, third = (backend.watch_of(claim.owner) for claim in view.waiters)
@@ -194,7 +194,7 @@ def test_since_when_a_holder_holds_is_told_soon(standing_cluster: Cluster) -> No
         assert first.release()
         waiter.join(20)
         look = standing_cluster.members[0]
-        key = locks.core.backend.sessions.standings[leases[0].owner].key  # type: ignore[attr-defined]
+        key = locks._core.backend.sessions.standings[leases[0].owner].key  # type: ignore[attr-defined]
 
         def marked() -> bool:
             [kv] = look.rpc("/v3/kv/range", key=key)["kvs"]

@@ -123,8 +123,8 @@ def test_many_leases_are_kept_with_three_requests(cluster: Cluster) -> None:
     with Coordinator(engine, 3.0, None, None) as locks:
         leases = [locks.lock(f"job/{number}").acquire() for number in range(300)]
         taken = len(trouble.requests)
-        before = {lease.name: lease.hold.valid_until for lease in leases}
-        await_true(lambda: all(lease.hold.valid_until > before[lease.name] for lease in leases), "renewals")
+        before = {lease.name: lease._hold.valid_until for lease in leases}
+        await_true(lambda: all(lease._hold.valid_until > before[lease.name] for lease in leases), "renewals")
         sent: list[Any] = trouble.requests[taken:]
         paths = [rpc.path for request in sent if isinstance(request, tuple) for rpc in request]
         assert set(paths) == {"/v3/lease/keepalive", "/v3/lease/timetolive", "/v3/kv/range"}

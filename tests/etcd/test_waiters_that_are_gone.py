@@ -21,7 +21,7 @@ OLD, OWN = b64("holdfast/line/door\0a.0"), b64("holdfast/line/door\0b.0")
 
 def end_of_waiting(cluster: Cluster, locks: Any, how: str) -> None:
     """Its lease is revoked, or its key deleted, behind its back."""
-    [standing] = locks.core.backend.sessions.standings.values()
+    [standing] = locks._core.backend.sessions.standings.values()
     if how == "revoked":
         cluster.members[0].rpc("/v3/lease/revoke", ID=standing.session.lease)
     else:

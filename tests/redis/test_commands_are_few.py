@@ -26,8 +26,8 @@ def test_a_pair_is_two_commands(server: RedisServer) -> None:
 def test_many_renewals_are_few_commands(server: RedisServer) -> None:
     with holdfast.connect(server.url) as locks:
         leases = [locks.lock(str(number), ttl=30).acquire() for number in range(1000)]
-        claims = [lease.hold.granted() for lease in leases]
+        claims = [lease._hold.granted() for lease in leases]
         leases[0].renew()  # the server knows the program now
-        assert counted(server, lambda: locks.run(locks.core.backend.renew(claims))) == 1
+        assert counted(server, lambda: locks._run(locks._core.backend.renew(claims))) == 1
         for lease in leases:
             assert lease.release()

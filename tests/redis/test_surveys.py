@@ -22,8 +22,8 @@ def scans(server: RedisServer) -> int:
 
 
 def contended(locks: Coordinator) -> list[str]:
-    backend: Any = locks.core.backend
-    return [view.name for view in locks.run(backend.survey("", contended=True))]
+    backend: Any = locks._core.backend
+    return [view.name for view in locks._run(backend.survey("", contended=True))]
 
 
 def test_a_sequencer_is_checked_without_a_scan(server: RedisServer) -> None:

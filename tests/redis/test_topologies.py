@@ -111,8 +111,8 @@ def _use_cluster(url: str, names: list[str]) -> None:
         waiting = threading.Thread(target=lambda: locks.lock(names[0], timeout=20).acquire().release())
         waiting.start()
         await_true(lambda: locks.survey(names[0])[0].waiters, "the waiter")
-        backend: Any = locks.core.backend
-        assert [view.name for view in locks.run(backend.survey("", contended=True))] == [names[0]]
+        backend: Any = locks._core.backend
+        assert [view.name for view in locks._run(backend.survey("", contended=True))] == [names[0]]
         for lease in leases:
             assert lease.release()
         waiting.join(20)

@@ -172,7 +172,7 @@ def test_34_a_watch_begins_at_the_revision_after_the_look(url: str, cluster: Clu
         waiter = threading.Thread(target=take_and_leave, args=(locks, "door"))
         waiter.start()
         waiting(locks, "door", 1)
-        backend: Any = locks.core.backend
+        backend: Any = locks._core.backend
         [claim] = [claim for view in locks.survey("door") for claim in view.waiters]
         body = json.JSONDecoder().raw_decode(backend.watch_of(claim.owner).body)[0]["create_request"]
         own = read(cluster, locks, claim.owner)
@@ -184,7 +184,7 @@ def test_34_a_watch_begins_at_the_revision_after_the_look(url: str, cluster: Clu
 
 
 def key_of(locks: Coordinator, owner: str) -> str:
-    backend: Any = locks.core.backend
+    backend: Any = locks._core.backend
     key: str = backend.sessions.standings[owner].key
     return key
 

@@ -88,8 +88,8 @@ def test_26_a_lost_create_never_adopts_a_node_of_another_session(kazoo: Any, loc
     """The owner fits, the session does not: that node is about to vanish, and is no hold of ours."""
     with locks.lock("door"):
         pass
-    backend = locks.core.backend
-    claim = locks.core.claim(Ask("door", ttl=20), "actor")
+    backend = locks._core.backend
+    claim = locks._core.claim(Ask("door", ttl=20), "actor")
     link = link_of(locks)
     backend._places[claim.owner] = Place(
         claim, "/holdfast/door", holdfast.clock.now() + 20, tried=True, link=link, session=link.session.id
@@ -110,8 +110,8 @@ def test_26_a_lost_create_finds_its_own_node(kazoo: Any, locks: Any) -> None:
     """Owner and session fit: it is the very claim, and nothing is created twice."""
     with locks.lock("door"):
         pass
-    backend, link = locks.core.backend, link_of(locks)
-    claim = locks.core.claim(Ask("door", ttl=20), "actor")
+    backend, link = locks._core.backend, link_of(locks)
+    claim = locks._core.claim(Ask("door", ttl=20), "actor")
     run(locks, backend.take(claim, True))
     [node] = kazoo.get_children("/holdfast/door")
     backend._places[claim.owner] = Place(  # as if the reply had been lost

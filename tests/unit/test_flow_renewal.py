@@ -25,7 +25,7 @@ class Teller:
     hold: Hold
     said: list[tuple[str, str | None]]
 
-    def told(self, what: str) -> None:
+    def _told(self, what: str) -> None:
         self.said.append((what, self.hold.reason))
 
 

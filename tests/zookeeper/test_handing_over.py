@@ -31,7 +31,7 @@ class Waiter:
         self.lease: Any = None
         self.failure: Exception | None = None
         self._lock = self.locks.lock(name, timeout=timeout, **options)
-        backend: Any = self.locks.core.backend
+        backend: Any = self.locks._core.backend
         inherit = backend._inherit
 
         def spy(*words: Any) -> Any:
@@ -56,7 +56,7 @@ class Waiter:
 
     @property
     def node(self) -> str:
-        [place] = self.locks.core.backend._places.values()
+        [place] = self.locks._core.backend._places.values()
         return str(place.path)
 
     @property
@@ -87,7 +87,7 @@ def _count(locks: Any, name: str) -> int:
 
 def _settled(waiter: Waiter) -> bool:
     """Granted, or its watches are set."""
-    places = list(waiter.locks.core.backend._places.values())
+    places = list(waiter.locks._core.backend._places.values())
     return not waiter.waits or any(place.watching and place.until for place in places)
 
 
@@ -149,7 +149,7 @@ def test_one_whose_node_was_deleted_by_hand_does_not_inherit(stand_in_line: Any,
 def test_whoever_clears_something_away_while_it_waits_is_woken_all_the_same(stand_in_line: Any) -> None:
     """A ghost that is over, say: only its own leaving ends its wait."""
     holder, waiter = stand_in_line(), stand_in_line()
-    [place] = waiter.locks.core.backend._places.values()
+    [place] = waiter.locks._core.backend._places.values()
     waiter.locks._wire.call(Batch((Delete(f"{place.parent}/~ghost"),), place), HANG)
     assert holder.done().release()
     assert waiter.done().release()
@@ -159,7 +159,7 @@ def test_whoever_clears_something_away_while_it_waits_is_woken_all_the_same(stan
 def test_a_hold_that_lingers_leaves_no_heir(stand_in_line: Any) -> None:
     holder, waiter = stand_in_line(hold_at_least=3.0), stand_in_line()
     lease = holder.done()
-    ends = lease.hold.since + 3.0
+    ends = lease._hold.since + 3.0
     assert lease.release()
     taken = waiter.done()
     assert taken.hold.since >= ends - 0.1
@@ -175,7 +175,7 @@ def test_a_name_that_begins_anew_under_the_same_numbers_is_looked_at(ensemble: E
     kazoo = KazooClient(ensemble.hosts, timeout=30)
     kazoo.start(20)
     with holdfast.connect(ensemble.url, ttl=TTL) as ours, holdfast.connect(ensemble.url, ttl=TTL) as theirs:
-        backend: Any = ours.core.backend
+        backend: Any = ours._core.backend
         ground = backend._tree.ground(name)
         while not (ground.steady and ground.last[0] >= 2):
             with ours.lock(name):
@@ -193,7 +193,7 @@ def test_a_name_that_begins_anew_under_the_same_numbers_is_looked_at(ensemble: E
 
 
 def number_of(locks: Any) -> int:
-    [place] = locks.core.backend._places.values()
+    [place] = locks._core.backend._places.values()
     return int(place.node[-10:])
 
 

@@ -88,13 +88,13 @@ def test_ten_thousand_holds_are_renewed_with_few_requests(ensemble: Ensemble) ->
     count = 1000
     with holdfast.connect(ensemble.url, ttl=TTL) as locks:
         leases = [locks.lock(f"many/{number}").acquire() for number in range(count)]
-        backend: Any = locks.core.backend
+        backend: Any = locks._core.backend
         book = locks._wire._links[TTL].book  # type: ignore[attr-defined]
         done = threading.Event()
         while len(book.own) < count:
             done.wait(0.01)
         before = sent(locks)
-        said = locks.run(backend.renew([lease.hold.granted() for lease in leases]))
+        said = locks._run(backend.renew([lease._hold.granted() for lease in leases]))
         assert len(said) == count
         assert all(extension.ttl > 0.9 * TTL for extension in said)
         assert sent(locks) - before <= 2

@@ -69,7 +69,7 @@ class Holder(Protocol):
     Told by the keeper, among others: it must not wait, nor run code of a user's, but have that run beside.
     """
 
-    def told(self, what: str) -> None: ...
+    def _told(self, what: str) -> None: ...
 
 
 class Hold:
@@ -200,9 +200,9 @@ class Hold:
         """Have changes told to this holder; a loss that was quicker than this call is told at once."""
         self.lease = holder
         if self._ended is State.LOST:
-            holder.told("lost")
+            holder._told("lost")
 
     def _tell(self, what: str) -> None:
         holder = self.lease
         if holder is not None and (self._ended is None or what == "lost"):
-            holder.told(what)
+            holder._told(what)

@@ -65,8 +65,8 @@ class Coordinator:
     def _begin(self) -> None:
         keeper = task_keeper(self._engine.backend, self._wire)
         numbers = itertools.count(1)
-        self.core = Coordination(self._engine.backend, keeper, os.urandom(8).hex(), self._emit, call_soon, getpid())
-        self._actors = Actors(lambda: self.core.actor(next(numbers)))
+        self._core = Coordination(self._engine.backend, keeper, os.urandom(8).hex(), self._emit, call_soon, getpid())
+        self._actors = Actors(lambda: self._core.actor(next(numbers)))
 
     __reduce__ = unpicklable("connect() there, with the same URL")
 
@@ -133,7 +133,7 @@ class Coordinator:
         backend = self._engine.backend
         if not isinstance(backend, Surveys):
             raise Misconfigured(f"{backend.scheme} can not be surveyed")
-        return await self.run(backend.survey(prefix))
+        return await self._run(backend.survey(prefix))
 
     async def evict(self, name: str, token: int) -> bool:
         """End the hold with this token, by hand. Its holder learns of it at its next renewal."""
@@ -143,39 +143,41 @@ class Coordinator:
             raise Misconfigured(
                 f"{backend.scheme} cannot evict a holder of {name!r}: its locks live with their session"
             )
-        return await self.run(backend.evict(name, token))
+        return await self._run(backend.evict(name, token))
 
     async def ask(self, name: str, token: int | None = None) -> int:
         """Ask the holders of a name (or the one with this token) to give way. Answers how many were asked.
 
         Each learns of it with its next renewal at the latest (`lease.asked`), and does as it sees fit.
         """
-        return await self.run(self.core.ask(name, token))
+        return await self._run(self._core.ask(name, token))
 
     async def check(self, sequencer: Sequencer | str) -> bool:
         """Whether the grant of a sequencer is held at this moment."""
-        return await self.run(self.core.check(Sequencer.parse(sequencer) if isinstance(sequencer, str) else sequencer))
+        return await self._run(
+            self._core.check(Sequencer.parse(sequencer) if isinstance(sequencer, str) else sequencer)
+        )
 
     # Life
 
-    def run(self, flow: Flow[T]) -> Coroutine[Any, Any, T]:
+    def _run(self, flow: Flow[T]) -> Coroutine[Any, Any, T]:
         """Run a flow of holdfast on this engine."""
-        if self.core.pid != getpid() or self._loop is not asyncio._get_running_loop():
+        if self._core.pid != getpid() or self._loop is not asyncio._get_running_loop():
             self._look_where()
         if self._closed:
             flow.close()
             raise _closed()
         return run(flow, self._wire)
 
-    def obtain(self, ask: Ask, scoped: bool, obtain: Obtain) -> Coroutine[Any, Any, Hold]:
+    def _obtain(self, ask: Ask, scoped: bool, obtain: Obtain) -> Coroutine[Any, Any, Hold]:
         """Called from the task that asks."""
-        if self.core.pid != getpid() or self._loop is not asyncio._get_running_loop():
+        if self._core.pid != getpid() or self._loop is not asyncio._get_running_loop():
             self._look_where()
         if self._closed:
             raise _closed()
-        return run(obtain(self.core, ask, ask.timeout, self._actors.current(scoped)), self._wire)
+        return run(obtain(self._core, ask, ask.timeout, self._actors.current(scoped)), self._wire)
 
-    def actor(self, scoped: bool) -> str:
+    def _actor(self, scoped: bool) -> str:
         """This task, as others see it; loose unless what it takes is let go of by itself."""
         return self._actors.current(scoped)
 
@@ -194,36 +196,36 @@ class Coordinator:
     async def close(self) -> None:
         """Release what is still held, and let go of the engine. A second call does nothing."""
         self._look_where()
-        if self.core.admission.closed:
+        if self._core.admission.closed:
             return
         unregister(self)
         await to_the_end(self._close())
 
     async def _close(self) -> None:
         try:
-            await run(self.core.close(), self._wire)
+            await run(self._core.close(), self._wire)
         finally:
             self._closed = True
             await self._wire.close()
 
-    def freeze(self) -> None:
+    def _before_fork(self) -> None:
         """Before a fork."""
         self._wire.freeze()
 
-    def thaw(self) -> None:
+    def _after_fork_in_parent(self) -> None:
         """After a fork, in the parent."""
         self._wire.thaw()
 
-    def forked(self) -> None:
+    def _after_fork_in_child(self) -> None:
         """In a forked child: it holds nothing, and shares nothing with its parent."""
-        holds = list(self.core.holds)
+        holds = list(self._core.holds)
         self._loop = None  # the first loop of the child that uses it
         self._wire.forked()
         self._begin()
         for hold in holds:
             hold.lose("forked")
 
-    def at_exit(self) -> None:
+    def _at_exit(self) -> None:
         """Nothing: its loop is gone, and what is held will expire."""
 
     async def __aenter__(self) -> Coordinator:

@@ -39,7 +39,7 @@ class Election:
 
     async def leader(self) -> ClaimView | None:
         """Who leads at this moment, in whichever process."""
-        return await self._coordinator.run(leader(self._coordinator.core.backend, self._ask.name))
+        return await self._coordinator._run(leader(self._coordinator._core.backend, self._ask.name))
 
     async def observe(self) -> AsyncIterator[ClaimView | None]:
         """Who leads, now and at each change, for ever; None while nobody does.
@@ -48,7 +48,7 @@ class Election:
         """
         known: int | None = UNSEEN
         while True:
-            seen = await self._coordinator.run(next_leader(self._coordinator.core.backend, self._ask.name, known))
+            seen = await self._coordinator._run(next_leader(self._coordinator._core.backend, self._ask.name, known))
             yield seen
             known = None if seen is None else seen.token
 

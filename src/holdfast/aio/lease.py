@@ -30,17 +30,17 @@ class Lease(LeaseFace):
     'held'
     """
 
-    __slots__ = ("_asked", "_coordinator", "_lost", "_on_asked", "_on_lost", "bodies")
+    __slots__ = ("_asked", "_bodies", "_coordinator", "_lost", "_on_asked", "_on_lost")
 
     def __init__(self, coordinator: Coordinator, hold: Hold, on_lost: Callable[[Lease], object] | None) -> None:
-        self._core = coordinator.core
-        self.hold = hold
+        self._core = coordinator._core
+        self._hold = hold
         self._coordinator = coordinator
         self._lost: asyncio.Event | None = None
         self._on_lost = on_lost
         self._asked: asyncio.Event | None = None
         self._on_asked: Callable[[Lease], object] | None = None
-        self.bodies: list[Body] = []
+        self._bodies: list[Body] = []
         hold.lease = self
         if hold.reason is not None:  # lost before anybody listened
             hold.listen(self)
@@ -51,7 +51,7 @@ class Lease(LeaseFace):
         self._notice()
         if self._lost is None:
             self._lost = asyncio.Event()
-        if self.hold.state is State.LOST:
+        if self._hold.state is State.LOST:
             self._lost.set()
         return self._lost
 
@@ -60,42 +60,42 @@ class Lease(LeaseFace):
         """Set once somebody has asked for the lock (`holdfast ask`, `Coordinator.ask`); giving way is up to you."""
         if self._asked is None:
             self._asked = asyncio.Event()
-        if self.hold.asked:
+        if self._hold.asked:
             self._asked.set()
         return self._asked
 
     def when_asked(self, hook: Callable[[Lease], object]) -> None:
         """Have `hook(lease)` called, plain or async, when somebody asks for the lock; now, if that was before."""
         self._on_asked = hook
-        if self.hold.asked:
+        if self._hold.asked:
             call_soon(hook, self)
 
     async def renew(self) -> None:
         """Renew now, beside the keeper's own renewals."""
-        await self._coordinator.run(self._core.renew(self.hold))
+        await self._coordinator._run(self._core.renew(self._hold))
 
     async def release(self) -> bool:
         """Let go. True if it was held until now; False if it had been lost. A second call does nothing."""
-        if self.hold.forgotten:
+        if self._hold.forgotten:
             return False
-        return await self._coordinator.run(self._core.let_go(self.hold))
+        return await self._coordinator._run(self._core.let_go(self._hold))
 
     async def __aenter__(self) -> Lease:
         self.check()
-        self.bodies.append(Body())
+        self._bodies.append(Body())
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
-        await self.bodies.pop().leave(error, [self.hold], self.release)
+        await self._bodies.pop().leave(error, [self._hold], self.release)
 
-    def told(self, what: str) -> None:
+    def _told(self, what: str) -> None:
         """For the keeper: a step in the life of this lease."""
-        if what == "lost" and self.hold.reason != "forked":
+        if what == "lost" and self._hold.reason != "forked":
             if self._lost is not None:
                 self._lost.set()
-            for body in self.bodies:
+            for body in self._bodies:
                 body.strike_soon()
             if self._on_lost is not None:
                 call_soon(self._on_lost, self)
@@ -104,4 +104,4 @@ class Lease(LeaseFace):
                 self._asked.set()
             if self._on_asked is not None:
                 call_soon(self._on_asked, self)
-        self._core.observe(self.hold, what, now() - self.hold.since)
+        self._core.observe(self._hold, what, now() - self._hold.since)

@@ -25,11 +25,11 @@ class Limiter:
 
     async def try_acquire(self, cost: int = 1) -> bool:
         """Whether it may pass now."""
-        return await self._coordinator.run(pass_now(self._coordinator.core.backend, self._rate, cost))
+        return await self._coordinator._run(pass_now(self._coordinator._core.backend, self._rate, cost))
 
     async def acquire(self, timeout: float | None = None, cost: int = 1) -> None:
         """Wait for its turn; raises `NotAcquired` at once if that is further away than `timeout`."""
-        await self._coordinator.run(pass_in_turn(self._coordinator.core.backend, self._rate, cost, timeout))
+        await self._coordinator._run(pass_in_turn(self._coordinator._core.backend, self._rate, cost, timeout))
 
     def __call__(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Coroutine[Any, Any, R]]:
         """Wait for a turn before each call of a coroutine function."""

@@ -64,7 +64,7 @@ class Lock:
     async def acquire(self, **options: Unpack[Options]) -> Lease:
         """Wait for the lock and hold it. Raises `NotAcquired` once `timeout` has passed (None: never)."""
         ask = changed(self._ask, options) if options else self._ask
-        hold = await self._coordinator.obtain(ask, False, self._obtain)
+        hold = await self._coordinator._obtain(ask, False, self._obtain)
         return Lease(self._coordinator, hold, self._on_lost) if hold.lease is None else cast(Lease, hold.lease)
 
     @shows_changes(without="timeout")
@@ -77,10 +77,10 @@ class Lock:
             return None
 
     async def __aenter__(self) -> Lease:
-        hold = await self._coordinator.obtain(self._ask, True, self._obtain)
+        hold = await self._coordinator._obtain(self._ask, True, self._obtain)
         lease = Lease(self._coordinator, hold, self._on_lost) if hold.lease is None else cast(Lease, hold.lease)
         body = Body()
-        lease.bodies.append(body)
+        lease._bodies.append(body)
         self._entered.setdefault(sys._getframe(1), []).append((body.task, lease))
         return lease
 

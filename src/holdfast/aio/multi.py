@@ -37,21 +37,21 @@ class Leases(LeasesFace[Lease]):
 
     async def release(self) -> bool:
         """Let go of all. True if all were held until now."""
-        return await self._coordinator.run(let_go_all(self._coordinator.core, self.holds))
+        return await self._coordinator._run(let_go_all(self._coordinator._core, self._holds))
 
     async def __aenter__(self) -> Leases:
         self.check()
         self._body = Body()
         for lease in self.values():
-            lease.bodies.append(self._body)
+            lease._bodies.append(self._body)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
         for lease in self.values():
-            lease.bodies.remove(self._body)
-        await self._body.leave(error, self.holds, self.release)
+            lease._bodies.remove(self._body)
+        await self._body.leave(error, self._holds, self.release)
 
 
 class LockAll:
@@ -79,7 +79,7 @@ class LockAll:
     async def _acquire(self, asks: Sequence[Ask], scoped: bool) -> Leases:
         coordinator = self._coordinator
         notice_fork()
-        holds = await coordinator.run(obtain_all(coordinator.core, asks, asks[0].timeout, coordinator.actor(scoped)))
+        holds = await coordinator._run(obtain_all(coordinator._core, asks, asks[0].timeout, coordinator._actor(scoped)))
         return Leases(coordinator, [Lease(coordinator, hold, self._on_lost) for hold in holds])
 
     @shows_changes(without="timeout")

@@ -32,7 +32,7 @@ class Follower:
     hold: Hold
     number: int
 
-    def told(self, what: str) -> None:
+    def _told(self, what: str) -> None:
         self.worker.told(self.hold, what, self.number)
 
 

@@ -57,7 +57,7 @@ class Coordinator:
         self._defaults: Options = {"ttl": ttl, "timeout": timeout}
         self._mutexes = Mutexes(self._defaults)
         self._rates = Rates()
-        self.mutex = threading.Lock()
+        self._mutex = threading.Lock()
         self._closed = False
         self._wire = engine.wire()
         self._begin()
@@ -65,10 +65,10 @@ class Coordinator:
 
     def _begin(self) -> None:
         keeper = thread_keeper(self._engine.backend, self._wire)
-        self.hooks, self._listener = Beside(HOOKS), Beside(1)
+        self._hooks, self._listener = Beside(HOOKS), Beside(1)
         self._local = threading.local()
         self._actors = itertools.count(1)
-        self.core = Coordination(
+        self._core = Coordination(
             self._engine.backend, keeper, os.urandom(8).hex(), self._emit, self._listener.call, getpid()
         )
 
@@ -137,7 +137,7 @@ class Coordinator:
         backend = self._engine.backend
         if not isinstance(backend, Surveys):
             raise Misconfigured(f"{backend.scheme} can not be surveyed")
-        return self.run(backend.survey(prefix))
+        return self._run(backend.survey(prefix))
 
     def evict(self, name: str, token: int) -> bool:
         """End the hold with this token, by hand. Its holder learns of it at its next renewal."""
@@ -147,79 +147,79 @@ class Coordinator:
             raise Misconfigured(
                 f"{backend.scheme} cannot evict a holder of {name!r}: its locks live with their session"
             )
-        return self.run(backend.evict(name, token))
+        return self._run(backend.evict(name, token))
 
     def ask(self, name: str, token: int | None = None) -> int:
         """Ask the holders of a name (or the one with this token) to give way. Answers how many were asked.
 
         Each learns of it with its next renewal at the latest (`lease.asked`), and does as it sees fit.
         """
-        return self.run(self.core.ask(name, token))
+        return self._run(self._core.ask(name, token))
 
     def check(self, sequencer: Sequencer | str) -> bool:
         """Whether the grant of a sequencer is held at this moment."""
-        return self.run(self.core.check(Sequencer.parse(sequencer) if isinstance(sequencer, str) else sequencer))
+        return self._run(self._core.check(Sequencer.parse(sequencer) if isinstance(sequencer, str) else sequencer))
 
     # Life
 
-    def run(self, flow: Flow[T]) -> T:
+    def _run(self, flow: Flow[T]) -> T:
         """Run a flow of holdfast on this engine."""
-        if self.core.pid != getpid():
+        if self._core.pid != getpid():
             notice_fork()
         if self._closed:
             flow.close()
             raise _closed()
         return run(flow, self._wire)
 
-    def obtain(self, ask: Ask, scoped: bool, obtain: Obtain, stop: Callable[[], bool] | None = None) -> Hold:
+    def _obtain(self, ask: Ask, scoped: bool, obtain: Obtain, stop: Callable[[], bool] | None = None) -> Hold:
         """Called from the thread that asks."""
-        if self.core.pid != getpid():
+        if self._core.pid != getpid():
             notice_fork()
         if self._closed:
             raise _closed()
-        return run(obtain(self.core, ask, ask.timeout, self.actor(scoped)), self._wire, stop)
+        return run(obtain(self._core, ask, ask.timeout, self._actor(scoped)), self._wire, stop)
 
-    def actor(self, scoped: bool) -> str:
+    def _actor(self, scoped: bool) -> str:
         """This thread, as others see it; loose unless what it takes is let go of by itself."""
         try:
             names: tuple[str, str] = self._local.names
         except AttributeError:
-            actor = self.core.actor(next(self._actors))
+            actor = self._core.actor(next(self._actors))
             names = self._local.names = (LOOSE + actor, actor)
         return names[scoped]
 
     def close(self) -> None:
         """Release what is still held, and let go of the engine. A second call does nothing."""
         notice_fork()
-        if self.core.admission.closed:
+        if self._core.admission.closed:
             return
         unregister(self)
         try:
-            run(self.core.close(), self._wire)
+            run(self._core.close(), self._wire)
         finally:
             self._closed = True
             self._wire.close()
-        self.hooks.drain(HEARD_WITHIN)
+        self._hooks.drain(HEARD_WITHIN)
         self._listener.drain(HEARD_WITHIN)
 
-    def freeze(self) -> None:
+    def _before_fork(self) -> None:
         """Before a fork."""
         self._wire.freeze()
 
-    def thaw(self) -> None:
+    def _after_fork_in_parent(self) -> None:
         """After a fork, in the parent."""
         self._wire.thaw()
 
-    def forked(self) -> None:
+    def _after_fork_in_child(self) -> None:
         """In a forked child: it holds nothing, and shares nothing with its parent."""
-        holds = list(self.core.holds)
-        self.mutex = threading.Lock()
+        holds = list(self._core.holds)
+        self._mutex = threading.Lock()
         self._wire.forked()
         self._begin()
         for hold in holds:
             hold.lose("forked")
 
-    def at_exit(self) -> None:
+    def _at_exit(self) -> None:
         """When the interpreter ends."""
         self.close()
 

@@ -50,7 +50,7 @@ class Election:
 
     def leader(self) -> ClaimView | None:
         """Who leads at this moment, in whichever process."""
-        return self._coordinator.run(leader(self._coordinator.core.backend, self._ask.name))
+        return self._coordinator._run(leader(self._coordinator._core.backend, self._ask.name))
 
     def observe(self) -> Iterator[ClaimView | None]:
         """Who leads, now and at each change, for ever; None while nobody does.
@@ -59,14 +59,14 @@ class Election:
         """
         known: int | None = UNSEEN
         while True:
-            seen = self._coordinator.run(next_leader(self._coordinator.core.backend, self._ask.name, known))
+            seen = self._coordinator._run(next_leader(self._coordinator._core.backend, self._ask.name, known))
             yield seen
             known = None if seen is None else seen.token
 
     def _campaign_until(self, stop: threading.Event) -> Lease | None:
         try:
             ask = changed(self._ask, {"timeout": None})
-            hold = self._coordinator.obtain(ask, False, Coordination.obtain, stop.is_set)
+            hold = self._coordinator._obtain(ask, False, Coordination.obtain, stop.is_set)
         except Stopped:
             return None
         self._lease = Lease(self._coordinator, hold, self._on_lost)

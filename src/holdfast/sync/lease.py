@@ -30,8 +30,8 @@ class Lease(LeaseFace):
     __slots__ = ("_asked", "_coordinator", "_lost", "_on_asked", "_on_lost")
 
     def __init__(self, coordinator: Coordinator, hold: Hold, on_lost: Callable[[Lease], object] | None) -> None:
-        self._core = coordinator.core
-        self.hold = hold
+        self._core = coordinator._core
+        self._hold = hold
         self._coordinator = coordinator
         self._lost: threading.Event | None = None
         self._on_lost = on_lost
@@ -46,9 +46,9 @@ class Lease(LeaseFace):
         """Set once the lease is lost; a thread can wait for it."""
         self._notice()
         if self._lost is None:
-            with self._coordinator.mutex:
+            with self._coordinator._mutex:
                 self._lost = self._lost or threading.Event()
-        if self.hold.state is State.LOST:
+        if self._hold.state is State.LOST:
             self._lost.set()
         return self._lost
 
@@ -56,48 +56,48 @@ class Lease(LeaseFace):
     def asked(self) -> threading.Event:
         """Set once somebody has asked for the lock (`holdfast ask`, `Coordinator.ask`); giving way is up to you."""
         if self._asked is None:
-            with self._coordinator.mutex:
+            with self._coordinator._mutex:
                 self._asked = self._asked or threading.Event()
-        if self.hold.asked:
+        if self._hold.asked:
             self._asked.set()
         return self._asked
 
     def when_asked(self, hook: Callable[[Lease], object]) -> None:
         """Have `hook(lease)` called, on a thread of its own, when somebody asks for the lock (now, if one has)."""
         self._on_asked = hook
-        if self.hold.asked:
-            self._coordinator.hooks.call(hook, self)
+        if self._hold.asked:
+            self._coordinator._hooks.call(hook, self)
 
     def renew(self) -> None:
         """Renew now, beside the keeper's own renewals."""
-        self._coordinator.run(self._core.renew(self.hold))
+        self._coordinator._run(self._core.renew(self._hold))
 
     def release(self) -> bool:
         """Let go. True if it was held until now; False if it had been lost. A second call does nothing."""
-        if self.hold.forgotten:
+        if self._hold.forgotten:
             return False
-        return self._coordinator.run(self._core.let_go(self.hold))
+        return self._coordinator._run(self._core.let_go(self._hold))
 
     def __enter__(self) -> Lease:
         self.check()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        hold = self.hold
+        hold = self._hold
         inside = not hold.forgotten or hold.reason == "closed"  # `still_inside`, in place
         if not self.release() and inside and error is None:
             raise first_lost([hold])
 
-    def told(self, what: str) -> None:
+    def _told(self, what: str) -> None:
         """For the keeper: a step in the life of this lease. Hooks run beside, see `Holder`."""
-        if what == "lost" and self.hold.reason != "forked":
+        if what == "lost" and self._hold.reason != "forked":
             if self._lost is not None:
                 self._lost.set()
             if self._on_lost is not None:
-                self._coordinator.hooks.call(self._on_lost, self)
+                self._coordinator._hooks.call(self._on_lost, self)
         elif what == "asked":
             if self._asked is not None:
                 self._asked.set()
             if self._on_asked is not None:
-                self._coordinator.hooks.call(self._on_asked, self)
-        self._core.observe(self.hold, what, now() - self.hold.since)
+                self._coordinator._hooks.call(self._on_asked, self)
+        self._core.observe(self._hold, what, now() - self._hold.since)

@@ -32,11 +32,11 @@ class Limiter:
 
     def try_acquire(self, cost: int = 1) -> bool:
         """Whether it may pass now."""
-        return self._coordinator.run(pass_now(self._coordinator.core.backend, self._rate, cost))
+        return self._coordinator._run(pass_now(self._coordinator._core.backend, self._rate, cost))
 
     def acquire(self, timeout: float | None = None, cost: int = 1) -> None:
         """Wait for its turn; raises `NotAcquired` at once if that is further away than `timeout`."""
-        self._coordinator.run(pass_in_turn(self._coordinator.core.backend, self._rate, cost, timeout))
+        self._coordinator._run(pass_in_turn(self._coordinator._core.backend, self._rate, cost, timeout))
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         """Wait for a turn before each call of a plain function."""

@@ -86,10 +86,10 @@ class Lock:
 
     def _hold(self, ask: Ask, scoped: bool) -> Hold:
         if ask.timeout == 0:
-            return self._coordinator.obtain(ask, scoped, self._obtain)
+            return self._coordinator._obtain(ask, scoped, self._obtain)
         before, began = self._cancels, now()
         try:
-            return self._coordinator.obtain(ask, scoped, self._obtain, lambda: self._cancels != before)
+            return self._coordinator._obtain(ask, scoped, self._obtain, lambda: self._cancels != before)
         except Stopped as stopped:
             waited = now() - began
             raise NotAcquired(ask.name, waited, advice="its wait was ended by cancel()") from stopped

@@ -35,14 +35,14 @@ class Leases(LeasesFace[Lease]):
 
     def release(self) -> bool:
         """Let go of all. True if all were held until now."""
-        return self._coordinator.run(let_go_all(self._coordinator.core, self.holds))
+        return self._coordinator._run(let_go_all(self._coordinator._core, self._holds))
 
     def __enter__(self) -> Leases:
         self.check()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        inside = still_inside(self.holds)
+        inside = still_inside(self._holds)
         if not self.release() and inside and error is None:
             raise first_lost(inside)
 
@@ -72,7 +72,7 @@ class LockAll:
     def _acquire(self, asks: Sequence[Ask], scoped: bool) -> Leases:
         coordinator = self._coordinator
         notice_fork()
-        holds = coordinator.run(obtain_all(coordinator.core, asks, asks[0].timeout, coordinator.actor(scoped)))
+        holds = coordinator._run(obtain_all(coordinator._core, asks, asks[0].timeout, coordinator._actor(scoped)))
         return Leases(coordinator, [Lease(coordinator, hold, self._on_lost) for hold in holds])
 
     @shows_changes(without="timeout")

@@ -38,7 +38,7 @@ async def aio_granted(name: str, token: int, *, ttl: float = 30.0) -> AioLease:
 
 def lose(lease: Lease | AioLease, reason: str = "expired") -> None:
     """End a lease as if the engine had said so: its holder is told, with this reason."""
-    lease.hold.lose(reason)
+    lease._hold.lose(reason)
 
 
 def _minting(token: int) -> Engine:

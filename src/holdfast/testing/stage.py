@@ -69,7 +69,7 @@ class Stage:
     @property
     def _least_ttl(self) -> float:
         assert self._open, "connect first"
-        return self._open[0].core.backend.least_ttl
+        return self._open[0]._core.backend.least_ttl
 
     async def connect(
         self,

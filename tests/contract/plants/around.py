@@ -73,18 +73,18 @@ def closed_is_not_said(patch: pytest.MonkeyPatch) -> None:
     "fork.the_child_of_a_fork_that_told_nobody_holds_nothing",
 )
 def a_fork_goes_unnoticed(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(aio.Coordinator, "forked", lambda self: None)
+    patch.setattr(aio.Coordinator, "_after_fork_in_child", lambda self: None)
 
 
 @plant("fork.the_parent_goes_on", "fork.the_child_holds_nothing")
 def a_fork_hits_the_parent(patch: pytest.MonkeyPatch) -> None:
-    real = aio.Coordinator.thaw
+    real = aio.Coordinator._after_fork_in_parent
 
     def thaw(self: Any) -> None:
         real(self)
         self._engine.store.lines.clear()
 
-    patch.setattr(aio.Coordinator, "thaw", thaw)
+    patch.setattr(aio.Coordinator, "_after_fork_in_parent", thaw)
 
 
 @plant("decorators.each_recipe_holds_for_the_call", "decorators.calls_exclude_each_other")

@@ -125,7 +125,7 @@ async def what_is_not_an_option_of_a_call(stage: Stage) -> None:
 async def a_ttl_that_the_engine_can_not_keep(stage: Stage) -> None:
     """Below its minimum."""
     refused = Refusals(stage)
-    least = (await stage.connect()).core.backend.least_ttl
+    least = (await stage.connect())._core.backend.least_ttl
     for make in (lock, lock_late):
         await refused("ttl", make, "door", ttl=least / 2)
 

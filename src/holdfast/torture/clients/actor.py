@@ -57,7 +57,7 @@ class Actor:
         order = self._order
         opened = connect_loop if order.body == "asyncio" else connect
         locks = opened(order.url, namespace=order.namespace, ttl=order.ttl, request_timeout=order.request_timeout)
-        backend: Any = locks.core.backend
+        backend: Any = locks._core.backend
         take = backend.take
         in_order = "order" not in locks.promises.notes  # what an engine says about order is that it keeps none
 

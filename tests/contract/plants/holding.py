@@ -19,9 +19,9 @@ from tests.contract.plants.plant import plant
 @plant("only_the_owner.a_second_release_does_nothing")
 def every_release_is_sent_and_frees_whoever_holds(patch: pytest.MonkeyPatch) -> None:
     async def release(self: Any) -> bool:
-        self.hold.let_go(0.0)
-        self._core.forget(self.hold)
-        return bool(await self._coordinator.run(self._core.backend.release(self.hold.claim)))
+        self._hold.let_go(0.0)
+        self._core.forget(self._hold)
+        return bool(await self._coordinator._run(self._core.backend.release(self._hold.claim)))
 
     patch.setattr(aio_lease.Lease, "release", release)
     find = Line.find
@@ -163,7 +163,7 @@ def a_failed_renewal_is_a_loss(patch: pytest.MonkeyPatch) -> None:
         try:
             await real(self)
         except errors.BackendUnavailable:
-            self.hold.lose("expired")
+            self._hold.lose("expired")
             raise
 
     patch.setattr(aio_lease.Lease, "renew", renew)

@@ -88,7 +88,7 @@ class FenceRejected(HoldfastError):
 
 
 _CROSSED = "Take the names in one call (lock_all), or always in the same order"
-_ALONE = "It waits for itself: use reentrant() to take a lock again, or release what it holds first"
+_ALONE = "It waits for itself: release what it holds first; a plain lock that is taken again should be a reentrant()"
 
 
 class DeadlockDetected(HoldfastError):

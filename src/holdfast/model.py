@@ -59,6 +59,8 @@ class Ask:
             check_seconds("hold_at_least", self.hold_at_least, self.name)
         if self.margin is not None:
             self._check_margin(self.margin)
+        if self.fair is not True or self.renew is not True:
+            self._check_switches()
         if self.mode != "lock" or self.weight != 1 or self.capacity != 1:
             self._check_counts()
 
@@ -69,6 +71,11 @@ class Ask:
                 f"margin of {self.name!r} is {margin:g} s, which leaves too little of a ttl of "
                 f"{self.ttl:g} s; keep it below half of the ttl"
             )
+
+    def _check_switches(self) -> None:
+        for option, value in (("fair", self.fair), ("renew", self.renew)):
+            if not isinstance(value, bool):
+                raise Misconfigured(f"{option} of {self.name!r} is True or False, not {value!r}")
 
     def _check_counts(self) -> None:
         _check_count("permits", self.capacity, self.name)
@@ -228,8 +235,12 @@ class Sequencer:
         return "hf1:" + ":".join(quote(part, safe="") for part in parts) + f":{self.token}"
 
     @classmethod
-    def parse(cls, text: str) -> Sequencer:
-        """Read one back; raises `Misconfigured` if the text is none."""
+    def parse(cls, text: str | Sequencer) -> Sequencer:
+        """Read one back; raises `Misconfigured` if it is none. One that has been read stays as it is."""
+        if isinstance(text, Sequencer):
+            return text
+        if not isinstance(text, str):
+            raise Misconfigured(f"not a sequencer: {text!r}; take one of a lease, with lease.sequencer()")
         parts = text.strip().split(":")
         if len(parts) != 6 or parts[0] != "hf1" or not (parts[5].isascii() and parts[5].isdigit()):
             raise Misconfigured(f"not a sequencer: {text[:80]!r}; it looks like hf1:backend:cluster:name:mode:token")
@@ -256,6 +267,13 @@ def check_name(name: str, what: str = "name") -> str:
     if any(ord(c) < 32 or 0x7F <= ord(c) < 0xA0 for c in name):
         raise Misconfigured(f"{what} {name[:80]!r} has a control character; remove it")
     return name
+
+
+def check_prefix(prefix: str) -> str:
+    """What names begin with: any text, also none."""
+    if not isinstance(prefix, str):
+        raise Misconfigured(f"a prefix is a str, not {type(prefix).__name__}: {prefix!r}")
+    return prefix
 
 
 def check_token(token: int, of: str) -> int:

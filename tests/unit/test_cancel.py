@@ -115,3 +115,28 @@ def test_a_candidate_of_asyncio_is_stopped(url: str) -> None:
             assert await locks.election("boss", ttl=60).run(body, asyncio.Event()) == "led"
 
     asyncio.run(asyncio.wait_for(main(), 30))
+
+
+def test_a_candidate_cancelled_at_its_grant_does_not_lead_on() -> None:
+    """Won and cancelled in the same turn of the loop: nobody would have the lease, and everybody would wait for it."""
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        body = asyncio.Event()
+
+        async def lead(lease: holdfast.aio.Lease) -> None:
+            body.set()
+
+        def cancel(event: holdfast.Event) -> None:
+            if event.kind == "acquired":
+                loop.call_soon(task.cancel)
+
+        async with holdfast.aio.connect("memory://", on_event=cancel) as locks:
+            election = locks.election("scheduler")
+            task = asyncio.ensure_future(election.run(lead, stop=asyncio.Event()))
+            await asyncio.wait([task])
+            assert task.cancelled()
+            assert not body.is_set()
+            assert await locks.survey() == []
+
+    asyncio.run(main())

@@ -15,7 +15,7 @@ from .._core.flow import Flow
 from .._core.lease import Hold
 from .._core.pickling import unpicklable
 from ..errors import Misconfigured
-from ..model import Ask, LockView, Promises, Sequencer, check_name, check_token
+from ..model import Ask, LockView, Promises, Sequencer, check_name, check_prefix, check_token
 from ..observe.event import Event, guarded
 from ..ports import AsyncWire, Engine, Evicts, Surveys
 from ..recipes import asks
@@ -133,7 +133,7 @@ class Coordinator:
         backend = self._engine.backend
         if not isinstance(backend, Surveys):
             raise Misconfigured(f"{backend.scheme} can not be surveyed")
-        return await self._run(backend.survey(prefix))
+        return await self._run(backend.survey(check_prefix(prefix)))
 
     async def evict(self, name: str, token: int) -> bool:
         """End the hold with this token, by hand. Its holder learns of it at its next renewal."""
@@ -154,9 +154,7 @@ class Coordinator:
 
     async def check(self, sequencer: Sequencer | str) -> bool:
         """Whether the grant of a sequencer is held at this moment."""
-        return await self._run(
-            self._core.check(Sequencer.parse(sequencer) if isinstance(sequencer, str) else sequencer)
-        )
+        return await self._run(self._core.check(Sequencer.parse(sequencer)))
 
     # Life
 
@@ -247,7 +245,7 @@ class RWLock:
     """The two sides of a read-write lock."""
 
     def __init__(self, coordinator: Coordinator, name: str, on_lost: OnLost | None, options: Options) -> None:
-        check_hook("on_lost", on_lost, name)
+        check_hook("on_lost", on_lost, name, awaits=True)
         self._coordinator = coordinator
         self._on_lost = on_lost
         self._reader = asks.reader(name, options)

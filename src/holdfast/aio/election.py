@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar, overload
 
 from ..errors import LeaseLost
 from ..model import Ask, ClaimView
-from ..recipes.election import UNSEEN, leader, next_leader
+from ..recipes.election import UNSEEN, check_awaited_body, leader, next_leader
 from .lease import Lease
 from .lock import Lock
 
@@ -57,10 +57,13 @@ class Election:
         campaign = asyncio.ensure_future(self.campaign())
         try:
             await asyncio.wait((stopped, campaign), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            stopped.cancel()
             campaign.cancel()  # does nothing if it has been won; else it leaves the line
             await asyncio.wait((campaign,))
+        except asyncio.CancelledError:
+            await asyncio.shield(_withdraw(campaign))  # goes on if we are cancelled once more
+            raise
+        finally:
+            stopped.cancel()
         return None if campaign.cancelled() else campaign.result()
 
     @overload
@@ -75,6 +78,7 @@ class Election:
         A third of the ttl is kept free for the body to end in, before another leader can begin.
         Once `stop` is set, a campaign ends, and None is returned; a body that leads ends by itself.
         """
+        check_awaited_body(body, stop, self._ask.name)
         while True:
             lease = await self.campaign() if stop is None else await self._campaign_until(stop)
             if lease is None:
@@ -85,3 +89,11 @@ class Election:
             except LeaseLost as error:
                 if error.token != lease.token:
                     raise
+
+
+async def _withdraw(campaign: asyncio.Task[Lease]) -> None:
+    """End a campaign that nobody waits for any more, also if it has just been won."""
+    campaign.cancel()
+    await asyncio.wait((campaign,))
+    if not campaign.cancelled() and campaign.exception() is None:
+        await campaign.result().release()

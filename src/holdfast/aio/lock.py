@@ -48,7 +48,7 @@ class Lock:
         obtain: Obtain = Coordination.obtain,
     ) -> None:
         if on_lost is not None:
-            check_hook("on_lost", on_lost, ask.name)
+            check_hook("on_lost", on_lost, ask.name, awaits=True)
         self._coordinator = coordinator
         self._ask = ask
         self._on_lost = on_lost

@@ -60,7 +60,7 @@ class LockAll:
     def __init__(
         self, coordinator: Coordinator, asks: Sequence[Ask], on_lost: Callable[[Lease], object] | None
     ) -> None:
-        check_hook("on_lost", on_lost, asks[0].name)
+        check_hook("on_lost", on_lost, asks[0].name, awaits=True)
         self._coordinator = coordinator
         self._asks = asks
         self._on_lost = on_lost

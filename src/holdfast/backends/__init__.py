@@ -39,7 +39,9 @@ def open_engine(url: object, namespace: str, request_timeout: float) -> Engine:
         return _of_client(url, namespace, request_timeout)
     scheme, separator, _ = url.partition("://")
     if not separator:
-        raise Misconfigured(f"{url!r} is not a URL; it should begin with a scheme, as in sqlite:///path/to/file")
+        login, at, rest = url.rpartition("@")  # what stands before an @ may be a password
+        shown = "…@" + rest if at else login + rest
+        raise Misconfigured(f"{shown!r} is not a URL; it should begin with a scheme, as in sqlite:///path/to/file")
     if scheme in SCHEMES:
         engine: Engine = import_module(SCHEMES[scheme]).open_engine(url, namespace, request_timeout)
         return engine

@@ -9,11 +9,16 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from typing import Any
+
 from .._core.flow import Flow, Sleep
 from ..errors import BackendUnavailable, Misconfigured
 from ..model import Ask, ClaimView, check_seconds
 from ..ports import Backend, Surveys
 from .asks import mutex
+from .decorator import check_awaited, check_blocking
 from .options import Options
 
 LOOK_EVERY = 0.25
@@ -56,3 +61,18 @@ def next_leader(backend: Backend, name: str, known: int | None) -> Flow[ClaimVie
             if (None if now is None else now.token) != known:
                 return now
         yield Sleep(LOOK_EVERY)
+
+
+def check_body(body: Callable[..., Any], stop: object, name: str) -> None:
+    """For threads: what leads runs when it is called, and what stops the campaign can be looked at."""
+    check_blocking(body, f"the election {name!r}", "run")
+    look = getattr(stop, "is_set", None)
+    if stop is not None and (not callable(look) or inspect.iscoroutinefunction(getattr(stop, "wait", None))):
+        raise Misconfigured(f"stop of the election {name!r} is a threading.Event, not {stop!r}")
+
+
+def check_awaited_body(body: Callable[..., Any], stop: object, name: str) -> None:
+    """For tasks: the `wait` of any other event would hold up the whole loop."""
+    check_awaited(body, f"the election {name!r}", "run")
+    if stop is not None and not inspect.iscoroutinefunction(getattr(stop, "wait", None)):
+        raise Misconfigured(f"stop of the election {name!r} is an asyncio.Event, not {stop!r}")

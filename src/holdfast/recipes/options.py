@@ -71,7 +71,17 @@ def _spelled(annotation: object) -> str:
     return str(getattr(annotation, "__forward_arg__", annotation))
 
 
-def check_hook(what: str, hook: object, name: str) -> None:
-    """A hook is something to call; raises `Misconfigured` for anything else."""
-    if hook is not None and not callable(hook):
+def check_hook(what: str, hook: object, name: str, *, awaits: bool = False) -> None:
+    """A hook is something to call; raises `Misconfigured` for anything else.
+
+    `awaits`: what it answers is awaited, so it may be a coroutine function.
+    """
+    if hook is None:
+        return
+    if not callable(hook):
         raise Misconfigured(f"{what} of {name!r} is called with the lease, and {hook!r} cannot be called")
+    if not awaits and inspect.iscoroutinefunction(hook):
+        raise Misconfigured(
+            f"{what} of {name!r} is the coroutine function {hook.__qualname__!r}, which would be called and "
+            "never awaited; give a plain function, or use holdfast.aio"
+        )

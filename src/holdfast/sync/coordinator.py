@@ -17,7 +17,7 @@ from .._core.flow import Flow
 from .._core.lease import Hold
 from .._core.pickling import unpicklable
 from ..errors import Misconfigured
-from ..model import Ask, LockView, Promises, Sequencer, check_name, check_token
+from ..model import Ask, LockView, Promises, Sequencer, check_name, check_prefix, check_token
 from ..observe.event import Event, guarded
 from ..ports import Engine, Evicts, Surveys
 from ..recipes import asks
@@ -137,7 +137,7 @@ class Coordinator:
         backend = self._engine.backend
         if not isinstance(backend, Surveys):
             raise Misconfigured(f"{backend.scheme} can not be surveyed")
-        return self._run(backend.survey(prefix))
+        return self._run(backend.survey(check_prefix(prefix)))
 
     def evict(self, name: str, token: int) -> bool:
         """End the hold with this token, by hand. Its holder learns of it at its next renewal."""
@@ -158,7 +158,7 @@ class Coordinator:
 
     def check(self, sequencer: Sequencer | str) -> bool:
         """Whether the grant of a sequencer is held at this moment."""
-        return self._run(self._core.check(Sequencer.parse(sequencer) if isinstance(sequencer, str) else sequencer))
+        return self._run(self._core.check(Sequencer.parse(sequencer)))
 
     # Life
 

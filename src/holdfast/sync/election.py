@@ -10,7 +10,8 @@ from .._core.coordination import Coordination
 from ..errors import LeaseLost
 from ..model import Ask, ClaimView
 from ..recipes.asks import changed
-from ..recipes.election import UNSEEN, leader, next_leader
+from ..recipes.decorator import refuse_coroutine
+from ..recipes.election import UNSEEN, check_body, leader, next_leader
 from .driver import Stopped
 from .lease import Lease
 from .lock import Lock
@@ -84,13 +85,16 @@ class Election:
         The body must return (or raise) soon after `lease.lost` is set: a third of the ttl is kept free for that.
         Once `stop` is set, a campaign ends within a second, and None is returned; a body that leads ends by itself.
         """
+        check_body(body, stop, self._ask.name)
         while True:
             lease = self.campaign() if stop is None else self._campaign_until(stop)
             if lease is None:
                 return None
             try:
                 with lease:
-                    return body(lease)
+                    result = body(lease)
+                    refuse_coroutine(result, body, f"the election {self._ask.name!r}")
+                    return result
             except LeaseLost as error:
                 if error.token != lease.token:
                     raise

@@ -136,7 +136,7 @@ def test_max_hold_stops_the_command(cli: Cli) -> None:
     assert run.line() == "ready"
     done = run.end()
     assert done.code == 76
-    assert "it was held for max_hold" in done.err
+    assert "it was held for --max-hold" in done.err
     assert cli.is_free("job"), "it is released once the command has ended"
 
 

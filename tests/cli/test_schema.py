@@ -60,3 +60,10 @@ def test_an_unknown_engine_is_refused(cli: Cli) -> None:
     done = cli.run("schema", "abacus")
     assert done.code == 64
     assert "there is no engine 'abacus'" in done.err
+
+
+@pytest.mark.parametrize("engine", ["redis", "etcd", "zookeeper"])
+def test_a_fence_without_tables_is_not_denied(cli: Cli, engine: str) -> None:
+    done = cli.run("schema", "--fence", engine)
+    assert done.err == f"the fence of {engine} needs no schema: there is nothing to create\n"
+    assert "has no fence" in cli.run("schema", "--fence", "memory").err

@@ -100,3 +100,20 @@ def test_lock_delay_is_handed_on(cli: Cli) -> None:
     assert run.end().code == 76
     done = cli.run("run", "--timeout", "2", "job", "--", "true")
     assert done.code == 75
+
+
+def test_waiting_for_the_lock_one_runs_under_is_said(cli: Cli) -> None:
+    """A script that wraps itself twice would wait for ever, and nobody would know why."""
+    inner = [HOLDFAST, "run", "--timeout", "0.2", "job", "--", "true"]
+    done = cli.run("run", "job", "--", *inner)
+    assert done.code == 75
+    assert "'job' is held by the command that this one runs in" in done.err
+    assert "runs in" not in cli.run("run", "--quiet", "job", "--", *inner[:2], "--quiet", *inner[2:]).err
+    assert cli.run("run", "job", "--", HOLDFAST, "run", "other", "--", "true").err == ""
+
+
+def test_the_longest_hold_is_called_by_its_option(cli: Cli) -> None:
+    done = cli.run("run", "--max-hold", "0.2", "job", "--", "sleep", "60")
+    assert done.code == 76
+    assert "--max-hold" in done.err
+    assert "max_hold" not in done.err

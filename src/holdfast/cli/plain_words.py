@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import DeadlockDetected, HoldfastError, NotAcquired
+from ..errors import DeadlockDetected, HoldfastError, LeaseLost, NotAcquired
 
 
 def plain_words(error: HoldfastError) -> str:
@@ -16,5 +16,7 @@ def plain_words(error: HoldfastError) -> str:
             )
         case DeadlockDetected(name=name, circle=circle):
             return f"waiting for {name!r} would never end: {'; '.join(circle)}. Take the locks always in the same order"
+        case LeaseLost(name=name, token=token, reason="max_hold"):
+            return f"the lease on {name!r} (token {token}) was lost: it was held for --max-hold; stop the work"
         case _:
             return str(error)

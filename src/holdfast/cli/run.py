@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from .common import SECONDS, Session, engine_options, quiet_option
 from .engine_choice import chosen_url, say_which
+
+if TYPE_CHECKING:
+    from .runner.order import Order
 
 
 class RunCommand(click.Command):
@@ -134,8 +138,20 @@ def run(
         quiet=quiet,
     )
     say_which(url, quiet)
+    if not quiet and timeout != 0:
+        _say_if_nested(order)
     session = context.find_object(Session) or Session()
     return Supervisor(order, _report, session.debug).run()
+
+
+def _say_if_nested(order: Order) -> None:
+    """A script that takes its own lock once more would wait for ever, and nobody would know why."""
+    above = os.environ.get("HOLDFAST_NAME"), os.environ.get("HOLDFAST_URL")
+    if above == (order.name, order.url) and order.mode in ("lock", "write"):
+        _report(
+            f"{order.name!r} is held by the command that this one runs in (HOLDFAST_NAME): waiting for it would never "
+            "end; use another name, or take it only once"
+        )
 
 
 def _report(text: str) -> None:

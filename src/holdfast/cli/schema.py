@@ -39,9 +39,16 @@ def schema(engine: str | None, fence: bool, url: str | None, namespace: str, as_
     if as_json:
         print_json({"engine": family, "fence": fence, "ddl": ddl})
     elif ddl is None:
-        click.echo(f"{family} has no {'fence' if fence else 'schema'}: there is nothing to create", err=True)
+        click.echo(f"{_without(family, fence)}: there is nothing to create", err=True)
     else:
         click.echo(ddl, nl=not ddl.endswith("\n"))
+
+
+def _without(family: str, fence: bool) -> str:
+    if not fence:
+        return f"{family} has no schema"
+    has_one = find_spec(f"holdfast.fenced.{family}") is not None
+    return f"the fence of {family} needs no schema" if has_one else f"{family} has no fence"
 
 
 def told_by(module: str) -> str | None:

@@ -20,6 +20,7 @@ from enum import Enum, auto
 from ...clock import now
 from ...errors import LeaseLost
 from .. import exits
+from ..plain_words import plain_words
 from .channel import Deadline, Message
 from .command import Command
 from .holder import NEVER, fork_holder
@@ -226,7 +227,7 @@ class Supervisor:
         """Once, with the reason of whoever knows it first."""
         if self._lost and not self._told:
             self._told = True
-            what = str(LeaseLost(self._order.name, self._token, reason))
+            what = plain_words(LeaseLost(self._order.name, self._token, reason))
             self._report(f"{what.rpartition('; ')[0]}; {then}")
 
     def _tell_unreleased(self, why: str) -> None:

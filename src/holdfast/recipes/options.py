@@ -82,6 +82,6 @@ def check_hook(what: str, hook: object, name: str, *, awaits: bool = False) -> N
         raise Misconfigured(f"{what} of {name!r} is called with the lease, and {hook!r} cannot be called")
     if not awaits and inspect.iscoroutinefunction(hook):
         raise Misconfigured(
-            f"{what} of {name!r} is the coroutine function {hook.__qualname__!r}, which would be called and "
+            f"{what} of {name!r} is the coroutine function {hook!r}, which would be called and "
             "never awaited; give a plain function, or use holdfast.aio"
         )

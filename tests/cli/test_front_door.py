@@ -5,10 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
-from tests.cli.harness import Cli
+from tests.cli.harness import HOLDFAST, LONG, Cli
 
 COMMANDS = ("run", "ls", "watch", "evict", "schema", "demo", "torture")
 
@@ -114,3 +115,20 @@ def test_run_does_not_load_rich(cli: Cli) -> None:
     )
     code, rich, sqlite, _ = done.stdout.split()
     assert (code, rich, sqlite) == ("0", "False", "False"), "the wrapper itself has no engine"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_output_that_cannot_be_written_is_no_bug(cli: Cli) -> None:
+    with cli.locks.lock("job"), Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [HOLDFAST, "ls"],
+            env=cli.environment,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=LONG,
+            check=False,
+        )
+    assert done.returncode == 74
+    assert "holdfast: the output cannot be written: No space left on device" in done.stderr
+    assert "bug" not in done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -23,6 +24,8 @@ from .schema import schema
 from .torture import torture
 from .watch import watch
 
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
 
 @click.group(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -32,6 +35,7 @@ Exit codes of holdfast itself:
    1  nobody to evict or to ask     76  the lease was lost; the command was stopped
   64  bad option, name or URL      126  the command is not executable
   69  the engine is unavailable    127  the command was not found
+  74  cannot print: the disk is full
 'run' passes on the command's own code, or 128 + N if signal N ended it.""",
 )
 @click.version_option(version("holdfast"), prog_name="holdfast", message="%(prog)s %(version)s")
@@ -73,12 +77,21 @@ def invoke(arguments: Sequence[str]) -> int:
     except BrokenPipeError:  # `holdfast ls | head`: nobody reads on, which is no error
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exits.SIGNALLED + 13
+    except OSError as error:
+        if error.errno not in UNWRITABLE:
+            return _bug(session, error)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is not tried again
+        return _complain(session, f"the output cannot be written: {error.strerror}", exits.OUTPUT)
     except ModuleNotFoundError:
         raise  # main knows whether the extra is missing
     except Exception as error:  # noqa: BLE001 - a bug, told as one
-        what = f"a bug in holdfast: {type(error).__name__}: {error}; --debug shows where"
-        return _complain(session, what, exits.INTERNAL)
+        return _bug(session, error)
     return code if isinstance(code, int) else exits.OK
+
+
+def _bug(session: Session, error: Exception) -> int:
+    what = f"a bug in holdfast: {type(error).__name__}: {error}; --debug shows where"
+    return _complain(session, what, exits.INTERNAL)
 
 
 def _usage(error: click.ClickException) -> str:

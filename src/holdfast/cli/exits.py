@@ -24,6 +24,8 @@ UNAVAILABLE = 69
 """The engine could not be reached."""
 INTERNAL = 70
 """A bug in holdfast; `--debug` shows where."""
+OUTPUT = 74
+"""What was to be printed cannot be written: the disk is full."""
 NOT_ACQUIRED = 75
 """The lock was not granted in time (or at once, with `--busy fail`); the command was not started."""
 LOST = 76

@@ -126,7 +126,7 @@ def test_without_a_majority_a_lease_is_lost_in_time(
             how(member)
         await lease.lost.wait()
         assert (lease.state, lease.reason) == (State.LOST, "expired")
-        assert states[:3] == ["acquired", "jeopardy", "lost"]
+        await stage.eventually(lambda: states[:3] == ["acquired", "jeopardy", "lost"], f"three events, of {states}")
         await stage.fails(BackendUnavailable, locks.lock("door", ttl=3.0, timeout=0.3).acquire())
         for member in gone:
             if member.process is None:

@@ -39,8 +39,10 @@ def greet(address: Address, tree: Tree, timeout: float) -> Greeting:
     while electing:
         electing = False
         for _ in range(len(hosts)):
+            if failure is not None and clock() >= end:
+                break
             try:
-                return _greet(hosts, tree, timeout / min(2, len(hosts)))
+                return _greet(hosts, tree, min(timeout / min(2, len(hosts)), max(A_MOMENT, end - clock())))
             except Refused as error:
                 raise Misconfigured(str(error)) from error
             except HoldfastError:

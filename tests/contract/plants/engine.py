@@ -23,6 +23,7 @@ from tests.contract.plants.plant import plant
     "semaphore.so_many_and_no_more",
     "try_and_timeout.a_try_does_not_wait",
     "fair_false.a_mutex_stays_one",
+    "fair_false.never_more_than_fit",
     "decorators.calls_exclude_each_other",
 )
 def everybody_is_granted(patch: pytest.MonkeyPatch) -> None:

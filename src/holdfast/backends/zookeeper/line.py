@@ -4,7 +4,10 @@
    stands before a claim only ever becomes less, so a claim that was granted stays so: nobody has to write a grant down.
 2. One that may skip the line takes a *seat* when it fits beside those who are granted; then it looks again. Whoever was
    granted before the seat was there is seen in that look, and whoever looks later sees the seat: if both do not fit,
-   the seat is given back. Of two seats the one with the lower number counts.
+   the seat is given back. Of two seats the one with the lower number counts. Whether a seat is kept does not stand in
+   the listing: it may be about to be given back, for somebody's sake who is granted. So whoever would sit down beside
+   one counts both, the seat and those whose turn it would be without it; only of seats that are `settled` (their
+   owner's data tells a token, see `turns`) it is known that they stay, and that the others had to fit beside them.
 3. A waiter lacks some room (its deficit). It watches as few claims as will do: the rest of those before it, all leaving
    together, would not make enough room. So it can not be granted before one of the watched leaves, and no wake-up is
    missed. Among equals it watches the nearest: in a mutex that is its predecessor alone, with n permits the n nearest,
@@ -21,7 +24,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .paths import GHOST, SEAT, WILL, Entry, Trace, entry_of, in_order, trace_of
 
@@ -91,8 +94,8 @@ def picture_of(children: Iterable[str]) -> Picture:
     return picture
 
 
-def judge(picture: Picture, mine: Entry) -> Verdict:
-    """How this claim of the line stands."""
+def judge(picture: Picture, mine: Entry, settled: Collection[str] = ()) -> Verdict:
+    """How this claim of the line stands. `settled` are the owners of seats that are known to be kept."""
     capacity = mine.capacity
     traces = (*picture.ghosts, *picture.orphans)
     for standing in (picture.capacity, *(trace.capacity for trace in traces)):
@@ -109,7 +112,7 @@ def judge(picture: Picture, mine: Entry) -> Verdict:
         if len(watch) == 1 and not (traces or picture.wills or picture.seats):
             verdict.heir = _heir(picture, mine, watch[0])
     else:
-        granted = _granted(before, capacity - used)
+        granted = _granted(before, capacity - _certain(picture, settled))
         lacking = used + sum(weight for _, weight in granted) + mine.weight - capacity
         verdict.fits = lacking <= 0
         verdict.watch = list(dict.fromkeys([*watch, *_fewest([*seated, *granted], lacking)]))
@@ -132,15 +135,23 @@ def _heir(picture: Picture, mine: Entry, node: str) -> Heir | None:
     return Heir(of, at == 0)
 
 
-def keeps_seat(picture: Picture, mine: Entry) -> bool:
-    """Whether a seat that was taken may be kept (rule 2)."""
+def keeps_seat(picture: Picture, mine: Entry, settled: Collection[str] = ()) -> bool:
+    """Whether a seat that was taken may be kept (rule 2). `settled` as above."""
     own = picture.seats.get(mine.owner)
     if own is None or picture.capacity != mine.capacity:
         return False
-    before, seated = _others(picture, mine, older_than=own)
+    older = {owner: seat for owner, seat in picture.seats.items() if (seat.number - own.number) & 0x80000000}
+    picture = replace(picture, seats=older)  # whoever has a younger one has seen ours
+    before, seated = _others(picture, mine)
     used = sum(trace.weight for trace in (*picture.ghosts, *picture.orphans)) + sum(weight for _, weight in seated)
-    granted = _granted(before, mine.capacity - used)
+    granted = _granted(before, mine.capacity - _certain(picture, settled))
     return used + sum(weight for _, weight in granted) + mine.weight <= mine.capacity
+
+
+def _certain(picture: Picture, settled: Collection[str]) -> int:
+    """What is taken out of turn for certain: by traces, and by seats that are kept."""
+    seats = (entry.weight for entry in picture.claims if entry.owner in picture.seats and entry.owner in settled)
+    return sum(trace.weight for trace in (*picture.ghosts, *picture.orphans)) + sum(seats)
 
 
 def granted_of(picture: Picture, told: Collection[str] | None = None) -> set[str]:
@@ -153,14 +164,9 @@ def granted_of(picture: Picture, told: Collection[str] | None = None) -> set[str
     return {owner for owner, _ in in_turn} | set(out_of_turn)
 
 
-def _others(
-    picture: Picture, mine: Entry, older_than: Trace | None = None
-) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
+def _others(picture: Picture, mine: Entry) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
     """Nodes and weights of those before this claim, in order, and of those that are seated."""
     seats = picture.seats
-    if older_than is not None:
-        ours = older_than.number
-        seats = {owner: seat for owner, seat in seats.items() if (seat.number - ours) & 0x80000000}
     before: list[tuple[str, int]] = []
     seated: list[tuple[str, int]] = []
     passed = False

@@ -227,7 +227,8 @@ class Taking:
             opens = yield from self._traces.clear(picture, place, timeout)
             if opens < 0:
                 return AGAIN
-        verdict = judge(picture, mine)
+        settled = () if mine.fair else (yield from self._turns.settled(place, picture, timeout))
+        verdict = judge(picture, mine, settled)
         if verdict.capacity:
             yield from self._leaving.release(place.claim)
             raise _mismatch(place.claim, verdict.capacity)

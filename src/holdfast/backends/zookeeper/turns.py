@@ -10,9 +10,9 @@ from __future__ import annotations
 from ..._core.flow import NOW, Call, Flow
 from ...errors import BackendUnavailable
 from .line import Picture, keeps_seat, picture_of
-from .ops import EPHEMERAL, SEQUENTIAL, Check, Create, Delete, Exists, List, Multi, Write
+from .ops import EPHEMERAL, SEQUENTIAL, Check, Create, Delete, Exists, List, Multi, Read, Write
 from .paths import Entry
-from .places import Place
+from .places import Place, read_about
 from .requests import Batch
 from .tree import Tree
 
@@ -33,6 +33,15 @@ class Turns:
         data = place.confirmation((yield NOW))
         yield Call(Batch((Write(place.path, data),), place), timeout)
 
+    def settled(self, place: Place, picture: Picture, timeout: float) -> Flow[set[str]]:
+        """Whose seats are known to be kept: a token is written down before anybody holds out of turn."""
+        seated = [entry for entry in picture.claims if entry.owner in picture.seats and entry.node != place.node]
+        if not seated:
+            return set()
+        answers = yield Call(Batch([Read(f"{place.parent}/{entry.node}") for entry in seated], place), timeout)
+        read = zip(seated, answers or (), strict=False)
+        return {entry.owner for entry, found in read if found and "token" in read_about(found[0])}
+
     def take_seat(self, place: Place, picture: Picture, mine: Entry, timeout: float) -> Flow[bool]:
         """Out of turn, if it fits and still does once everybody can see it."""
         if mine.owner not in picture.seats:
@@ -45,7 +54,8 @@ class Turns:
         if (own := picture.seats.get(mine.owner)) is None:
             return False
         place.seat = f"{place.parent}/{own.node}"
-        if keeps_seat(picture, mine):
+        settled = yield from self.settled(place, picture, timeout)
+        if keeps_seat(picture, mine, settled):
             answers = yield Call(Batch((Exists(place.seat),), place), timeout)
             if answers and answers[0]:
                 yield from self._proclaim(place, answers[0].czxid, timeout)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+
+from ...aio.coordinator import Coordinator
 from ..promise import promise
 from ..stage import Stage
 
@@ -66,3 +69,24 @@ async def tokens_grow_in_the_order_of_grants(stage: Stage) -> None:
     async with doc.write() as lease:
         tokens.append(lease.token)
     assert tokens == sorted(set(tokens)), tokens
+
+
+@promise(needs={"counting"}, real_time=True)
+async def never_more_than_fit(stage: Stage) -> None:
+    """Many come and go, of different weights, and most of them skip the line: together they hold what there is."""
+    one, other = await stage.connect(), await stage.connect()
+    held, most = 0, 0
+
+    async def come_and_go(locks: Coordinator, first: int) -> None:
+        nonlocal held, most
+        for number in range(first, first + 20):
+            weight, fair = 1 + (number % 3 == 0), number % 4 == 0
+            async with locks.semaphore("pool", permits=3, weight=weight, fair=fair) as lease:
+                held += weight
+                most = max(most, held)
+                await asyncio.sleep(0.001 * (number % 5))
+                lease.check()
+                held -= weight
+
+    await asyncio.gather(*(come_and_go(locks, first) for locks in (one, other) for first in range(8)))
+    assert most <= 3, f"{most} of 3 were held"

@@ -62,7 +62,7 @@ ROOMS = (
     Room("flows", "backends/*", f"{DATA} line relational", WORLD),
     # what users import
     Room("settings", "settings.py", f"{DATA} event engines"),
-    Room("shared", "face.py registry.py signals.py", f"{DATA} clock"),
+    Room("shared", "face.py registry.py signals.py", f"{DATA} clock event"),
     Room("observe", "observe/*", f"{DATA} event", ASYNCIO, "lazily"),
     Room("fences", "fenced/*", DATA),
     Room("sql", "sql/*", f"{DATA} fences", ANY, "lazily"),

@@ -13,9 +13,15 @@ import atexit
 import os
 import sys
 import threading
+import warnings
 import weakref
+from collections.abc import Callable
 from os import getpid
-from typing import Protocol
+from typing import Any, Protocol
+
+from ._core.flow import Flow
+from .observe.complaint import complain
+from .ports import Engine
 
 
 class Registered(Protocol):
@@ -80,10 +86,29 @@ def notice_fork() -> None:
             _pid = pid
 
 
+class LastResort:
+    """How a flow is run at the end of the process, when its own loop is gone: set by the blocking driver."""
+
+    run: Callable[[Flow[Any], Engine], None] = staticmethod(lambda flow, engine: flow.close())
+
+
+def warn_unclosed(what: str, source: object) -> None:
+    """A coordinator was dropped that nobody has closed."""
+    warnings.warn(
+        f"{what} was dropped without close(): what it held expires; use `with`, or close it",
+        ResourceWarning,
+        stacklevel=2,
+        source=source,
+    )
+
+
 def _at_exit() -> None:
     notice_fork()
     for coordinator in list(_open):
-        coordinator._at_exit()
+        try:
+            coordinator._at_exit()
+        except Exception:  # noqa: BLE001  what is held expires; the others are still to be closed
+            complain("%r could not be closed at the end of the process", coordinator)
 
 
 _ends_with_multiprocessing = 0

@@ -40,7 +40,7 @@ class Kept:
         for number in range(count):
             ask = Ask(f"n{number}", ttl=TTL, **options)  # type: ignore[arg-type]
             hold = Hold(Claim(ask, f"o{number}", "actor"), Grant(7, 100.0, TTL), 100.0)
-            hold.listen(Teller(hold, self.told))
+            hold.listen(Teller(hold, self.told), keep=True)
             self.holds.append(self.core.keep(hold, 0.0))
         self.hand = Hand(self.core.keeper.watch())
 

@@ -7,6 +7,7 @@ task): circles of waiters are circles of actors, and only an actor that holds so
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ from .renewal import Keeper, renew_now
 from .withdraw import PATIENCE, Patience, keep_withdrawing, keep_withdrawing_all, release_each, withdraw
 
 Emit = Callable[[Event], None]
-Beside = Callable[[Emit, Event], None]
+Beside = Callable[[Callable[[Any], object], Any], None]
 
 
 class Coordination:
@@ -44,6 +45,7 @@ class Coordination:
         self.emit = emit
         self._beside = beside
         """Has the listener called beside the keeper, which must not wait for it."""
+        keeper.dropped = self._drop
         self._prefix = prefix
         self._numbers = itertools.count(1)
         self._least_ttl = backend.least_ttl
@@ -82,7 +84,8 @@ class Coordination:
         admission = self.admission
         admission.asking[claim.owner] = claim
         try:
-            admission.check()
+            if admission.closed:
+                admission.check()
             began = 0.0 if timeout is None else (yield NOW)  # without a timeout the first request's own look will do
             first: Grant | Queued | BaseException | None
             try:
@@ -231,6 +234,11 @@ class Coordination:
             except Misconfigured:
                 pass  # the engine refuses it for good
 
+    def release_at_exit(self, holds: Sequence[Hold]) -> Flow[None]:
+        """The same at the end of the process, when nobody is left to be told."""
+        claims = [(hold.claim, hold.since + hold.claim.ask.hold_at_least) for hold in holds]
+        return release_each(self.backend, claims, Patience())
+
     def _settle(self) -> Flow[None]:
         """Wait, but not for long, until no request of others is under way: to be let in, or to let go."""
         admission = self.admission
@@ -246,7 +254,7 @@ class Coordination:
     def forget(self, hold: Hold) -> None:
         """Out of the keeper's hands, and off its actor's account."""
         hold.forgotten = True
-        hold.lease = None  # so that neither keeps the other from being freed
+        hold.lease = hold.listener = None  # so that neither keeps the other from being freed
         self.holds.discard(hold)
         self.keeper.discard(hold)
         if hold.key is not None and self.reentered.get(hold.key) is hold:
@@ -258,6 +266,12 @@ class Coordination:
             self.holding[actor] = count - 1
         else:
             self.holding.pop(actor, None)
+
+    def _drop(self, hold: Hold) -> None:
+        """Its lease was dropped without a release: nobody can use it any more, and it ends with its ttl."""
+        self.forget(hold)
+        if self._beside is not None:
+            self._beside(_warn_dropped, hold)
 
     def renew(self, hold: Hold) -> Flow[None]:
         """Renew at the holder's own wish; raises `LeaseLost` if it is over."""
@@ -315,3 +329,13 @@ class Coordination:
                 self.emit(event)
             else:
                 self._beside(self.emit, event)
+
+
+def _warn_dropped(hold: Hold) -> None:
+    ask = hold.claim.ask
+    warnings.warn(
+        f"the lease on {ask.name!r} (token {hold.token}) was dropped without a release: it is renewed no more, and "
+        f"ends within its ttl of {ask.ttl:g} s; keep it for as long as you need it, or use `with`",
+        ResourceWarning,
+        stacklevel=1,
+    )

@@ -8,12 +8,15 @@
    deadline, is LOST, with the reason. LOST and RELEASED are final.
 4. `max_hold` is a deadline too, and no renewal moves it.
 5. A holder that is asked to give way may do so or not: being asked changes nothing about the hold.
+6. A lease that nobody has any more is not renewed: it can be neither checked nor released. Whoever gave it a hook, or
+   waits for its event, is told at its end.
 """
 
 from __future__ import annotations
 
 from enum import Enum
 from typing import Protocol
+from weakref import ReferenceType, ref
 
 from ..errors import LeaseLost
 from ..model import Ask, Claim, Grant, State
@@ -72,12 +75,18 @@ class Holder(Protocol):
     def _told(self, what: str) -> None: ...
 
 
+class Settable(Protocol):
+    """An event of threads or of asyncio."""
+
+    def set(self) -> None: ...
+
+
 class Hold:
     """What is held, and until when. Only the keeper and the lease's own flows change it."""
 
     __slots__ = ("_ended", "_ending", "asked", "claim", "deadline", "depth", "failure", "failures", "final",
-                 "forgotten", "key", "lease", "margin", "reason", "renew_at", "renewal", "since", "slot", "token",
-                 "valid_until")  # fmt: skip
+                 "forgotten", "key", "lease", "listener", "lost_event", "margin", "reason", "renew_at", "renewal",
+                 "since", "slot", "token", "valid_until")  # fmt: skip
 
     def __init__(self, claim: Claim, grant: Grant, now: float) -> None:
         ask = claim.ask
@@ -104,8 +113,11 @@ class Hold:
         self.renewal = Renewal.NONE
         self.asked = False
         """Somebody has asked the holder to give way."""
-        self.lease: Holder | None = None
+        self.lease: ReferenceType[Holder] | None = None
         """The lease that shows it to its holder, and is told of changes."""
+        self.listener: Holder | None = None
+        """The same, if a hook listens to it: then it stays, whether or not anybody else has it."""
+        self.lost_event: Settable | None = None
         self.depth = 1
         self.key: tuple[str, str, object] | None = None
         """How often, and as what, a reentrant lock has taken it."""
@@ -196,13 +208,23 @@ class Hold:
         self._ended = state
         return True
 
-    def listen(self, holder: Holder) -> None:
+    def listen(self, holder: Holder, keep: bool = False) -> None:
         """Have changes told to this holder; a loss that was quicker than this call is told at once."""
-        self.lease = holder
+        self.lease = ref(holder)
+        if keep:
+            self.listener = holder
         if self._ended is State.LOST:
             holder._told("lost")
 
+    @property
+    def abandoned(self) -> bool:
+        """Whether nobody has its lease any more (rule 6)."""
+        return self.lease is not None and self.listener is None and self.lease() is None
+
     def _tell(self, what: str) -> None:
-        holder = self.lease
-        if holder is not None and (self._ended is None or what == "lost"):
+        if self._ended is not None and what != "lost":
+            return
+        if what == "lost" and self.lost_event is not None and self.reason != "forked":
+            self.lost_event.set()
+        if self.lease is not None and (holder := self.lease()) is not None:
             holder._told(what)

@@ -8,7 +8,7 @@
    under way does not end, `RENEWERS` at the same time at most: who hangs keeps nobody else from being renewed.
 3. One failed renewal never ends renewal: the hold is in jeopardy and is tried again until its deadline. A renewal
    that was ended from outside (its task was cancelled) has its holds due again, and the watch starts the next one.
-4. A hold that was released or lost is never renewed again.
+4. A hold that was released or lost is never renewed again; nor is one whose lease nobody has any more.
 """
 
 from __future__ import annotations
@@ -69,6 +69,8 @@ class Keeper:
         self._renewers: set[object] = set()
         self._overdue = False
         """A renewal has not come back in time: the backlog does not wait for it."""
+        self.dropped: Callable[[Hold], None] = lambda hold: None
+        """Called with a hold whose lease nobody has any more."""
         self.launched = False
         self.closed = False
 
@@ -106,6 +108,9 @@ class Keeper:
     def _attend(self, hold: Hold, now: float) -> None:
         if not hold.alive:
             return
+        if hold.abandoned and not hold.forgotten:
+            hold.renew_at = NEVER
+            self.dropped(hold)
         if (reason := hold.over(now)) is not None:
             hold.lose(reason)
             return

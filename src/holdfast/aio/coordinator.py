@@ -25,7 +25,7 @@ from ..recipes.limiter import Rate, Rates
 from ..recipes.multi import canonical
 from ..recipes.options import Options, check_hook, shows_options
 from ..recipes.reentrant import reenter
-from ..registry import notice_fork, register, unregister
+from ..registry import LastResort, notice_fork, register, unregister, warn_unclosed
 from .actors import Actors
 from .driver import call_soon, run, to_the_end
 from .election import Election
@@ -224,7 +224,20 @@ class Coordinator:
             hold.lose("forked")
 
     def _at_exit(self) -> None:
-        """Nothing: its loop is gone, and what is held will expire."""
+        """Its loop is gone, and its connections with it: what is held is released over another, that blocks."""
+        if (holds := list(self._core.holds)) and not self._core.admission.closed:
+            self._core.admission.closed = True
+            LastResort.run(self._core.release_at_exit(holds), self._engine)
+
+    def __del__(self) -> None:
+        core = getattr(self, "_core", None)
+        if core is None or core.admission.closed:
+            return
+        core.admission.closed = True
+        wire, loop = self._wire, self._loop
+        if loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(lambda: (core.keeper.close(), asyncio.ensure_future(wire.close())))
+        warn_unclosed(repr(self), self)
 
     async def __aenter__(self) -> Coordinator:
         return self

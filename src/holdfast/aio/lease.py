@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
+from weakref import ref
 
 from .._core.lease import Hold
 from ..clock import now
@@ -30,30 +31,31 @@ class Lease(LeaseFace):
     'held'
     """
 
-    __slots__ = ("_asked", "_bodies", "_coordinator", "_lost", "_on_asked", "_on_lost")
+    __slots__ = ("_asked", "_bodies", "_coordinator", "_on_asked", "_on_lost")
 
     def __init__(self, coordinator: Coordinator, hold: Hold, on_lost: Callable[[Lease], object] | None) -> None:
         self._core = coordinator._core
         self._hold = hold
         self._coordinator = coordinator
-        self._lost: asyncio.Event | None = None
         self._on_lost = on_lost
         self._asked: asyncio.Event | None = None
         self._on_asked: Callable[[Lease], object] | None = None
         self._bodies: list[Body] = []
-        hold.lease = self
-        if hold.reason is not None:  # lost before anybody listened
-            hold.listen(self)
+        if on_lost is not None or hold.reason is not None:  # lost before anybody listened
+            hold.listen(self, keep=on_lost is not None)
+        else:
+            hold.lease = ref(self)  # `listen`, in place
 
     @property
     def lost(self) -> asyncio.Event:
         """Set once the lease is lost; a task can wait for it."""
         self._notice()
-        if self._lost is None:
-            self._lost = asyncio.Event()
-        if self._hold.state is State.LOST:
-            self._lost.set()
-        return self._lost
+        hold = self._hold
+        if hold.lost_event is None:
+            hold.lost_event = asyncio.Event()
+        if hold.state is State.LOST:
+            hold.lost_event.set()
+        return cast(asyncio.Event, hold.lost_event)
 
     @property
     def asked(self) -> asyncio.Event:
@@ -67,6 +69,7 @@ class Lease(LeaseFace):
     def when_asked(self, hook: Callable[[Lease], object]) -> None:
         """Have `hook(lease)` called, plain or async, when somebody asks for the lock; now, if that was before."""
         self._on_asked = hook
+        self._hold.listener = self
         if self._hold.asked:
             call_soon(hook, self)
 
@@ -93,8 +96,6 @@ class Lease(LeaseFace):
     def _told(self, what: str) -> None:
         """For the keeper: a step in the life of this lease."""
         if what == "lost" and self._hold.reason != "forked":
-            if self._lost is not None:
-                self._lost.set()
             for body in self._bodies:
                 body.strike_soon()
             if self._on_lost is not None:

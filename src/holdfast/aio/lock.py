@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast
 
 from .._core.coordination import Coordination
+from .._core.lease import Hold
 from ..errors import NotAcquired
 from ..face import Entered, leave_last
 from ..model import Ask
@@ -65,7 +66,7 @@ class Lock:
         """Wait for the lock and hold it. Raises `NotAcquired` once `timeout` has passed (None: never)."""
         ask = changed(self._ask, options) if options else self._ask
         hold = await self._coordinator._obtain(ask, False, self._obtain)
-        return Lease(self._coordinator, hold, self._on_lost) if hold.lease is None else cast(Lease, hold.lease)
+        return self._lease(hold)
 
     @shows_changes(without="timeout")
     async def try_acquire(self, **options: Unpack[Options]) -> Lease | None:
@@ -78,7 +79,7 @@ class Lock:
 
     async def __aenter__(self) -> Lease:
         hold = await self._coordinator._obtain(self._ask, True, self._obtain)
-        lease = Lease(self._coordinator, hold, self._on_lost) if hold.lease is None else cast(Lease, hold.lease)
+        lease = self._lease(hold)
         body = Body()
         lease._bodies.append(body)
         self._entered.setdefault(sys._getframe(1), []).append((body.task, lease))
@@ -88,6 +89,11 @@ class Lock:
         self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
     ) -> None:
         await leave_last(self._entered, sys._getframe(1), asyncio.current_task()).__aexit__(kind, error, tb)
+
+    def _lease(self, hold: Hold) -> Lease:
+        """The lease of a hold: the one that it has, if it was taken again."""
+        lease = None if hold.lease is None else hold.lease()
+        return Lease(self._coordinator, hold, self._on_lost) if lease is None else cast(Lease, lease)
 
     def __call__(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Coroutine[Any, Any, R]]:
         """Hold it for each call of a coroutine function; `Misconfigured` for a plain or generator function."""

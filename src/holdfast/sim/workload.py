@@ -24,7 +24,7 @@ DEEPEST = 2
 """How many rounds a task may have inside each other."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class Follower:
     """Follows one lease for a worker; `number` is the round to cancel when it is lost, or -1."""
 
@@ -138,7 +138,7 @@ class Worker:
 
         world.trace(process.name, "{} holds {!r} with token {}", hold.claim.owner, hold.claim.ask.name, hold.token)
         world.watch.acquired(process, hold)
-        hold.listen(Follower(self, hold, number))
+        hold.listen(Follower(self, hold, number), keep=True)
 
     def told(self, hold: Hold, what: str, number: int) -> None:
         process, world = self.process, self.world

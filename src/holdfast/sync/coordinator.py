@@ -27,11 +27,11 @@ from ..recipes.limiter import Rate, Rates
 from ..recipes.multi import canonical
 from ..recipes.options import Options, check_hook, shows_options
 from ..recipes.reentrant import reenter
-from ..registry import notice_fork, register, unregister
+from ..registry import notice_fork, register, unregister, warn_unclosed
 from .beside import Beside
 from .driver import run
 from .election import Election
-from .keeper import thread_keeper
+from .keeper import abandon, close_abandoned, thread_keeper
 from .lease import Lease
 from .limiter import Limiter
 from .lock import Lock
@@ -59,6 +59,7 @@ class Coordinator:
         self._rates = Rates()
         self._mutex = threading.Lock()
         self._closed = False
+        close_abandoned()
         self._wire = engine.wire()
         self._begin()
         register(self)
@@ -222,6 +223,13 @@ class Coordinator:
     def _at_exit(self) -> None:
         """When the interpreter ends."""
         self.close()
+
+    def __del__(self) -> None:
+        core = getattr(self, "_core", None)
+        if core is not None and not core.admission.closed:
+            core.admission.closed = True
+            abandon(self._wire, core.keeper)
+            warn_unclosed(repr(self), self)
 
     def __enter__(self) -> Coordinator:
         return self

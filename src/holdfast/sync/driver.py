@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 
 from .._core.flow import Call, Doze, Flow, Now, Op, Random, Shield, Sleep, Spawn, Wait
 from ..clock import now as clock
-from ..ports import Wire
+from ..ports import Engine, Wire
+from ..registry import LastResort
 
 T = TypeVar("T")
 
@@ -115,6 +116,18 @@ def _carry_out(op: Op, wire: Wire) -> Any:
         case _:
             raise TypeError(f"not an op of this driver: {op!r}")
     return None
+
+
+def run_alone(flow: Flow[Any], engine: Engine) -> None:
+    """Run a flow on a wire of its own."""
+    wire = engine.wire()
+    try:
+        run(flow, wire)
+    finally:
+        wire.close()
+
+
+LastResort.run = staticmethod(run_alone)
 
 
 def spawn(flow: Flow[Any], wire: Wire, name: str) -> bool:

@@ -7,12 +7,32 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 
 from .._core.calendar import Calendar
 from .._core.renewal import Keeper
 from ..observe.complaint import complain
 from ..ports import Backend, Wire
 from .driver import ThreadBell, run, spawn, start
+
+_abandoned: deque[Wire] = deque()
+"""Wires of coordinators that were dropped without `close()`, until somebody has the time to close them."""
+
+
+def abandon(wire: Wire, keeper: Keeper) -> None:
+    """A coordinator is gone: have its threads end and its wire closed. The garbage collector calls, and cannot wait:
+    the keeper's thread does it, or else whoever connects next."""
+    _abandoned.append(wire)
+    keeper.close()
+
+
+def close_abandoned() -> None:
+    while _abandoned:
+        try:
+            _abandoned.popleft().close()
+        except Exception:  # noqa: BLE001  nobody is left who could do anything about it
+            complain("a connection that was left open could not be closed")
+
 
 LINGER = 60.0
 """For so many seconds a thread that renews waits for more: most leases are renewed more often than that."""
@@ -28,13 +48,14 @@ def thread_keeper(backend: Backend, wire: Wire) -> Keeper:
                 keeper.launched = start(lambda: watch(keeper), "holdfast-keeper")
 
     def watch(keeper: Keeper) -> None:
-        """Nothing ends the watch but the end of the coordinator."""
+        """Nothing ends the watch but the end of the coordinator; one that was dropped ends here."""
         while not keeper.closed:
             try:
                 run(keeper.watch(), wire)
             except BaseException:  # noqa: BLE001  whatever it was: there are leases to watch
                 complain("the watch over leases was interrupted; it goes on")
                 time.sleep(0.01)
+        close_abandoned()
 
     return Keeper(
         backend,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
+from weakref import ref
 
 from .._core.lease import Hold
 from ..clock import now
@@ -27,30 +28,31 @@ class Lease(LeaseFace):
     ('held', True)
     """
 
-    __slots__ = ("_asked", "_coordinator", "_lost", "_on_asked", "_on_lost")
+    __slots__ = ("_asked", "_coordinator", "_on_asked", "_on_lost")
 
     def __init__(self, coordinator: Coordinator, hold: Hold, on_lost: Callable[[Lease], object] | None) -> None:
         self._core = coordinator._core
         self._hold = hold
         self._coordinator = coordinator
-        self._lost: threading.Event | None = None
         self._on_lost = on_lost
         self._asked: threading.Event | None = None
         self._on_asked: Callable[[Lease], object] | None = None
-        hold.lease = self
-        if hold.reason is not None:  # lost before anybody listened
-            hold.listen(self)
+        if on_lost is not None or hold.reason is not None:  # lost before anybody listened
+            hold.listen(self, keep=on_lost is not None)
+        else:
+            hold.lease = ref(self)  # `listen`, in place
 
     @property
     def lost(self) -> threading.Event:
         """Set once the lease is lost; a thread can wait for it."""
         self._notice()
-        if self._lost is None:
+        hold = self._hold
+        if hold.lost_event is None:
             with self._coordinator._mutex:
-                self._lost = self._lost or threading.Event()
-        if self._hold.state is State.LOST:
-            self._lost.set()
-        return self._lost
+                hold.lost_event = hold.lost_event or threading.Event()
+        if hold.state is State.LOST:
+            hold.lost_event.set()
+        return cast(threading.Event, hold.lost_event)
 
     @property
     def asked(self) -> threading.Event:
@@ -65,6 +67,7 @@ class Lease(LeaseFace):
     def when_asked(self, hook: Callable[[Lease], object]) -> None:
         """Have `hook(lease)` called, on a thread of its own, when somebody asks for the lock (now, if one has)."""
         self._on_asked = hook
+        self._hold.listener = self
         if self._hold.asked:
             self._coordinator._hooks.call(hook, self)
 
@@ -91,8 +94,6 @@ class Lease(LeaseFace):
     def _told(self, what: str) -> None:
         """For the keeper: a step in the life of this lease. Hooks run beside, see `Holder`."""
         if what == "lost" and self._hold.reason != "forked":
-            if self._lost is not None:
-                self._lost.set()
             if self._on_lost is not None:
                 self._coordinator._hooks.call(self._on_lost, self)
         elif what == "asked":

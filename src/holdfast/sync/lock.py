@@ -66,7 +66,7 @@ class Lock:
         """Wait for the lock and hold it. Raises `NotAcquired` once `timeout` has passed (None: never)."""
         ask = changed(self._ask, options) if options else self._ask
         hold = self._hold(ask, False)
-        return Lease(self._coordinator, hold, self._on_lost) if hold.lease is None else cast(Lease, hold.lease)
+        return self._lease(hold)
 
     @shows_changes(without="timeout")
     def try_acquire(self, **options: Unpack[Options]) -> Lease | None:
@@ -96,12 +96,17 @@ class Lock:
 
     def __enter__(self) -> Lease:
         hold = self._hold(self._ask, True)
-        lease = Lease(self._coordinator, hold, self._on_lost) if hold.lease is None else cast(Lease, hold.lease)
+        lease = self._lease(hold)
         self._entered.setdefault(sys._getframe(1), []).append((threading.get_ident(), lease))
         return lease
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         leave_last(self._entered, sys._getframe(1), threading.get_ident()).__exit__(kind, error, tb)
+
+    def _lease(self, hold: Hold) -> Lease:
+        """The lease of a hold: the one that it has, if it was taken again."""
+        lease = None if hold.lease is None else hold.lease()
+        return Lease(self._coordinator, hold, self._on_lost) if lease is None else cast(Lease, lease)
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         """Hold it for each call of a plain function; `Misconfigured` for a coroutine or generator function."""

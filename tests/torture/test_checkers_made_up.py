@@ -43,4 +43,4 @@ def test_a_correct_engine_is_never_accused(seed: int, discipline: Discipline, ca
 
 def test_without_pauses_nothing_overlaps() -> None:
     judgement = judge(make_up(Plan(holds=300, pauses=0.0)))
-    assert [line.held for line in judgement.lines] == [True] * 6
+    assert [line.held for line in judgement.lines] == [True] * 7

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.model import SHARED_CAPACITY
-from holdfast.torture.checkers import fifo, leftovers, linearizable, overlap, tokens
+from holdfast.torture.checkers import fifo, in_time, leftovers, linearizable, overlap, tokens
 from holdfast.torture.checkers.finding import Finding
 from holdfast.torture.checkers.holds import holds_of
 from holdfast.torture.history import Fault, Left
@@ -260,3 +260,31 @@ def test_a_run_that_was_not_surveyed_is_not_judged() -> None:
     history = Tale().history()
     history.ended = None
     assert leftovers.check(history).held is None
+
+
+# answers by their timeout
+
+SECOND = 10**9
+
+
+@pytest.mark.parametrize(
+    ("got", "struck", "late"), [(7, "", False), (11, "", True), (11, "node:n1", True), (11, "client:c1", False)]
+)
+def test_an_acquisition_without_an_answer_by_its_timeout(got: int, struck: str, late: bool) -> None:
+    tale = Tale()
+    tale.grant("c1", asked=0, got=got * SECOND, until=6 * SECOND)
+    history = tale.history()
+    if struck:
+        history.faults.append(Fault("pause", struck, 1 * SECOND, 9 * SECOND))
+    finding = in_time.check(history)
+    assert finding.held is not late
+    if late:
+        (violation,) = finding.violations
+        assert violation.story == "c1 waited 11.0 s for an answer about 'a', 5.0 s more than it may"
+
+
+def test_one_that_was_cut_off_or_has_no_timeout_is_not_judged() -> None:
+    tale = Tale()
+    tale.operation("c1", "acquire", 0, None, until=SECOND)
+    tale.grant("c1", asked=0, got=99 * SECOND)
+    assert in_time.check(tale.history()).held is None

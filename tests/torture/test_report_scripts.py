@@ -86,7 +86,7 @@ def test_a_run_is_drawn_at_every_zoom(page: Page, name: str) -> None:
     for factor in ("1", "0.5", "0.1", "0.01", "3", "1000"):
         page(f"(timeline.view.zoom({factor}), redraw(), 0)")
     assert page("timeline.run.lanes.map((lane) => lane.client)") == data["clients"]
-    assert page("$('verdicts').innerHTML").count('class="verdict') == 6
+    assert page("$('verdicts').innerHTML").count('class="verdict') == 7
 
 
 @pytest.mark.parametrize("name", RUNS)

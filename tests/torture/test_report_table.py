@@ -56,5 +56,5 @@ def test_other_promises_have_a_mark_each() -> None:
 def test_what_was_not_judged_is_no_pass() -> None:
     text = printed()
     assert text.count("not judged") == 2
-    assert text.count("– ") == 4
+    assert text.count("– ") == 5
     assert "✔" not in text

@@ -19,7 +19,7 @@ An operation is an `invoke` line, written before the call, and one of `ok`, `fai
 `info` (nobody can tell) with the same `seq`, written after it; both by one process. An operation without its second
 line was cut off by a kill: its outcome is info, and it never returned. `verb` is one of
 
-    acquire   of a grant: mode, weight, capacity, fair; ok carries owner and token
+    acquire   of a grant: mode, weight, capacity, fair; until is when it must have an answer; ok carries owner and token
     queued    a point (`ok` only): the claim stands in line; its place is kept until `until` without another look
     release   ok carries held (what release() returned)
     lost      a point (`ok` only): the holder is told that its lease is lost; error is the reason

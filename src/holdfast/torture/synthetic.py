@@ -207,7 +207,8 @@ def client(world: World, me: str) -> Steps:
         yield world.work()
         name = world.random.choice(world.names)
         weight = world.random.choice((1, plan.capacity)) if plan.capacity > 1 else 1
-        acquire = world.invoke(me, "acquire", name.name, weight=weight, capacity=plan.capacity)
+        patient = world.now + 3_600_000 * MS
+        acquire = world.invoke(me, "acquire", name.name, weight=weight, capacity=plan.capacity, until=patient)
         yield world.trip()
         owner = f"{me}-{acquire.seq}"
         claim = world.enter(name, owner, weight)

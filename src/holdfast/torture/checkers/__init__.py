@@ -12,6 +12,7 @@
     updates        every acknowledged write is in the end
     fifo           nobody overtook a claim that stood in line
     leftovers      nothing is held or waited for when everybody has gone
+    in time        an acquisition with a timeout has an answer by then
 """
 
 from .finding import Finding, Violation

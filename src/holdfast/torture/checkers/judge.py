@@ -13,7 +13,7 @@ from typing import Any
 
 from ..garbage import not_collected
 from ..history import History, Run
-from . import commits, fifo, leftovers, linearizable, overlap, tokens, updates
+from . import commits, fifo, in_time, leftovers, linearizable, overlap, tokens, updates
 from .finding import Finding, Violation
 from .holds import holds_of
 
@@ -77,6 +77,7 @@ def judge(history: History) -> Judgement:
             updates.check(history),
             fifo.check(history.operations, history.faults),
             leftovers.check(history),
+            in_time.check(history),
         )
         findings = {finding.checker: finding for finding in found}
         counts = _counts(history, findings)
@@ -123,6 +124,7 @@ def _lines(run: Run, findings: dict[str, Finding], counts: dict[str, int]) -> li
         line("tokens", "tokens", promised("fencing"), "unique and growing", "given twice or out of order"),
         line("fifo", "fifo", True, "places in line kept", "places in line overtaken"),
         line("nothing left", "leftovers", True, "names free after the end", "names not free after the end"),
+        line("in time", "in time", True, "answered by their timeout", "not answered by their timeout"),
     ]
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from ... import Coordinator, Lease, connect
 from ...errors import BackendUnavailable, DeadlockDetected, FenceRejected, HoldfastError, LeaseLost, NotAcquired
 from ...model import Queued
+from ..history import now
 from ..recorder import Recorder
 from ..resource import FILE, Resource, Seen
 from .event_loop import connect_loop
@@ -92,7 +93,8 @@ class Actor:
     def acquire(self, name: str, timeout: float, scoped: bool = False, **options: Any) -> Held | HoldfastError:
         """Hold the lock, or say why not. `scoped`: as a `with` statement does, which is what circles are made of."""
         recorder = self._recorder
-        step = recorder.invoke("acquire", name, mode="lock", weight=1, capacity=1, fair=True)
+        until = now() + int((timeout + self._order.leeway) * 1e9)
+        step = recorder.invoke("acquire", name, mode="lock", weight=1, capacity=1, fair=True, until=until)
         self._asking = step.seq
 
         def lost(lease: Lease) -> None:

@@ -12,6 +12,11 @@ Failpoint: TypeAlias = Literal["after-acquire", "after-read", "before-write", "b
 FAILPOINTS: tuple[Failpoint, ...] = ("after-acquire", "after-read", "before-write", "before-release")
 
 
+def timeouts(ttl: float) -> tuple[float, float]:
+    """Of an acquisition and of a request, in a run with this ttl."""
+    return max(3.0, 4 * ttl), max(1.0, ttl)
+
+
 @dataclass(frozen=True, slots=True)
 class Order:
     """`aim` says how likely a client stops itself at each failpoint, in the middle of its critical section."""
@@ -38,6 +43,11 @@ class Order:
     """How likely the event loop is blocked during a critical section, for up to twice the ttl (asyncio)."""
     forks: float = 0.0
     """How likely a holder forks without telling anybody."""
+
+    @property
+    def leeway(self) -> float:
+        """How much longer than its timeout an acquisition may take: one request to end, and one to leave the line."""
+        return 2 * self.request_timeout
 
     def word(self) -> str:
         return json.dumps(asdict(self))

@@ -28,7 +28,7 @@ def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
         forget=forget,
         mends_for=2.0,  # a client looks once a second whether its file is still the one under the path
         cannot=ground.cannot
-        | dict.fromkeys(("kill-node", "pause-node", "starve-node"), _NO_SERVER)
+        | dict.fromkeys(("kill-node", "hang-node", "pause-node", "starve-node"), _NO_SERVER)
         | dict.fromkeys(("partition", "delay", "lost-replies", "reset", "silent", "netns"), _NO_NETWORK)
         | dict.fromkeys(("clock-forward", "clock-back"), "its clock is the machine's boot clock, which nobody can set")
         | dict.fromkeys(("slow-fsync", "hung-fsync"), "its clients flush it themselves: there is no server")

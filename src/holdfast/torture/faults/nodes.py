@@ -6,6 +6,8 @@ Of an engine that needs a majority, one node at a time is struck: more would onl
 from __future__ import annotations
 
 from ..arena import Node
+from ..checkers.in_time import SLACK_S
+from ..clients.order import timeouts
 from .model import Kind, Stage
 
 
@@ -58,6 +60,19 @@ def pause_node(stage: Stage) -> None:
             node.resume()
 
 
+def hang_node(stage: Stage) -> None:
+    """As `pause_node`, and for longer than anybody waits: who has no timeout of its own is late."""
+    node = _node(stage)
+    timeout, request_timeout = timeouts(stage.ttl)
+    longest = timeout + 2 * request_timeout + SLACK_S
+    with stage.during("hang-node", f"node:{node.name}"):
+        node.pause()
+        try:
+            stage.last(1.3 * longest, 1.6 * longest)
+        finally:
+            node.resume()
+
+
 KINDS = (
     Kind(
         "kill-node",
@@ -75,5 +90,6 @@ KINDS = (
         forgets=True,
         weight=0.7,
     ),
+    Kind("hang-node", "SIGSTOP of a server for longer than any timeout", "engine", hang_node, weight=0.2),
     Kind("pause-node", "SIGSTOP of a server", "engine", pause_node),
 )

@@ -5,7 +5,7 @@ const SHOWN = 400;     // violations in the list at once
 const AROUND = 24;     // operations before and after
 const TITLES = {
   overlap: "overlap", linearizable: "linearizable", tokens: "tokens", commits: "commits",
-  updates: "lost updates", fifo: "fifo", leftovers: "left behind",
+  updates: "lost updates", fifo: "fifo", leftovers: "left behind", "in time": "late answers",
 };
 
 function look(line) {
@@ -38,7 +38,7 @@ function showVerdicts(run) {
 function showRuns(runs, chosen, choose) {
   $("runs").hidden = runs.length < 2;
   const cell = (line) => `<td class="${{ good: "ok", bad: "info", fair: "fail" }[look(line)] ?? "none"}">${escape(line.word)}</td>`;
-  const heads = ["engine", "discipline", "operations", "faults", "mutual exclusion", "resource", "lost", "linearizable", "tokens", "fifo", "nothing left"];
+  const heads = ["engine", "discipline", "operations", "faults", "mutual exclusion", "resource", "lost", "linearizable", "tokens", "fifo", "nothing left", "in time"];
   const row = (run, i) => `<tr data-run="${i}" aria-selected="${i === chosen}"><td>${escape([run.run.engine, run.run.scenario].filter(Boolean).join(" · "))}</td>
     <td>${escape(run.run.discipline)}</td><td class="number">${many(run.counts.operations)}</td><td class="number">${many(run.counts.faults)}</td>
     ${cell(run.lines[0])}${cell(run.lines[1])}<td class="number">${many(run.counts.lost_updates)} of ${many(run.counts.acknowledged)}</td>

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ..arena import NotHere, Site
 from ..checkers import judge
-from ..clients.order import Order
+from ..clients.order import Order, timeouts
 from ..clients.process import Client
 from ..engines import Engine, start
 from ..faults import Stage
@@ -47,11 +47,12 @@ class Trial:
 
     def begin(self, plan: Plan, url: Callable[[str], str], ttl: float, note: Callable[[Fault], None]) -> None:
         Resource(self.folder / FILE, self.discipline).close()  # made once: its clients would make it all at once
+        timeout, request_timeout = timeouts(ttl)
         for number in range(1, plan.clients + 1):
             client = f"{self.discipline[:2]}{number}"
             order = Order(
                 client, url(client), str(self.folder), self.name, self.discipline, ttl,
-                seed=plan.seed, namespace=NAMESPACE, timeout=max(3.0, 4 * ttl), request_timeout=max(1.0, ttl),
+                seed=plan.seed, namespace=NAMESPACE, timeout=timeout, request_timeout=request_timeout,
                 think=plan.think or min(0.075 * ttl, 0.03), pause=(0.85 * ttl, 2.2 * ttl), aim={**plan.aimed()},
                 body="threads" if number % 2 else "asyncio",
                 cancels=0.05 if "cancel" in plan.names() else 0.0,

@@ -71,6 +71,7 @@ def hang_node(stage: Stage) -> None:
             stage.last(1.3 * longest, 1.6 * longest)
         finally:
             node.resume()
+    stage.ending.wait(timeout)  # an engine of one server did nothing for all that time
 
 
 KINDS = (

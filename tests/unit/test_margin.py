@@ -44,3 +44,9 @@ def test_the_error_does_not_advise_a_longer_ttl_if_that_is_of_no_use() -> None:
     slow = too_slow(Engine(), ask, 120.0)  # type: ignore[arg-type]
     assert isinstance(slow, BackendUnavailable)
     assert "longer ttl" in str(slow)
+
+
+def test_a_grant_that_was_over_before_it_was_given_is_an_engine_in_trouble_and_no_mistake_of_the_user() -> None:
+    """ZooKeeper takes off what its leader was silent for: a server that hangs is not a setting."""
+    late = too_slow(Engine(), Ask("door", ttl=1.0), -0.161)  # type: ignore[arg-type]
+    assert isinstance(late, BackendUnavailable)

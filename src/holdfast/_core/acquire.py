@@ -123,7 +123,7 @@ def leave_behind_nothing(backend: Backend, claims: list[Claim], error: BaseExcep
 
 def too_slow(backend: Backend, ask: Ask, granted: float) -> BackendUnavailable | Misconfigured:
     """The error for a name whose grants are over when they arrive; `granted` is for how long the last one was."""
-    if granted < ask.ttl and granted <= (margin := margin_of(ask, granted)) + drift(granted):
+    if 0 < granted < ask.ttl and granted <= (margin := margin_of(ask, granted)) + drift(granted):
         return Misconfigured(
             f"{backend.scheme} grants {ask.name!r} for {granted:.3g} s only, of a ttl of {ask.ttl:g} s, and a margin "
             f"of {margin:g} s leaves nothing of that; use a shorter margin, or let the server grant more"

@@ -145,9 +145,13 @@ class SessionWire:
             bell.wait(min(deadline.left, pause_before_look(TRIES)))  # no other connection is to be had: look instead
             return None
         try:
-            token = session.link.poll(deadline.left)
+            with session.polling:
+                if self._waiters.get(owner) is not session:
+                    return None  # released meanwhile: the session is with whoever did that
+                token = session.link.poll(deadline.left)
         except (Silence, Refused) as error:
-            self._waiters.pop(owner, None)
+            if self._waiters.pop(owner, None) is None:
+                return None  # as above
             session.end()
             if isinstance(error, Refused) and error.code not in self._translation.gone:
                 raise self._translation.refused(error) from error
@@ -224,11 +228,15 @@ class SessionWire:
         """Out of the server's line. The lock may have been granted in this very moment: then it is let go of."""
         try:
             self._session(deadline.left).ask(self._codec.give_up(session.link.told_id), deadline.left)
+            if not session.polling.acquire(timeout=deadline.left):  # its owner's thread may be reading
+                raise Silence("it took too long")
             try:
                 if session.link.under_way is not None and session.link.poll(deadline.left) is None:
                     raise Silence("it took too long")
             except Refused:
                 pass  # told to end: before the lock was granted, or after
+            finally:
+                session.polling.release()
             while session.ask(self._codec.unlock(name), deadline.left):
                 pass
             self._pool.put_back(session)

@@ -23,6 +23,8 @@ class Session:
     def __init__(self, link: Link, translation: Translation, rest: float, least: float = HASTE) -> None:
         self.link = link
         self.mutex = threading.Lock()
+        self.polling = threading.Lock()
+        """Held by whoever reads the reply to what was started: one thread at a time, or the replies are torn apart."""
         self.broken = False
         self._translation = translation
         self._rest = rest

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast._core.acquire import too_slow
 from holdfast._core.lease import Hold
-from holdfast.errors import BackendUnavailable, Misconfigured
+from holdfast.errors import BackendUnavailable
 from holdfast.model import Ask, Claim, Grant, Promises
 from holdfast.recipes.election import candidacy
 
@@ -38,7 +38,7 @@ class Engine:
 def test_the_error_does_not_advise_a_longer_ttl_if_that_is_of_no_use() -> None:
     ask = Ask("door", ttl=120.0, margin=40.0)
     limited = too_slow(Engine(), ask, 33.0)  # type: ignore[arg-type]
-    assert isinstance(limited, Misconfigured)
+    assert isinstance(limited, BackendUnavailable)
     assert "'door' for 33 s only" in str(limited)
     assert "shorter margin" in str(limited)
     slow = too_slow(Engine(), ask, 120.0)  # type: ignore[arg-type]

@@ -121,12 +121,15 @@ def leave_behind_nothing(backend: Backend, claims: list[Claim], error: BaseExcep
         yield Shield(withdraw_all(backend, claims))
 
 
-def too_slow(backend: Backend, ask: Ask, granted: float) -> BackendUnavailable | Misconfigured:
-    """The error for a name whose grants are over when they arrive; `granted` is for how long the last one was."""
+def too_slow(backend: Backend, ask: Ask, granted: float) -> BackendUnavailable:
+    """The error for a name whose grants are over when they arrive; `granted` is for how long the last one was.
+
+    Less than the ttl may be the engine's limit, or the rest of a session after a silence: it may pass.
+    """
     if 0 < granted < ask.ttl and granted <= (margin := margin_of(ask, granted)) + drift(granted):
-        return Misconfigured(
+        return BackendUnavailable(
             f"{backend.scheme} grants {ask.name!r} for {granted:.3g} s only, of a ttl of {ask.ttl:g} s, and a margin "
-            f"of {margin:g} s leaves nothing of that; use a shorter margin, or let the server grant more"
+            f"of {margin:g} s leaves nothing of that; try again, use a shorter margin, or let the server grant more"
         )
     return BackendUnavailable(
         f"{backend.scheme} answers too slowly for a ttl of {ask.ttl:g} s: {STALE_GRANTS} grants of {ask.name!r} were "

@@ -52,7 +52,7 @@ async def the_next_look_works(stage: Stage) -> None:
     locks, network = await connections_that_were_ended(stage)
     for _ in range(AT_ONCE_COUNT):
         assert await locks.survey() == []
-    if isinstance(stage.plain(locks).core.backend, Limits):
+    if isinstance(stage.plain(locks)._core.backend, Limits):
         limiter = locks.limiter("mail", "100/s", burst=AT_ONCE_COUNT)
         for _ in range(AT_ONCE_COUNT):
             await end_idle(stage, network)

@@ -18,15 +18,10 @@ CLOSE = "silent_network.closing_costs_one_timeout"
 SEVERAL = "silent_network.giving_up_several_names_costs_one_timeout"
 LEFT = "left_connections.when_closing_is_cancelled"
 CONNECT = "silent_network.connecting_ends_and_blocks_no_loop"
-KNOWN: dict[tuple[str, str], tuple[tuple[str, ...], int]] = {
-    ("redis", CLOSE): (TASKS, 21),
-    **{(engine, LEFT): (BOTH, 46) for engine in ("postgresql", "mysql")},
-    ("postgresql", CLOSE): (BOTH, 21),
-    ("mysql", CLOSE): (BOTH, 21),
-}
+KNOWN: dict[tuple[str, str], tuple[tuple[str, ...], int]] = {}
 """(engine, promise): with which bodies it fails, and the number."""
 
-IN_THE_CORE = {CLOSE: 21, LEFT: 46}
+IN_THE_CORE: dict[str, int] = {}
 """Those that the reference engine over TCP does not keep either."""
 
 HANGS = {

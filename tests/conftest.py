@@ -8,16 +8,9 @@ from __future__ import annotations
 
 import os
 
-import pytest
 from hypothesis import Phase, settings
 
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)  # no "explain", which takes longest
 settings.register_profile("same", derandomize=True, phases=PHASES, deadline=None, print_blob=True)
 settings.register_profile("explore", phases=PHASES, deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    from tests.contract.known_gaps import mark
-
-    mark(items)

@@ -10,7 +10,6 @@ import pytest
 from holdfast.backends import SCHEMES
 from holdfast.errors import HoldfastError
 from holdfast.testing import contract_promises, play
-from tests.contract.known_gaps import IN_THE_CORE
 from tests.contract.plants import around, asking, engine, holding, inputs, network, over_tcp, verbs  # noqa: F401  each plants bugs
 from tests.contract.plants.plant import PLANTS, Plant
 
@@ -20,11 +19,7 @@ LONGEST = {(False, False): 0.6, (True, False): 3.0, (True, True): 60.0}
 """By whether time is real, and a network takes part: those are about waiting, and must not fail by it alone."""
 
 
-OVER_TCP = [
-    pytest.param(name, marks=[pytest.mark.xfail(strict=False, reason="issue 9")] if name in IN_THE_CORE else [])
-    for name, promise in PROMISES.items()
-    if promise.network
-]
+OVER_TCP = [name for name, promise in PROMISES.items() if promise.network]
 
 
 @pytest.mark.parametrize("name", OVER_TCP)

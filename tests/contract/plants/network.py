@@ -80,3 +80,18 @@ def a_piece_is_taken_for_a_reply(patch: pytest.MonkeyPatch) -> None:
         return (await reader.read(1 << 20))[HEAD.size :]
 
     patch.setattr(TcpWire, "read", read)
+
+
+@plant(
+    *(promise.name for promise in contract_promises() if promise.name.startswith("left_connections.")), venue=serving
+)
+def connections_are_never_closed(patch: pytest.MonkeyPatch) -> None:
+    real, left = TcpWire.dial, list[Any]()
+
+    async def dial(self: TcpWire) -> Any:
+        reader, writer = await real(self)
+        left.append(writer)
+        patch.setattr(writer, "close", lambda: None)
+        return reader, writer
+
+    patch.setattr(TcpWire, "dial", dial)

@@ -18,6 +18,8 @@ from tests.contract.plants.plant import plant
 
 SILENT = [promise.name for promise in contract_promises() if promise.name.startswith("silent_network.")]
 IDLE = [promise.name for promise in contract_promises() if promise.name.startswith("idle_network.")]
+LEFT_OPEN: list[asyncio.StreamWriter] = []
+"""Until the process ends: what is collected while it is open would be complained about in another test."""
 AFTERWARDS = ("bad_network.a_short_outage_costs_nothing", "bad_network.afterwards_everybody_gets_in")
 
 
@@ -86,11 +88,11 @@ def a_piece_is_taken_for_a_reply(patch: pytest.MonkeyPatch) -> None:
     *(promise.name for promise in contract_promises() if promise.name.startswith("left_connections.")), venue=serving
 )
 def connections_are_never_closed(patch: pytest.MonkeyPatch) -> None:
-    real, left = TcpWire.dial, list[Any]()
+    real = TcpWire.dial
 
     async def dial(self: TcpWire) -> Any:
         reader, writer = await real(self)
-        left.append(writer)
+        LEFT_OPEN.append(writer)
         patch.setattr(writer, "close", lambda: None)
         return reader, writer
 

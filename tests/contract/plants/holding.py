@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from holdfast import errors
+from holdfast import clock, errors
 from holdfast._core import lease, renewal
 from holdfast._core.line import Line
 from holdfast.aio import lease as aio_lease
 from holdfast.aio.body import Body
+from holdfast.aio.keeper import LoopTimer
 from holdfast.model import Ask
 from tests.contract.plants.plant import plant
 
@@ -119,7 +120,14 @@ def nobody_is_told(patch: pytest.MonkeyPatch) -> None:
 
 @plant("loss_is_told.a_hook_that_raises_harms_nobody")
 def hooks_are_not_guarded(patch: pytest.MonkeyPatch) -> None:
+    """By a watch that ends with the first that raises."""
     patch.setattr(aio_lease, "call_soon", lambda hook, argument: hook(argument))
+
+    def look(self: Any) -> None:
+        after = self.keeper.look(clock.now()) - clock.now()
+        self._handle = asyncio.get_running_loop().call_later(min(after, 30.0), self._look)
+
+    patch.setattr(LoopTimer, "_look", look)
 
 
 @plant("loss_is_told.an_error_of_the_body_comes_first")

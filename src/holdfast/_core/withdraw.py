@@ -74,23 +74,11 @@ def release_each(backend: Backend, claims: Iterable[tuple[Claim, float]], patien
 
 def keep_withdrawing(backend: Backend, claim: Claim, until: float = 0.0) -> Flow[None]:
     """Retry a release until it is done, or the claim has ended by itself."""
-    now: float = yield NOW
-    end = max(now + claim.ask.ttl, until)
-    tries = 0
-    while now < end:
-        try:
-            yield from backend.release(claim, max(0.0, until - now))
-            return
-        except Misconfigured:
-            return  # the coordinator was closed: the claim ends by itself
-        except BackendUnavailable:
-            yield from backoff.pause(tries, base=0.05, cap=max(0.05, claim.ask.ttl / 4))
-            tries += 1
-            now = yield NOW
+    return keep_withdrawing_all(backend, [(claim, until)])
 
 
 def keep_withdrawing_all(backend: Backend, claims: list[tuple[Claim, float]]) -> Flow[None]:
-    """The same for several, in one errand."""
+    """The same for several, in one errand. The pauses stay short: soon after an outage nothing is left of it."""
     now: float = yield NOW
     end = max(max(now + claim.ask.ttl, until) for claim, until in claims)
     tries = 0

@@ -180,7 +180,7 @@ def test_who_looks_after_nodes_opens_nothing_once_it_is_closed(five: Servers, bo
     async def closed(stage: Stage) -> None:
         network = stage.network()
         locks = await stage.connect(network=network)
-        core = stage.plain(locks).core
+        core = stage.plain(locks)._core
         await (await locks.lock("a").acquire()).release()
         wire = stage.plain(locks)._wire
         await locks.close()

@@ -62,7 +62,8 @@ def test_a_child_that_does_not_notice_the_fork_is_found(actor: Actor, monkeypatc
         monkeypatch.setattr(f"holdfast.{module}.notice_fork", lambda: None)
     body: Any = actor.locks
     found = told_by_children(actor, enough=2 if hasattr(body, "loop") else 3)
-    assert {"check() passed in a", "release() in a"} <= found
+    assert "check() passed in a" in found
+    assert "release() in a" in found or hasattr(body, "loop"), "among tasks it may be refused for want of a loop"
 
 
 def test_forks_in_a_run_are_counted_and_their_children_are_in_its_history(tmp_path: Path) -> None:

@@ -50,7 +50,10 @@ def test_the_page_says_what_is_seen(engine: str, season: dict[str, Future[list[S
             continue  # another machine, or an engine that came later
         seen = list(cells(one))
         seen[1] = told[1]  # whether two held at the same time hangs on how quickly things went
-        assert seen == told, f"{one.scenario.name}: write the page anew (see its head)"
+        for cell, page_says in zip(seen, told, strict=True):
+            outcomes = re.sub(r"\b\d of \d: ", "", page_says).split("; ") if " of 3: " in page_says else [page_says]
+            outcomes = ["" if outcome == "nothing to say" else outcome for outcome in outcomes]
+            assert cell in outcomes, f"{one.scenario.name}: write the page anew (see its head)"
 
 
 def test_unfenced_something_is_lost_in_every_scenario_that_makes_two_holders() -> None:

@@ -176,7 +176,7 @@ def test_19_a_dead_head_of_the_line_blocks_nobody(server: RedisServer) -> None:
             waiting = asyncio.ensure_future(locks_of_the_dead.lock("a").acquire())
             wire: Any = locks_of_the_dead._wire
             await until(lambda: locks_of_the_dead.survey("a"), lambda _: wire._listener._waiting)  # it can be reached
-            wire._listener.close()  # its sockets are gone, as those of a dead process are
+            await wire._listener.close()  # its sockets are gone, as those of a dead process are
             await wire._servers.close()
             waiting.cancel()
             await asyncio.wait([waiting])

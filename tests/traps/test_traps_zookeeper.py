@@ -60,7 +60,7 @@ def link_of(locks: Any, ttl: float = 20) -> Any:
 
 
 def run(locks: Any, flow: Flow[Any]) -> Any:
-    return locks.run(flow)
+    return locks._run(flow)
 
 
 def end_session_of(link: Any) -> None:
@@ -74,7 +74,8 @@ def end_session_of(link: Any) -> None:
             sock.sendall(thief.greet())
             try:
                 while not ticket.done and (data := sock.recv(4096)):
-                    thief.receive(data)
+                    *_, say = thief.receive(data)
+                    sock.sendall(say)
                     if thief.state is State.UP and not thief.under_way:
                         sock.sendall(thief.ask([CloseSession()], ticket))
             except OSError:
@@ -237,14 +238,14 @@ def test_30_writing_to_the_holders_node_wakes_nobody(kazoo: Any, locks: Any, alo
         until(lambda: [v for v in locks.survey("quiet") if v.waiters], "the waiter")
         node = next(n for n in kazoo.get_children("/holdfast/quiet") if n.startswith(holder.owner))
         link = link_of(other, 60)
-        until(lambda: link.session.watched, "its watch")
+        until(lambda: link.session.on_data | link.session.on_end, "its watch")
         sent = link.session._xid
         until(lambda: kazoo.exists(f"/holdfast/quiet/{node}").version == 1, "the confirmation")
         assert locks.ask("quiet") == 1
         assert kazoo.exists(f"/holdfast/quiet/{node}").version == 2
         kazoo.sync("/holdfast")
         assert link.session._xid == sent
-        assert f"/holdfast/quiet/{node}" in link.session.watched
+        assert f"/holdfast/quiet/{node}" in link.session.on_data | link.session.on_end
         holder.renew()
         until(lambda: _renewed_and_asked(holder), "that it was asked")
         assert holder.release()

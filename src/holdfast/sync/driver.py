@@ -42,7 +42,7 @@ class ThreadBell:
             pass  # the time has come by itself, or all rings are heard
 
 
-STOP_LOOK_S = 0.5
+STOP_LOOK_S = 2.0
 """How often somebody who waits looks whether it is to stop."""
 
 

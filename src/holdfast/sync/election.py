@@ -83,7 +83,7 @@ class Election:
         """Lead until `body(lease)` returns; campaign again whenever the leadership was lost.
 
         The body must return (or raise) soon after `lease.lost` is set: a third of the ttl is kept free for that.
-        Once `stop` is set, a campaign ends within a second, and None is returned; a body that leads ends by itself.
+        Once `stop` is set, a campaign ends within seconds, and None is returned; a body that leads ends by itself.
         """
         check_body(body, stop, self._ask.name)
         while True:

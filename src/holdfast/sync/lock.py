@@ -80,7 +80,7 @@ class Lock:
     def cancel(self) -> None:
         """End the waits of all threads that are blocked in `acquire` or `with` of this object.
 
-        They leave the line and raise `NotAcquired`, within a second. Whoever asks later is not concerned.
+        They leave the line and raise `NotAcquired`, within a few seconds. Whoever asks later is not concerned.
         """
         self._cancels += 1
 

@@ -7,7 +7,8 @@ import ctypes
 import os
 import signal
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from ...errors import LeaseLost
 from ...model import State
@@ -112,6 +113,12 @@ def fork_of_the_c_library() -> int:
     return int(ctypes.PyDLL(None).fork())
 
 
+def run_anew(coroutine: Coroutine[Any, Any, object]) -> object:
+    """In a child that the interpreter does not know of: it still takes the parent's loop for running."""
+    asyncio._set_running_loop(None)
+    return asyncio.run(coroutine)
+
+
 @promise(real_time=True)
 async def the_child_of_a_fork_that_told_nobody_holds_nothing(stage: Stage) -> None:
     """Whatever it does first: look, release, close, or take. What it takes is its own, and the parent goes on."""
@@ -133,14 +140,14 @@ async def the_child_of_a_fork_that_told_nobody_holds_nothing(stage: Stage) -> No
         assert copy.lost.is_set()
 
     def releases() -> None:
-        assert (copy.release() if stage.body == "sync" else asyncio.run(copy.release())) is False
+        assert (copy.release() if stage.body == "sync" else run_anew(copy.release())) is False
         refused()
 
     def closes() -> None:
         if stage.body == "sync":
             mine.close()
         else:
-            asyncio.run(mine.close())
+            run_anew(mine.close())
         refused()
 
     def takes() -> None:

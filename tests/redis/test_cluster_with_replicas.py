@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from typing import Any
 
@@ -73,7 +74,7 @@ def test_a_lease_outlives_a_failover(face: str) -> None:
         async def asynchronous() -> None:
             async with holdfast.aio.connect(url_of(nodes), ttl=20) as locks:
                 lease = await locks.lock(mine).acquire()
-                await asyncio.sleep(0.2)
+                await asyncio.to_thread(await_true, lambda: _is_heard(nodes[0]), "its replica to have heard of it")
                 nodes[0].stop()
                 await asyncio.sleep(9)
 
@@ -88,11 +89,18 @@ def test_a_lease_outlives_a_failover(face: str) -> None:
             return
         with holdfast.connect(url_of(nodes), ttl=20) as locks:
             lease = locks.lock(mine).acquire()
-            threading.Event().wait(0.2)
+            await_true(lambda: _is_heard(nodes[0]), "its replica to have heard of it")
             nodes[0].stop()
             threading.Event().wait(9)
             await_true(lambda: renewed(lease), "a renewal")
             assert lease.release()
+
+
+def _is_heard(primary: RedisServer) -> bool:
+    """Its replica has all that it has written: replication is not waited for by anybody else."""
+    told = primary.raw("INFO", "replication")
+    at = re.search(rb"master_repl_offset:(\d+)", told)
+    return at is not None and b",offset=%b," % at[1] in told
 
 
 def _follows(node: RedisServer, nodes: list[RedisServer]) -> bool:

@@ -63,7 +63,7 @@ def test_a_child_that_does_not_notice_the_fork_is_found(actor: Actor, monkeypatc
     body: Any = actor.locks
     found = told_by_children(actor, enough=2 if hasattr(body, "loop") else 3)
     assert "check() passed in a" in found
-    assert "release() in a" in found or hasattr(body, "loop"), "among tasks it may be refused for want of a loop"
+    assert "release() in a" in found or hasattr(body, "loop"), "among tasks it is not seen, cause unknown"
 
 
 def test_forks_in_a_run_are_counted_and_their_children_are_in_its_history(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ bench: $(venv)/.ready-bench servers  ## holdfast, its peers and the bare engine,
 	@$(bin)/python -m bench $(ARGS)
 
 sim: $(venv)/.ready-cli  ## the simulator on SEEDS=2000 seeds; a failing one prints how to replay it (SEED=1234)
-	@$(bin)/python -m holdfast.sim $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(ARGS)
+	@$(bin)/python -m holdfast_sim $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(ARGS)
 
 torture: $(venv)/.ready-dev servers  ## real faults on every engine, 10 minutes each (ARGS="redis --minutes 1")
 	@$(bin)/holdfast torture $(ARGS)

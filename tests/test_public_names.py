@@ -26,7 +26,19 @@ MODULES = (
     "holdfast.testing",
 )
 ROOT = Path(__file__).parent.parent
-INTERNAL = {"freeze", "thaw", "forked", "at_exit", "obtain", "told", "hold", "holds", "core", "mutex", "bodies"}
+INTERNAL = {
+    "before_fork",
+    "after_fork_in_parent",
+    "after_fork_in_child",
+    "at_exit",
+    "obtain",
+    "told",
+    "hold",
+    "holds",
+    "core",
+    "mutex",
+    "bodies",
+}
 INTERNAL |= {"actor", "hooks"}
 
 

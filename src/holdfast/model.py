@@ -1,6 +1,6 @@
 """The words of holdfast, as data.
 
-An `Ask` is what a recipe wants; with an owner it becomes a `Claim` that stands in a line. The engine's yes is a
+An `LockSpec` is what a recipe wants; with an owner it becomes a `Claim` that stands in a line. The engine's yes is a
 `Grant`; in the holder's hands, kept alive, it is a lease. Times are seconds on the driver's clock unless a name
 says otherwise; tokens are integers that strictly grow per name.
 """
@@ -30,7 +30,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class LockSpec:
     """What is asked for, without saying by whom: made once per recipe, checked once."""
 
     name: str
@@ -94,7 +94,7 @@ class Claim:
     `token` is that of its grant, once it has one: a renewal is for that grant and no other.
     """
 
-    ask: Ask
+    spec: LockSpec
     owner: str
     actor: str
     token: int = 0

@@ -113,15 +113,15 @@ class Wire(Protocol):
         """The push to this owner; None after `timeout`, and at once when its claim is released or the wire closed."""
         ...
 
-    def freeze(self) -> None:
+    def before_fork(self) -> None:
         """Before a fork: finish what is under way, and let go of what can not cross one."""
         ...
 
-    def thaw(self) -> None:
+    def after_fork_in_parent(self) -> None:
         """After the fork, in the parent."""
         ...
 
-    def forked(self) -> None:
+    def after_fork_in_child(self) -> None:
         """After the fork, in the child: forget what is the parent's, without touching it."""
         ...
 
@@ -141,16 +141,16 @@ class AsyncWire(Protocol):
         """As `Wire.wait`, awaited."""
         ...
 
-    def freeze(self) -> None:
-        """As `Wire.freeze`."""
+    def before_fork(self) -> None:
+        """As `Wire.before_fork`."""
         ...
 
-    def thaw(self) -> None:
-        """As `Wire.thaw`."""
+    def after_fork_in_parent(self) -> None:
+        """As `Wire.after_fork_in_parent`."""
         ...
 
-    def forked(self) -> None:
-        """As `Wire.forked`."""
+    def after_fork_in_child(self) -> None:
+        """As `Wire.after_fork_in_child`."""
         ...
 
     async def close(self) -> None:

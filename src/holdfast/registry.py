@@ -20,7 +20,7 @@ from os import getpid
 from typing import Any, Protocol
 
 from ._core.flow import Flow
-from .observe.complaint import complain
+from .observe.log_exception import log_exception
 from .ports import Engine
 
 
@@ -108,7 +108,7 @@ def _at_exit() -> None:
         try:
             coordinator._at_exit()
         except Exception:  # noqa: BLE001  what is held expires; the others are still to be closed
-            complain("%r could not be closed at the end of the process", coordinator)
+            log_exception("%r could not be closed at the end of the process", coordinator)
 
 
 _ends_with_multiprocessing = 0

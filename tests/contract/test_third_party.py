@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 MODULE = '''
-from holdfast.backends.line import LineBackend
+from holdfast.backends.queue_backend import LineBackend
 from holdfast.backends.memory.engine import MemoryEngine
 
 engines = {}
@@ -35,7 +35,7 @@ HURT = '''
 
 def HURT(carry_out):
     """Everybody is told that the lock is theirs."""
-    from holdfast.backends.line import Take, Taken
+    from holdfast.backends.queue_backend import Take, Taken
 
     def lie(request, at):
         if isinstance(request, Take):

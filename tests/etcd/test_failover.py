@@ -70,10 +70,10 @@ def _sessions(locks: holdfast.Coordinator) -> Any:
     return backend.sessions
 
 
-def _answer(ask: Callable[[], Any]) -> Any:
+def _answer(spec: Callable[[], Any]) -> Any:
     """None while yet another leader is being elected."""
     try:
-        return ask()
+        return spec()
     except holdfast.BackendUnavailable:
         return None
 

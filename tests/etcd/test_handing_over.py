@@ -22,7 +22,7 @@ from holdfast.backends.etcd.watch import HANDED, LOOK, Watch, for_one_before
 from holdfast.backends.etcd.wires.errands import Errands
 from holdfast.errors import OutcomeUnknown
 from holdfast.model import Claim
-from holdfast.recipes import asks
+from holdfast.recipes import specs
 from holdfast.sync.coordinator import Coordinator
 from holdfast.testing.trouble import Trouble, TroubledEngine
 from tests.etcd.cluster import Cluster, await_true
@@ -153,7 +153,7 @@ def test_one_that_came_to_hold_while_the_other_lined_up_is_found_too() -> None:
     here = Here("holdfast", "host", lambda: 1, lambda: 1, 1.0)
     session = Session(1, 30, sole=False)
     before, behind = (
-        Standing(Claim(asks.mutex("door", {"ttl": 30.0}), owner, "actor"), KEYS.claim("door", owner), "", session)
+        Standing(Claim(specs.mutex("door", {"ttl": 30.0}), owner, "actor"), KEYS.claim("door", owner), "", session)
         for owner in ("before-1", "behind-1")
     )
     sessions.standings["before-1"] = before

@@ -11,7 +11,7 @@ from holdfast.backends import open_engine
 from holdfast.errors import OutcomeUnknown
 from holdfast.model import Claim, Grant, Queued
 from holdfast.ports import Wire
-from holdfast.recipes import asks
+from holdfast.recipes import specs
 from holdfast.sync.driver import run
 from tests.etcd.cluster import Cluster
 
@@ -35,7 +35,7 @@ class Losing:
 
 
 def claim(owner: str) -> Claim:
-    return Claim(asks.mutex("door", {"ttl": 30.0}), owner, owner)
+    return Claim(specs.mutex("door", {"ttl": 30.0}), owner, owner)
 
 
 @pytest.mark.parametrize("later", range(4))

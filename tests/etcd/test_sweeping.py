@@ -15,7 +15,7 @@ from holdfast.backends.etcd.sessions import Sessions
 from holdfast.backends.etcd.taking import Taking
 from holdfast.errors import OutcomeUnknown
 from holdfast.model import Claim
-from holdfast.recipes import asks
+from holdfast.recipes import specs
 
 KEYS = Keys("holdfast")
 SEAT = KEYS.claim("door", "coordinator.0")
@@ -25,7 +25,7 @@ HEADER = {"revision": "98", "raft_term": "2"}
 
 
 def standing(owner: str, session: Session, given: float) -> Standing:
-    claim = Claim(asks.mutex("door", {"ttl": TTL}), owner, "actor")
+    claim = Claim(specs.mutex("door", {"ttl": TTL}), owner, "actor")
     return Standing(claim, SEAT, describe(claim, '"host"', 1), session, given=given, held=True, created=50)
 
 
@@ -186,10 +186,10 @@ def test_a_claim_whose_release_failed_is_removed_and_one_whose_release_is_under_
 def test_a_session_that_nobody_kept_alive_for_its_time_carries_no_new_claim() -> None:
     """What hangs on it belongs to nobody; kept alive, it would stay for ever."""
     sessions = Sessions(KEYS)
-    ask = asks.mutex("door", {"ttl": TTL})
+    spec = specs.mutex("door", {"ttl": TTL})
 
     def shared(now: float) -> Session:
-        flow = sessions.shared(ask)
+        flow = sessions.shared(spec)
         op: Any = flow.send(None)
         try:
             while True:

@@ -8,10 +8,10 @@ import pytest
 
 import holdfast
 import holdfast.aio
-from holdfast.backends.line import Release, Take
 from holdfast.backends.mysql.engine import open_engine
+from holdfast.backends.queue_backend import Release, Take
 from holdfast.errors import BackendUnavailable
-from holdfast.model import Ask, Claim
+from holdfast.model import Claim, LockSpec
 from tests.mysql.server import Server, connect
 
 
@@ -63,7 +63,7 @@ def test_a_primary_that_becomes_a_replica_is_left(server: Server, database: str)
     server.execute("CREATE USER writer@'127.0.0.1'")
     server.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON {database}.* TO writer@'127.0.0.1'")
     wire = open_engine(server.url(database).replace("root@", "writer@"), "holdfast", 5.0).wire()
-    claim = Claim(Ask("door"), "o1", "actor")
+    claim = Claim(LockSpec("door"), "o1", "actor")
     wire.call(Take((claim,), True), 5.0)
     server.execute("SET GLOBAL read_only = 1")
     try:

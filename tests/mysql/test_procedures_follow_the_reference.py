@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.backends.line import Release
 from holdfast.backends.mysql.codec import PREPARED, Codec, Order, ears_hear
 from holdfast.backends.mysql.wires.dialling import Dialling
+from holdfast.backends.queue_backend import Release
 from tests.mysql.conftest import new_database
 from tests.mysql.server import Server
 from tests.relational.reference import same_answers, tidied_all_the_time

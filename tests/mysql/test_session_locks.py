@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 import holdfast
-from holdfast.backends.line import Take
 from holdfast.backends.mysql.greeting import Greeting
 from holdfast.backends.mysql.session.engine import check, open_engine
+from holdfast.backends.queue_backend import Take
 from holdfast.backends.relational.wires.session import SessionWire
 from holdfast.errors import Misconfigured
-from holdfast.model import Ask, Claim
+from holdfast.model import Claim, LockSpec
 from tests.mysql.house import MariaDB
 from tests.mysql.server import Server
 
@@ -35,7 +35,7 @@ def test_a_session_that_was_silent_for_long_is_not_trusted(session_url: str, ser
     before = wire._pool._shared
     before._spoke -= 20
     server.execute(f"KILL CONNECTION {before.link.told_id}")
-    [taken] = wire.call(Take((Claim(Ask("door"), "o1", "actor"),), True), 5.0)
+    [taken] = wire.call(Take((Claim(LockSpec("door"), "o1", "actor"),), True), 5.0)
     assert taken.token
     assert MariaDB(server).holder(session_url, "door") != before.link.told_id
     wire.close()

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.backends.line import Release
 from holdfast.backends.postgresql.codec import Codec
 from holdfast.backends.postgresql.wires.dialling import Dialling
+from holdfast.backends.queue_backend import Release
 from tests.postgresql.server import Server
 from tests.relational.reference import same_answers, tidied_all_the_time
 from tests.unit.requests import TICK

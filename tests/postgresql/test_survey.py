@@ -8,7 +8,7 @@ import pytest
 
 import holdfast
 from holdfast.backends import open_engine
-from holdfast.backends.line import Survey
+from holdfast.backends.queue_backend import Survey
 
 
 @pytest.mark.parametrize("scheme", ["postgresql", "postgresql+session"])

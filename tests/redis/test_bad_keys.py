@@ -10,8 +10,8 @@ import pytest
 
 import holdfast
 from holdfast.backends import open_engine
-from holdfast.backends.line import Renew, Survey, Take
-from holdfast.model import Ask, Claim
+from holdfast.backends.queue_backend import Renew, Survey, Take
+from holdfast.model import Claim, LockSpec
 from tests.redis.faces import both, run
 from tests.support.redis_server import RedisServer
 
@@ -19,7 +19,7 @@ DAY_MS = 24 * 3600 * 1000
 
 
 def claims(count: int, **options: Any) -> list[Claim]:
-    return [Claim(Ask(f"n{number}", ttl=30.0, **options), f"owner-{number}", "actor") for number in range(count)]
+    return [Claim(LockSpec(f"n{number}", ttl=30.0, **options), f"owner-{number}", "actor") for number in range(count)]
 
 
 def spoil(server: RedisServer, how: str, name: str) -> None:

@@ -13,9 +13,9 @@ import pytest
 import holdfast
 import holdfast.aio
 from holdfast.backends import open_engine
-from holdfast.backends.line import Release, Renew
+from holdfast.backends.queue_backend import Release, Renew
 from holdfast.errors import BackendUnavailable
-from holdfast.model import Ask, Claim, State
+from holdfast.model import Claim, LockSpec, State
 from tests.redis.faces import both, run
 from tests.redis.proxy import proxied
 from tests.support.redis_server import RedisServer
@@ -30,7 +30,7 @@ NODE_TTL = 4.0
 
 
 def claim(name: str = "a") -> Claim:
-    return Claim(Ask(name, ttl=30.0), "owner-1", "actor-1")
+    return Claim(LockSpec(name, ttl=30.0), "owner-1", "actor-1")
 
 
 def renewal_takes(face: str, url: str, before: Callable[[], None]) -> float:

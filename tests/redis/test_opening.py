@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from holdfast.backends import open_engine
-from holdfast.backends.line import Renew
+from holdfast.backends.queue_backend import Renew
 from holdfast.backends.redis.wires.address import of_url
 from holdfast.backends.redis.wires.aio import AsyncRedisWire
 from holdfast.errors import BackendUnavailable

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from holdfast._core.line import Place
-from holdfast.backends.line import Allow, Evict, Release, Renew, Survey, Take, Taken
+from holdfast.backends.execute import Moment, us
 from holdfast.backends.memory.store import MemoryStore
+from holdfast.backends.queue_backend import Allow, Evict, Release, Renew, Survey, Take, Taken
 from holdfast.backends.redis.codec import NOWHERE, Codec, write
 from holdfast.backends.redis.programs import VERBS, program, source
-from holdfast.backends.verbs import Moment, us
-from holdfast.model import Ask, Claim, LockView
+from holdfast.model import Claim, LockSpec, LockView
 from tests.support.redis_server import RedisServer
 
 CLOCK = "redis.call('TIME')"
@@ -62,23 +62,25 @@ class ServerStore:
         stamp = [now // 1_000_000, now % 1_000_000]
         match request:
             case Take(claims=[claim], queue=True) if self._turns % 2:
-                kept = self._codec.of(claim.ask)
+                kept = self._codec.of(claim.spec)
                 said, left = f"{claim.owner} {NOWHERE}{kept.before}{claim.actor}{kept.detail}".split("\r\n", 1)
                 words = [said, left.split("\r\n")[1], *stamp]
-                [token] = self._programs[program("takes").source](keys=[self._codec.line(claim.ask.name)], args=words)
+                [token] = self._programs[program("takes").source](keys=[self._codec.line(claim.spec.name)], args=words)
                 return [Taken(int(token))] if token else None
             case Release(claim=claim, linger=0.0) if self._turns % 2:
-                words = [claim.owner, us(claim.ask.ttl), *stamp]
-                [said] = self._programs[program("releases").source](keys=[self._codec.line(claim.ask.name)], args=words)
+                words = [claim.owner, us(claim.spec.ttl), *stamp]
+                [said] = self._programs[program("releases").source](
+                    keys=[self._codec.line(claim.spec.name)], args=words
+                )
                 return None if said == 2 else bool(said)
         return None
 
 
 @st.composite
-def asks(draw: st.DrawFn, mixed: bool) -> Ask:
+def asks(draw: st.DrawFn, mixed: bool) -> LockSpec:
     """Of a mutex, or where `mixed` of anything. Mostly of one name, so that lines get long."""
     capacity, weight = draw(st.sampled_from([(3, 1), (3, 1), (3, 2), (3, 3), (1, 1)] if mixed else [(1, 1)]))
-    return Ask(
+    return LockSpec(
         draw(st.sampled_from("aaab")),
         ttl=draw(st.sampled_from([30.0, 30.0, 0.5])),
         weight=weight,
@@ -101,7 +103,7 @@ class SameAsTheReference(RuleBasedStateMachine):
         self.ours = ServerStore(self.server)
         self.reference = MemoryStore()
         self.now = START
-        self.asks: dict[tuple[str, str], Ask] = {}
+        self.specs: dict[tuple[str, str], LockSpec] = {}
         self.tokens: list[tuple[str, int]] = []
 
     def teardown(self) -> None:
@@ -114,20 +116,20 @@ class SameAsTheReference(RuleBasedStateMachine):
         assert found == expected
         return found
 
-    def claim(self, ask: Ask, owner: str) -> Claim:
+    def claim(self, spec: LockSpec, owner: str) -> Claim:
         """An owner asks for a name in one way only, as the core sees to."""
-        return Claim(self.asks.setdefault((ask.name, owner), ask), owner, "actor")
+        return Claim(self.specs.setdefault((spec.name, owner), spec), owner, "actor")
 
     @rule(data=st.data(), owner=owners, queue=st.sampled_from([True, True, False]))
     def take(self, data: st.DataObject, owner: str, queue: bool) -> None:
-        ask = data.draw(asks(self.mixed))
-        [taken] = self.both(Take((self.claim(ask, owner),), queue))
-        self.remember(ask.name, taken)
+        spec = data.draw(asks(self.mixed))
+        [taken] = self.both(Take((self.claim(spec, owner),), queue))
+        self.remember(spec.name, taken)
 
     @rule(data=st.data(), owner=owners, queue=st.booleans())
     def take_both(self, data: st.DataObject, owner: str, queue: bool) -> None:
-        ask = data.draw(asks(self.mixed))
-        claims = [self.claim(replace(ask, name=name), owner) for name in NAMES]
+        spec = data.draw(asks(self.mixed))
+        claims = [self.claim(replace(spec, name=name), owner) for name in NAMES]
         for name, taken in zip(NAMES, self.both(Take(claims, queue)), strict=True):
             self.remember(name, taken)
 
@@ -137,25 +139,25 @@ class SameAsTheReference(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from("aaab"), owner=owners, linger=st.sampled_from([0.0, 0.0, 0.0, 3.0]))
     def release(self, name: str, owner: str, linger: float) -> None:
-        ask = self.asks.get((name, owner), Ask(name))
-        self.both(Release(Claim(ask, owner, "actor"), linger))
+        spec = self.specs.get((name, owner), LockSpec(name))
+        self.both(Release(Claim(spec, owner, "actor"), linger))
 
     @rule(linger=st.sampled_from([0.0, 0.0, 3.0]))
     def release_the_holder(self, linger: float) -> None:
         for place in self.reference.load("a").places:
-            if place.token and (ask := self.asks.get(("a", place.owner))) is not None:
-                self.both(Release(Claim(ask, place.owner, "actor"), linger))
+            if place.token and (spec := self.specs.get(("a", place.owner))) is not None:
+                self.both(Release(Claim(spec, place.owner, "actor"), linger))
                 return
 
-    @precondition(lambda self: self.asks)
+    @precondition(lambda self: self.specs)
     @rule(off=st.sampled_from([0, 0, 1]))
     def renew(self, off: int) -> None:
         """All at once; sometimes with the token of another grant, which must not be renewed."""
         self.both(
             Renew(
                 [
-                    Claim(ask, owner, "actor", place.token - off if (place := self.place(name, owner)) else 7)
-                    for (name, owner), ask in self.asks.items()
+                    Claim(spec, owner, "actor", place.token - off if (place := self.place(name, owner)) else 7)
+                    for (name, owner), spec in self.specs.items()
                 ]
             )
         )
@@ -188,8 +190,8 @@ class SameAsTheReference(RuleBasedStateMachine):
         """Nobody else is there, and the marks are ahead of the clock: tokens must still grow."""
         for name in NAMES:
             for owner in OWNERS:
-                ask = self.asks.get((name, owner), Ask(name))
-                self.both(Release(Claim(ask, owner, "actor"), 0.0))
+                spec = self.specs.get((name, owner), LockSpec(name))
+                self.both(Release(Claim(spec, owner, "actor"), 0.0))
         if not self.both(Survey("")):
             self.now -= int(seconds * 1_000_000)
 
@@ -213,7 +215,7 @@ def test_same_replies_as_the_reference(machine: type[SameAsTheReference]) -> Non
 def test_who_died_waiting_is_passed_over(server: RedisServer) -> None:
     """The first waiter is silent for longer than its patience; the second gets the lock, in the same step."""
     ours = ServerStore(server)
-    claims = [Claim(Ask("a"), owner, "actor") for owner in OWNERS]
+    claims = [Claim(LockSpec("a"), owner, "actor") for owner in OWNERS]
     [held] = ours.carry_out(Take(claims[:1], True), START)
     ours.carry_out(Take(claims[1:2], True), START + 1)
     ours.carry_out(Take(claims[2:3], True), START + 9_000_000)

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 import holdfast.aio
-from holdfast.backends.line import Release, Take
+from holdfast.backends.queue_backend import Release, Take
 from holdfast.backends.redis.codec import Codec
 from holdfast.backends.redis.wires.reply import Reply
 from holdfast.backends.redis.wires.stream import Stream
 from holdfast.backends.redis.wires.together import MOST, Together
 from holdfast.errors import OutcomeUnknown
-from holdfast.model import Ask, Claim
+from holdfast.model import Claim, LockSpec
 from tests.redis.faces import calls, run
 from tests.redis.test_streams import Pipe, from_the_loop, settled
 from tests.support.redis_server import RedisServer
@@ -102,7 +102,7 @@ class Scene:
         self.tasks = [asyncio.ensure_future(self._ask(number, kind)) for number in range(count)]
 
     async def _ask(self, number: int, kind: type) -> None:
-        claim = Claim(Ask(f"n{number}"), f"o{number}", "actor")
+        claim = Claim(LockSpec(f"n{number}"), f"o{number}", "actor")
         request: Any = Take((claim,), True) if kind is Take else Release(claim, 0.0)
         self.told.append((number, await self.stream.join(5.0, lambda reply, value: reply.answer(value), request)))
         if number in self.interrupted:

@@ -16,7 +16,7 @@ from holdfast.backends.redis.resp import Error
 from holdfast.backends.redlock.fanout import EVERYBODY, Fanout
 from holdfast.backends.redlock.programs import frame_with_source
 from holdfast.backends.redlock.wires.link import NodeLink, NotYet
-from holdfast.sim.quorum.node import NodeModel
+from holdfast_sim.quorum.node import NodeModel
 from tests.support.redis_server import RedisServer, running
 
 OWNERS = ("o1", "o2", "o11")

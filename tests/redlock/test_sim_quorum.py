@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.sim.quorum.planted import BUGS, planted
-from holdfast.sim.quorum.world import run
+from holdfast_sim.quorum.planted import BUGS, planted
+from holdfast_sim.quorum.world import run
 
 SEEDS = 300
 

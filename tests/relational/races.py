@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from holdfast.backends.line import Release, Renew, Survey, Take
-from holdfast.model import Ask, Claim
+from holdfast.backends.queue_backend import Release, Renew, Survey, Take
+from holdfast.model import Claim, LockSpec
 from tests.relational.house import House
 
 SECONDS, ROUNDS, SESSIONS = 2.0, 25, 4
@@ -56,13 +56,13 @@ def race(house: House, url: str, words: bytes | None, work: Work) -> None:
 def renewals_and_expiries(house: House, url: str, capacity: int, weight: int, words: bytes | None = None) -> None:
     """A renewal never brings back what was given away."""
     codec = house.codec("t")
-    ask = Ask("door", ttl=0.002, capacity=capacity, weight=weight)
+    spec = LockSpec("door", ttl=0.002, capacity=capacity, weight=weight)
     tokens: list[int] = []
 
     def work(link: Any, dice: random.Random, number: int) -> None:
-        claim = Claim(ask, f"o{number}-{dice.random()}", "actor")
+        claim = Claim(spec, f"o{number}-{dice.random()}", "actor")
         [taken] = link.ask(codec.write(Take((claim,), dice.random() < 0.7)), BOUND)
-        held = Claim(ask, claim.owner, "actor", taken.token)
+        held = Claim(spec, claim.owner, "actor", taken.token)
         for _ in range(dice.randint(1, 4)):
             if taken.token:
                 link.ask(codec.write(Renew([held])), BOUND)
@@ -85,9 +85,9 @@ def crossed_names(house: House, url: str, words: bytes | None = None) -> None:
 
     def work(link: Any, dice: random.Random, number: int) -> None:
         names = dice.sample([f"n{one}-{dice.randint(0, 3)}" for one in range(6)], 4)
-        claims = [Claim(Ask(name, ttl=0.05), f"o{number}-{dice.random()}", "actor") for name in names]
+        claims = [Claim(LockSpec(name, ttl=0.05), f"o{number}-{dice.random()}", "actor") for name in names]
         taken = link.ask(codec.write(Take(claims, dice.random() < 0.5)), BOUND)
-        held = [Claim(c.ask, c.owner, c.actor, one.token) for c, one in zip(claims, taken, strict=True)]
+        held = [Claim(c.spec, c.owner, c.actor, one.token) for c, one in zip(claims, taken, strict=True)]
         link.ask(codec.write(Renew(dice.sample(held, 4))), BOUND)
         for claim in held:
             link.ask(codec.write(Release(claim, 0.0)), BOUND)

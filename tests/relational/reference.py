@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Protocol
 
-from holdfast.backends.line import Allow, Evict, Release, Renew, Survey, Take
+from holdfast.backends.execute import Moment
 from holdfast.backends.memory.store import MemoryStore
-from holdfast.backends.verbs import Moment
-from holdfast.model import Ask, Claim
+from holdfast.backends.queue_backend import Allow, Evict, Release, Renew, Survey, Take
+from holdfast.model import Claim, LockSpec
 from tests.unit.requests import NAMES, TICK, Step
 
 STEPS = 50
@@ -98,7 +98,7 @@ def script(seed: int, mixed: bool) -> Iterator[Step]:
         name = dice.choice(NAMES[: dice.choice([1, 1, 3])])
         capacity = 4 if mixed and dice.random() < 0.1 else usual[name]  # somebody may have it wrong
         weight = dice.randint(1, capacity)
-        ask = Ask(
+        spec = LockSpec(
             name,
             ttl=dice.choice([0.5, 2.0, 16.0]),
             weight=weight,
@@ -106,9 +106,9 @@ def script(seed: int, mixed: bool) -> Iterator[Step]:
             fair=dice.random() < 0.7,
             lock_delay=dice.choice([0.0, 0.0, 1.0]),
         )
-        claims.append(Claim(ask, f"o{number}", f"actor{number % 3}"))
+        claims.append(Claim(spec, f"o{number}", f"actor{number % 3}"))
     for _ in range(STEPS):
-        several = list({claim.ask.name: claim for claim in dice.sample(claims, 3)}.values())
+        several = list({claim.spec.name: claim for claim in dice.sample(claims, 3)}.values())
         claim = dice.choice(claims)
         request = dice.choice(
             [Take((claim,), True)] * 6
@@ -117,8 +117,8 @@ def script(seed: int, mixed: bool) -> Iterator[Step]:
             + [Release(claim, 0.0)] * 5
             + [Release(claim, 0.75), Renew(dice.sample(claims, 2)), Renew([claim]), Survey(dice.choice(["", "a", "b"]))]
             + [Renew([replace(claim, token=STALE)])]
-            + [Evict(claim.ask.name, dice.randint(-3, -1))] * 2
-            + [Allow(claim.ask.name, 0.5, 2, 1, dice.choice([0.0, 2.0]))]
+            + [Evict(claim.spec.name, dice.randint(-3, -1))] * 2
+            + [Allow(claim.spec.name, 0.5, 2, 1, dice.choice([0.0, 2.0]))]
         )
         yield Step(request, dice.choice([0, 0, 0, 1, 16, 32, 64, 200, 700]), 0, dice.random() < 0.02)
 

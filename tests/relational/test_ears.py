@@ -6,7 +6,7 @@ import select
 import socket
 import threading
 
-from holdfast.backends.line import Push
+from holdfast.backends.queue_backend import Push
 from holdfast.backends.relational.refusal import Silence, Translation
 from holdfast.backends.relational.wires.ears import Ears
 from holdfast.backends.relational.wires.ports import AsyncEar, Heard
@@ -31,16 +31,16 @@ class Quiet:
         said, self.said = self.said, []
         return said
 
-    def ring(self) -> None:
+    def set(self) -> None:
         self._rope.send(b"!")
 
     def say(self, owner: str, token: int) -> None:
         self.said.append((owner, token))
-        self.ring()
+        self.set()
 
     def hang_up(self) -> None:
         self.deaf = True
-        self.ring()
+        self.set()
 
     def disown(self) -> None:
         self.close()

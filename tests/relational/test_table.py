@@ -6,15 +6,15 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from holdfast.backends.line import Push, Release, Take, Taken
+from holdfast.backends.queue_backend import Push, Release, Take, Taken
 from holdfast.backends.relational.refusal import Translation
 from holdfast.backends.relational.replies import Released
 from holdfast.backends.relational.wires.aio_table import AsyncTableWire
 from holdfast.backends.relational.wires.ports import Answer, AsyncEar, Heard
 from holdfast.backends.relational.wires.table import TableWire
-from holdfast.model import Ask, Claim
+from holdfast.model import Claim, LockSpec
 
-WAITS, GOES = Claim(Ask("door"), "waits", "actor"), Claim(Ask("door"), "goes", "actor")
+WAITS, GOES = Claim(LockSpec("door"), "waits", "actor"), Claim(LockSpec("door"), "goes", "actor")
 
 
 class Greeting(NamedTuple):
@@ -94,7 +94,7 @@ class Ear(Link):
     def hear(self, timeout: float) -> list[tuple[str, int]]:
         return []
 
-    def ring(self) -> None: ...
+    def set(self) -> None: ...
 
 
 class Hearing:

@@ -6,12 +6,12 @@ import pytest
 
 from holdfast._core.flow import Call, Now
 from holdfast._core.lease import margin_of
-from holdfast.backends.line import Take, Taken
 from holdfast.backends.mysql.session.codec import IDLE
 from holdfast.backends.postgresql.wires.dialling import DEFAULTS
-from holdfast.backends.session import HASTE, TRUST, SessionBackend, session_promises
+from holdfast.backends.queue_backend import Take, Taken
+from holdfast.backends.session_backend import HASTE, TRUST, SessionBackend, session_promises
 from holdfast.errors import BackendUnavailable
-from holdfast.model import Ask, Claim, Grant, Promises
+from holdfast.model import Claim, Grant, LockSpec, Promises
 
 SERVER = Promises(frozenset({"fencing", "linearizable"}), {})
 
@@ -20,9 +20,9 @@ def new_backend() -> SessionBackend:
     return SessionBackend("x+session", "x://", "c", session_promises("x://", "KILL", SERVER), 5.0)
 
 
-def granted(ask: Ask) -> Grant:
+def granted(spec: LockSpec) -> Grant:
     """What a take answers with whose request was sent at 100 s, and granted."""
-    flow = new_backend().take(Claim(ask, "o1", "actor"), True)
+    flow = new_backend().take(Claim(spec, "o1", "actor"), True)
     assert isinstance(next(flow), Now)
     call = flow.send(100.0)
     assert isinstance(call, Call)
@@ -37,23 +37,23 @@ def granted(ask: Ask) -> Grant:
 @pytest.mark.parametrize(
     ("ask", "stops"),
     [
-        (Ask("door", ttl=3, margin=1), 2),
-        (Ask("door", ttl=600), 9),
-        (Ask("boss", ttl=30, margin=10), 20),
-        (Ask("door", ttl=600, margin=20), TRUST),
-        (Ask("door", ttl=600, margin=200), TRUST),
+        (LockSpec("door", ttl=3, margin=1), 2),
+        (LockSpec("door", ttl=600), 9),
+        (LockSpec("boss", ttl=30, margin=10), 20),
+        (LockSpec("door", ttl=600, margin=20), TRUST),
+        (LockSpec("door", ttl=600, margin=200), TRUST),
     ],
 )
-def test_a_holder_stops_in_time(ask: Ask, stops: float) -> None:
+def test_a_holder_stops_in_time(spec: LockSpec, stops: float) -> None:
     """Whatever its margin: so many seconds after the last word, but for the drift of its clock."""
-    grant = granted(ask)
+    grant = granted(spec)
     assert grant == Grant(7, 100.0, grant.ttl)
-    assert grant.ttl - margin_of(ask, grant.ttl) == stops
+    assert grant.ttl - margin_of(spec, grant.ttl) == stops
 
 
 def test_no_session_ends_because_its_caller_is_in_haste() -> None:
     """A request that is not answered in time ends the session, and every lock of it."""
-    claim = Claim(Ask("door"), "o1", "actor", 7)
+    claim = Claim(LockSpec("door"), "o1", "actor", 7)
     for within, expected in ((0.02, HASTE), (3.0, 3.0), (60.0, 5.0), (None, 5.0)):
         flow = new_backend().take(claim, True, within)
         next(flow)

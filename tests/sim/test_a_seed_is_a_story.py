@@ -10,8 +10,8 @@ from itertools import islice
 
 import pytest
 
-from holdfast.sim.planted import BUGS, planted
-from holdfast.sim.seed import run
+from holdfast_sim.planted import BUGS, planted
+from holdfast_sim.seed import run
 
 SEEDS = range(40)
 PROGRAM = "from tests.sim.test_a_seed_is_a_story import fingerprint; print(fingerprint())"

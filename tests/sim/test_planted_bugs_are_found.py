@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-import holdfast.sim
+import holdfast_sim
 from holdfast._core.line import Line
 from holdfast.errors import Misconfigured
-from holdfast.sim.fleet import find
-from holdfast.sim.planted import BUGS, planted
-from holdfast.sim.seed import run
+from holdfast_sim.fleet import find
+from holdfast_sim.planted import BUGS, planted
+from holdfast_sim.seed import run
 
 WITHIN = 2000
 ASKED_FOR = {
@@ -65,7 +65,7 @@ def test_a_bug_that_nobody_knows_is_named() -> None:
 
 def invariants() -> set[str]:
     """All that the simulator's source can complain of; the quorum's world has bugs and tests of its own."""
-    folder = Path(*holdfast.sim.__path__)
+    folder = Path(*holdfast_sim.__path__)
     files = [file for file in folder.rglob("*.py") if not file.relative_to(folder).parts[0].startswith("quorum")]
     trees = [ast.parse(file.read_text()) for file in files]
     calls = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]

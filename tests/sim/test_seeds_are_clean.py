@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.sim.fleet import Tally, run_all
-from holdfast.sim.report import summary
+from holdfast_sim.fleet import Tally, run_all
+from holdfast_sim.report import summary
 
 SEEDS = 300
 

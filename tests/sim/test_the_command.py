@@ -1,4 +1,4 @@
-"""`python -m holdfast.sim` and `make sim`: what they print, and with which code they end."""
+"""`python -m holdfast_sim` and `make sim`: what they print, and with which code they end."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.sim import cli
-from holdfast.sim.fleet import Tally
-from holdfast.sim.options import parse
-from holdfast.sim.planted import BUGS, planted
-from holdfast.sim.report import SHOWN, summary
-from holdfast.sim.seed import run
+from holdfast_sim import cli
+from holdfast_sim.fleet import Tally
+from holdfast_sim.options import parse
+from holdfast_sim.planted import BUGS, planted
+from holdfast_sim.report import SHOWN, summary
+from holdfast_sim.seed import run
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -35,7 +35,7 @@ def test_a_failing_seed_prints_the_command_that_replays_it(capsys: pytest.Captur
         assert 'breaks "nobody overtakes": \'n' in out
         command = out.partition("replay it: ")[2].splitlines()[0]
         program, *options = shlex.split(command.removeprefix("python -m "))
-        assert (program, options[0]) == ("holdfast.sim", "--seed")
+        assert (program, options[0]) == ("holdfast_sim", "--seed")
         assert cli.main(options) == 1
     told = capsys.readouterr().out
     assert "VIOLATION  nobody overtakes: " in told
@@ -45,7 +45,7 @@ def test_a_failing_seed_prints_the_command_that_replays_it(capsys: pytest.Captur
 def test_a_planted_bug_is_replayed_by_its_command() -> None:
     """In a process of its own, as a reader would do it."""
     found = subprocess.run(
-        [sys.executable, "-m", "holdfast.sim", "--planted", "overtaking-in-the-line", "--json"],
+        [sys.executable, "-m", "holdfast_sim", "--planted", "overtaking-in-the-line", "--json"],
         capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
     [result] = json.loads(found.stdout)
@@ -70,14 +70,14 @@ def test_json_says_it_all(capsys: pytest.CaptureFixture[str]) -> None:
     assert data["faults"]["request lost"] > 0
     first = data["broken"][0]
     assert first["invariant"] == "nobody overtakes"
-    assert first["replay"] == f"python -m holdfast.sim --seed {first['seed']}"
+    assert first["replay"] == f"python -m holdfast_sim --seed {first['seed']}"
 
 
 def test_a_replay_in_json_is_one_event_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--seed", "3", "--json"]) == 0
     *events, last = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [event[1] for event in events[:2]] == ["weather", "names"]
-    assert last == {"seed": 3, "invariant": None, "story": None, "replay": "python -m holdfast.sim --seed 3"}
+    assert last == {"seed": 3, "invariant": None, "story": None, "replay": "python -m holdfast_sim --seed 3"}
 
 
 def test_a_bug_that_is_not_found_ends_with_1(capsys: pytest.CaptureFixture[str]) -> None:
@@ -127,7 +127,7 @@ def test_help_has_examples_and_names_every_bug(capsys: pytest.CaptureFixture[str
         parse(["--help"])
     assert left.value.code == 0
     out = capsys.readouterr().out
-    assert "examples:\n  python -m holdfast.sim  " in out
+    assert "examples:\n  python -m holdfast_sim  " in out
     assert all(f"  {bug} " in out for bug in BUGS)
 
 
@@ -136,7 +136,7 @@ def test_make_passes_a_seed_on(given: str, passed: str) -> None:
     make = shutil.which("make")
     assert make is not None
     said = subprocess.run([make, "-n", "sim", given], cwd=ROOT, capture_output=True, text=True, timeout=30, check=True)
-    assert f"-m holdfast.sim {passed}" in said.stdout
+    assert f"-m holdfast_sim {passed}" in said.stdout
 
 
 def test_the_page_lists_what_can_be_planted() -> None:

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.backends.line import Release, Take
+from holdfast.backends.execute import Moment
 from holdfast.backends.memory.store import TIDY_EVERY, MemoryStore
-from holdfast.backends.verbs import Moment
-from holdfast.model import Ask, Claim
+from holdfast.backends.queue_backend import Release, Take
+from holdfast.model import Claim, LockSpec
 from holdfast.testing import BODIES, Body, Venue, contract_promises, play
 from tests.contract.conftest import venues as venues
 from tests.contract.engines import ENGINES
@@ -52,11 +52,11 @@ def test_07_no_counter_stays_for_ever() -> None:
     """A mark that calendar time has long passed is forgotten: names that were used once leave nothing."""
     store, day = MemoryStore(), 24 * 3600 * 1_000_000
     for number in range(TIDY_EVERY):
-        claim = Claim(Ask(f"order/{number}"), f"o{number}", "a")
+        claim = Claim(LockSpec(f"order/{number}"), f"o{number}", "a")
         store.carry_out(Take((claim,), queue=False), Moment(number, number))
         store.carry_out(Release(claim, 0.0), Moment(number, number))
     assert len(store.marks) > TIDY_EVERY / 4
-    claim = Claim(Ask("other"), "o", "a")
+    claim = Claim(LockSpec("other"), "o", "a")
     for number in range(TIDY_EVERY):
         store.carry_out(Take((claim,), queue=False), Moment(number, 3 * day + number))
     assert len(store.marks) < 10

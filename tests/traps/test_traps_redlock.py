@@ -16,7 +16,7 @@ from holdfast._core.flow import Call
 from holdfast.backends.redlock.engine import RedlockEngine
 from holdfast.backends.redlock.fanout import Fanout, Tally
 from holdfast.errors import BackendUnavailable, NotAcquired
-from holdfast.model import Ask, Claim, Grant
+from holdfast.model import Claim, Grant, LockSpec
 from holdfast.sync.coordinator import Coordinator
 from holdfast.sync.driver import run
 from tests.redlock.quorums import Servers, eventually, quorum
@@ -155,7 +155,7 @@ def test_15_a_retry_after_a_lost_reply_finds_its_own_lock(five: Servers) -> None
     engine = RedlockEngine(five.url(), "holdfast", 5.0)
     wire = engine.wire()
     try:
-        claim = Claim(Ask("lost-reply", ttl=60), "owner-of-lost-reply", "actor")
+        claim = Claim(LockSpec("lost-reply", ttl=60), "owner-of-lost-reply", "actor")
         with pytest.raises(BackendUnavailable):
             run(engine.backend.take(claim, True), Deaf(wire, 1))  # type: ignore[arg-type]
         grant = run(engine.backend.take(claim, True), wire)
@@ -170,14 +170,14 @@ def test_2_validity_counts_from_the_send(five: Servers) -> None:
     wire = engine.wire()
     try:
         before = clock.now()
-        flow = engine.backend.take(Claim(Ask("sent"), "owner-of-sent", "actor"), True)
+        flow = engine.backend.take(Claim(LockSpec("sent"), "owner-of-sent", "actor"), True)
         op: Any = flow.send(None)
         while not (isinstance(op, Call) and op.request.verb == "take"):
             op = flow.send(before)
         with pytest.raises(StopIteration) as stop:
             flow.send(wire.call(op.request, op.timeout))
         assert stop.value.value.since == before
-        run(engine.backend.release(Claim(Ask("sent"), "owner-of-sent", "actor")), wire)
+        run(engine.backend.release(Claim(LockSpec("sent"), "owner-of-sent", "actor")), wire)
     finally:
         wire.close()
 

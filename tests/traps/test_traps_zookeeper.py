@@ -16,7 +16,7 @@ from holdfast.backends.zookeeper.paths import prefix_of
 from holdfast.backends.zookeeper.places import Place
 from holdfast.backends.zookeeper.session import Session, State, Ticket
 from holdfast.errors import BackendUnavailable, LeaseLost, NotAcquired
-from holdfast.model import Ask, Grant
+from holdfast.model import Grant, LockSpec
 from holdfast.model import State as Life
 from holdfast.testing.stage import HANG
 from tests.zookeeper.ensemble import Ensemble, running
@@ -90,7 +90,7 @@ def test_26_a_lost_create_never_adopts_a_node_of_another_session(kazoo: Any, loc
     with locks.lock("door"):
         pass
     backend = locks._core.backend
-    claim = locks._core.claim(Ask("door", ttl=20), "actor")
+    claim = locks._core.claim(LockSpec("door", ttl=20), "actor")
     link = link_of(locks)
     backend._places[claim.owner] = Place(
         claim, "/holdfast/door", holdfast.clock.now() + 20, tried=True, link=link, session=link.session.id
@@ -112,7 +112,7 @@ def test_26_a_lost_create_finds_its_own_node(kazoo: Any, locks: Any) -> None:
     with locks.lock("door"):
         pass
     backend, link = locks._core.backend, link_of(locks)
-    claim = locks._core.claim(Ask("door", ttl=20), "actor")
+    claim = locks._core.claim(LockSpec("door", ttl=20), "actor")
     run(locks, backend.take(claim, True))
     [node] = kazoo.get_children("/holdfast/door")
     backend._places[claim.owner] = Place(  # as if the reply had been lost

@@ -5,26 +5,26 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any
 
-from holdfast._core.calendar import Calendar
-from holdfast._core.coordination import Coordination, Emit
+from holdfast._core.coordinator_core import CoordinatorCore, Emit
 from holdfast._core.flow import Call, Flow, Now, Random, Spawn
 from holdfast._core.renewal import Keeper
-from holdfast.backends.line import LineBackend
+from holdfast._core.renewal_schedule import RenewalSchedule
+from holdfast.backends.queue_backend import QueueBackend
 from holdfast.model import Promises
 
-BACKEND = LineBackend("hand", "c", Promises(frozenset({"fencing", "shared", "counting"})), 0.001, 5.0)
+BACKEND = QueueBackend("hand", "c", Promises(frozenset({"fencing", "shared", "counting"})), 0.001, 5.0)
 
 
-class Bell:
+class WakeEvent:
     """Counts how often it rings."""
 
     rung = 0
 
-    def ring(self) -> None:
+    def set(self) -> None:
         self.rung += 1
 
 
-def coordination(emit: Emit | None = None, begun: list[Flow[None]] | None = None) -> Coordination:
+def coordination(emit: Emit | None = None, begun: list[Flow[None]] | None = None) -> CoordinatorCore:
     """`begun`: where the keeper's renewals go."""
 
     def begin(renewal: Flow[None]) -> bool:
@@ -32,8 +32,8 @@ def coordination(emit: Emit | None = None, begun: list[Flow[None]] | None = None
             begun.append(renewal)
         return True
 
-    keeper = Keeper(BACKEND, Calendar(nullcontext()), Bell(), lambda keeper: None, begin)
-    return Coordination(BACKEND, keeper, "me", emit)
+    keeper = Keeper(BACKEND, RenewalSchedule(nullcontext()), WakeEvent(), lambda keeper: None, begin)
+    return CoordinatorCore(BACKEND, keeper, "me", emit)
 
 
 class Hand:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from holdfast.backends.line import Allow, Evict, Release, Renew, Survey, Take
-from holdfast.model import Ask, Claim, LockView
+from holdfast.backends.queue_backend import Allow, Evict, Release, Renew, Survey, Take
+from holdfast.model import Claim, LockSpec, LockView
 
 NAMES = ("a", "b", "a/b")
 ITS_OWN = "?"
@@ -49,7 +49,7 @@ class Crowd:
         some = self._random
         kinds = [(1, 1)] * 3 + [(3, 1), (3, 2), (3, 3)] if self._mixed and some.random() < 0.7 else [(1, 1)]
         capacity, weight = some.choice(kinds)
-        ask = Ask(
+        spec = LockSpec(
             some.choice([NAMES[0]] * 5 + list(NAMES)),
             ttl=some.choice([0.5, 2.0, 16.0, 16.0]),
             weight=weight,
@@ -57,7 +57,7 @@ class Crowd:
             fair=some.random() < 0.8,
             lock_delay=some.choice([0.0, 0.0, 1.0]),
         )
-        return Claim(ask, f"o{number}", f"actor{number % 3}")
+        return Claim(spec, f"o{number}", f"actor{number % 3}")
 
     def step(self, picture: Sequence[LockView]) -> Step:
         """What somebody might do next, given who holds and who waits."""
@@ -92,7 +92,7 @@ class Crowd:
         return Allow(some.choice(NAMES), interval, burst, 1, reserve)
 
     def _several(self) -> list[Claim]:
-        by_name = {claim.ask.name: claim for claim in self._random.sample(self._claims, len(self._claims))}
+        by_name = {claim.spec.name: claim for claim in self._random.sample(self._claims, len(self._claims))}
         return list(by_name.values())
 
 

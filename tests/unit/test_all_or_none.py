@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from holdfast.backends.line import Release, Survey, Take
+from holdfast.backends.execute import Moment
 from holdfast.backends.memory.store import MemoryStore
-from holdfast.backends.verbs import Moment
-from holdfast.model import Ask, Claim
+from holdfast.backends.queue_backend import Release, Survey, Take
+from holdfast.model import Claim, LockSpec
 
 
 def claim(name: str, owner: str) -> Claim:
-    return Claim(Ask(name), owner, owner)
+    return Claim(LockSpec(name), owner, owner)
 
 
 def test_a_late_double_of_a_try_leaves_what_its_owner_holds() -> None:

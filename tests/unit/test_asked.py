@@ -16,7 +16,7 @@ import holdfast.aio
 from holdfast import Coordinator, Misconfigured
 from holdfast._core.flow import NOW, Flow
 from holdfast.backends import open_engine
-from holdfast.backends.line import LineBackend
+from holdfast.backends.queue_backend import QueueBackend
 from holdfast.model import Claim, Extension, Refusal
 from holdfast.observe.event import Event
 
@@ -24,7 +24,7 @@ from holdfast.observe.event import Event
 class Asking:
     """A backend whose holders are asked by hand."""
 
-    def __init__(self, inner: LineBackend) -> None:
+    def __init__(self, inner: QueueBackend) -> None:
         self._inner = inner
         self.asked: set[tuple[str, int | None]] = set()
 
@@ -37,7 +37,7 @@ class Asking:
         return 1
 
     def guard(self, claim: Claim) -> tuple[str, int]:
-        return claim.ask.name, claim.token
+        return claim.spec.name, claim.token
 
     def renew(self, claims: Sequence[Claim], within: float | None = None) -> Flow[list[Extension | Refusal | None]]:
         replies = yield from self._inner.renew(claims, within)

@@ -7,14 +7,14 @@ from contextlib import nullcontext
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast._core.calendar import Calendar
 from holdfast._core.lease import NEVER, Hold
-from holdfast.model import Ask, Claim, Grant
+from holdfast._core.renewal_schedule import RenewalSchedule
+from holdfast.model import Claim, Grant, LockSpec
 from tests.unit.effort import examples
 
 
 def hold(ttl: float, now: float) -> Hold:
-    return Hold(Claim(Ask("a", ttl=ttl), "o", "actor"), Grant(1, now, ttl), now)
+    return Hold(Claim(LockSpec("a", ttl=ttl), "o", "actor"), Grant(1, now, ttl), now)
 
 
 moves = st.lists(
@@ -30,7 +30,7 @@ moves = st.lists(
 @examples(300)
 @given(moves)
 def test_everybody_comes_out_in_time_and_nobody_twice(script: list[tuple[str, float, int]]) -> None:
-    now, calendar, inside = 1000.0, Calendar(nullcontext()), list[Hold]()
+    now, calendar, inside = 1000.0, RenewalSchedule(nullcontext()), list[Hold]()
     for kind, seconds, which in script:
         if kind == "put":
             inside.append(hold(seconds, now))
@@ -57,7 +57,7 @@ def test_everybody_comes_out_in_time_and_nobody_twice(script: list[tuple[str, fl
 def test_it_wakes_early_but_not_often(ttls: list[float]) -> None:
     """A slot is early by a sixteenth of the time ahead at most, so few wake-ups lead to the moment itself."""
     for ttl in ttls:
-        now, calendar, looks, one = 1000.0, Calendar(nullcontext()), 0, hold(ttl, 1000.0)
+        now, calendar, looks, one = 1000.0, RenewalSchedule(nullcontext()), 0, hold(ttl, 1000.0)
         moment = min(one.renew_at, one.deadline)
         calendar.put(one)
         while now < moment:
@@ -70,7 +70,7 @@ def test_it_wakes_early_but_not_often(ttls: list[float]) -> None:
 
 
 def test_who_comes_earlier_than_the_next_waking_rings() -> None:
-    calendar = Calendar(nullcontext())
+    calendar = RenewalSchedule(nullcontext())
     calendar.pop_due(1000.0)
     assert calendar.put(hold(100.0, 1000.0))
     assert not calendar.put(hold(200.0, 1000.0))
@@ -78,7 +78,7 @@ def test_who_comes_earlier_than_the_next_waking_rings() -> None:
 
 
 def test_thousands_of_one_ttl_share_few_slots() -> None:
-    calendar = Calendar(nullcontext())
+    calendar = RenewalSchedule(nullcontext())
     calendar.pop_due(1000.0)
     for number in range(5000):
         calendar.put(hold(30.0, 1000.0 + number / 1000))

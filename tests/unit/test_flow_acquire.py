@@ -6,9 +6,9 @@ import pytest
 
 from holdfast._core.flow import Call, Shield, Sleep, Wait
 from holdfast._core.lease import Hold, drift
-from holdfast.backends.line import Push, Release, Take, Taken
+from holdfast.backends.queue_backend import Push, Release, Take, Taken
 from holdfast.errors import BackendUnavailable, Misconfigured, NotAcquired, OutcomeUnknown
-from holdfast.model import Ask
+from holdfast.model import LockSpec
 from holdfast.observe.event import Event
 from tests.unit.hand import Hand, coordination
 
@@ -18,7 +18,7 @@ class Cancelled(BaseException):
 
 
 def begin(timeout: float | None = None, *, ttl: float = 10.0, **options: object) -> Hand:
-    return Hand(coordination().obtain(Ask("a", ttl=ttl, **options), timeout, "actor"))  # type: ignore[arg-type]
+    return Hand(coordination().obtain(LockSpec("a", ttl=ttl, **options), timeout, "actor"))  # type: ignore[arg-type]
 
 
 def taken(token: int = 0, look_again: float = 0.0, ahead: int = 0) -> list[Taken]:
@@ -216,9 +216,9 @@ def test_withdrawing_ends_when_the_claim_has_ended_by_itself() -> None:
 def test_what_happened_is_told() -> None:
     events: list[Event] = []
     core = coordination(events.append)
-    hand = Hand(core.obtain(Ask("a"), 0, "actor"))
+    hand = Hand(core.obtain(LockSpec("a"), 0, "actor"))
     hand.answer(taken(0))
-    hand = Hand(core.obtain(Ask("a"), None, "actor"))
+    hand = Hand(core.obtain(LockSpec("a"), None, "actor"))
     hand.answer(taken(7), after=0.5)
     hand = Hand(core.let_go(hand.result), now=110.0)
     hand.answer(True, after=0.25)

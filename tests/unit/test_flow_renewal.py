@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import pytest
 
-from holdfast._core.flow import Doze, Flow
+from holdfast._core.flow import Flow, WaitEvent
 from holdfast._core.lease import NEVER, Hold, drift
 from holdfast._core.renewal import BATCH, RENEWERS, SHORT_OF_THREADS
-from holdfast.backends.line import Renew
+from holdfast.backends.queue_backend import Renew
 from holdfast.errors import BackendUnavailable, LeaseLost
-from holdfast.model import Ask, Claim, Grant, State
+from holdfast.model import Claim, Grant, LockSpec, State
 from tests.unit.hand import Hand, coordination
 
 TTL = 30.0
@@ -38,8 +38,8 @@ class Kept:
         self.told: list[tuple[str, str | None]] = []
         self.holds: list[Hold] = []
         for number in range(count):
-            ask = Ask(f"n{number}", ttl=TTL, **options)  # type: ignore[arg-type]
-            hold = Hold(Claim(ask, f"o{number}", "actor"), Grant(7, 100.0, TTL), 100.0)
+            spec = LockSpec(f"n{number}", ttl=TTL, **options)  # type: ignore[arg-type]
+            hold = Hold(Claim(spec, f"o{number}", "actor"), Grant(7, 100.0, TTL), 100.0)
             hold.listen(Teller(hold, self.told), keep=True)
             self.holds.append(self.core.keep(hold, 0.0))
         self.hand = Hand(self.core.keeper.watch())
@@ -48,9 +48,9 @@ class Kept:
     def hold(self) -> Hold:
         return self.holds[0]
 
-    def doze(self) -> None:
+    def wait(self) -> None:
         """Let the watch sleep for as long as it wants to. It never does anything else."""
-        assert isinstance(self.hand.op, Doze)
+        assert isinstance(self.hand.op, WaitEvent)
         if self.hand.op.timeout is None:
             self.hand.answer(None)
         else:
@@ -61,7 +61,7 @@ class Kept:
         for _ in range(50):
             if self.begun:
                 return Hand(self.begun.pop(), self.hand.now)
-            self.doze()
+            self.wait()
         raise AssertionError("it never renews")
 
 
@@ -116,7 +116,7 @@ def fail_until(kept: Kept, moment: float) -> None:
             kept.hand.now = renewal.now
             kept.hand.answer(None)  # rung for
         if kept.hold.alive:
-            kept.doze()
+            kept.wait()
 
 
 def test_one_success_brings_it_back() -> None:
@@ -149,7 +149,7 @@ def test_the_deadline_does_not_wait_for_a_renewal_that_hangs() -> None:
     hanging = kept.until_renewal()
     assert isinstance(hanging.request, Renew)
     while kept.hold.alive:
-        kept.doze()
+        kept.wait()
     assert kept.told == [("lost", "expired")]
     assert kept.hand.now == pytest.approx(kept.hold.deadline, abs=0.002)
     hanging.answer(["held"])  # too late: what is lost stays lost
@@ -165,7 +165,7 @@ def test_a_renewal_that_hangs_is_sent_once_more_by_another() -> None:
     renewals.append(kept.until_renewal())
     assert renewals[1].now == pytest.approx(half, rel=0.01)
     while kept.hold.alive:
-        kept.doze()
+        kept.wait()
         renewals += [Hand(flow, kept.hand.now) for flow in kept.begun]
         kept.begun.clear()
     assert len(renewals) == RENEWERS
@@ -197,7 +197,7 @@ def test_short_of_threads_it_tries_again_in_a_moment() -> None:
     kept.core.keeper._begin = lambda flow: False
     pauses = []
     for _ in range(30):
-        kept.doze()
+        kept.wait()
         pauses.append(kept.hand.op.timeout)
     assert pytest.approx(SHORT_OF_THREADS) in pauses
     assert kept.hold.alive
@@ -206,7 +206,7 @@ def test_short_of_threads_it_tries_again_in_a_moment() -> None:
 def test_without_renewal_it_only_watches_the_deadline() -> None:
     kept = Kept(renew=False)
     while kept.hold.alive:
-        kept.doze()
+        kept.wait()
         assert not kept.begun
     assert kept.told == [("lost", "expired")]
     assert kept.hand.now == pytest.approx(kept.hold.deadline, abs=0.002)
@@ -219,7 +219,7 @@ def test_max_hold_is_a_deadline_that_no_renewal_moves() -> None:
     for _ in range(200):
         if not kept.hold.alive:
             break
-        kept.doze()
+        kept.wait()
         while kept.begun:
             Hand(kept.begun.pop(), kept.hand.now).answer(["held"], after=0.01)
     assert kept.told == [("lost", "max_hold")]
@@ -242,7 +242,7 @@ def test_released_while_its_renewal_is_under_way_it_stays_released() -> None:
     hand.answer(["held"], after=0.01)
     assert kept.hold.state is State.RELEASED
     assert kept.told == []
-    kept.doze()
+    kept.wait()
     assert not kept.begun
 
 
@@ -256,7 +256,7 @@ def test_many_leave_in_one_batch() -> None:
 
 def test_it_sleeps_until_somebody_rings_when_there_is_nothing_to_keep() -> None:
     hand = Hand(coordination().keeper.watch())
-    assert isinstance(hand.op, Doze)
+    assert isinstance(hand.op, WaitEvent)
     assert hand.op.timeout is None
 
 

@@ -7,47 +7,47 @@ from typing import Any
 import pytest
 
 from holdfast.errors import Misconfigured
-from holdfast.recipes.kept import KEPT, Mutexes
+from holdfast.recipes.spec_cache import KEPT, SpecCache
 
 
-def mutexes() -> Mutexes:
-    return Mutexes({"ttl": 30.0, "timeout": None})
+def mutexes() -> SpecCache:
+    return SpecCache({"ttl": 30.0, "timeout": None})
 
 
 def test_the_same_question_is_the_same_ask() -> None:
-    asks = mutexes()
-    assert asks.get("a", {}) is asks.get("a", {})
-    assert asks.get("a", {"ttl": 5}) is asks.get("a", {"ttl": 5})
+    specs = mutexes()
+    assert specs.get("a", {}) is specs.get("a", {})
+    assert specs.get("a", {"ttl": 5}) is specs.get("a", {"ttl": 5})
 
 
 def test_another_question_is_another_ask() -> None:
-    asks = mutexes()
-    assert asks.get("a", {}).name == "a"
-    assert asks.get("b", {}).name == "b"
-    assert asks.get("a", {"ttl": 5}).ttl == 5
-    assert asks.get("a", {"timeout": 5}).timeout == 5
-    assert asks.get("a", {}).ttl == 30.0
+    specs = mutexes()
+    assert specs.get("a", {}).name == "a"
+    assert specs.get("b", {}).name == "b"
+    assert specs.get("a", {"ttl": 5}).ttl == 5
+    assert specs.get("a", {"timeout": 5}).timeout == 5
+    assert specs.get("a", {}).ttl == 30.0
 
 
 @pytest.mark.parametrize("wrong", [True, [1], "1", -1])
 def test_what_is_wrong_is_refused_each_time(wrong: Any) -> None:
-    asks = mutexes()
-    asks.get("a", {"ttl": 1})
+    specs = mutexes()
+    specs.get("a", {"ttl": 1})
     for _ in range(2):
         with pytest.raises(Misconfigured):
-            asks.get("a", {"ttl": wrong})
+            specs.get("a", {"ttl": wrong})
 
 
 @pytest.mark.parametrize("wrong", [1, ["a"], b"a", ""])
 def test_a_name_that_is_wrong_is_refused_each_time(wrong: Any) -> None:
-    asks = mutexes()
+    specs = mutexes()
     for _ in range(2):
         with pytest.raises(Misconfigured):
-            asks.get(wrong, {})
+            specs.get(wrong, {})
 
 
 def test_it_does_not_grow_for_ever() -> None:
-    asks = mutexes()
+    specs = mutexes()
     for number in range(3 * KEPT):
-        asks.get(f"n{number}", {})
-    assert len(asks._asks) <= KEPT
+        specs.get(f"n{number}", {})
+    assert len(specs._asks) <= KEPT

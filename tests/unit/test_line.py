@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from holdfast._core.line import GHOST, Line
-from holdfast.backends.line import Evict, Release, Renew, Survey, Take
+from holdfast.backends.execute import Moment, place_of, us
 from holdfast.backends.memory.store import MemoryStore
-from holdfast.backends.verbs import Moment, place_of, us
+from holdfast.backends.queue_backend import Evict, Release, Renew, Survey, Take
 from holdfast.model import LockView
 from tests.unit.effort import seeds
 from tests.unit.requests import ITS_OWN, OLDEST, TICK, Crowd
@@ -51,7 +51,7 @@ class Game:
         match request:
             case Take(claims=[claim], queue=queue):
                 place = entry(place_of(claim, self.at))
-                expected = toy.take(place, claim.ask.capacity, self.now, self.clock, queue)
+                expected = toy.take(place, claim.spec.capacity, self.now, self.clock, queue)
                 [taken] = self.ask(request)
                 assert (f"it is {taken.capacity}" if taken.capacity else taken.token) == expected
             case Renew(claims=[claim]):
@@ -79,7 +79,7 @@ def name_of(request: Any) -> str:
         case Evict(name=name):
             return str(name)
         case Take(claims=[claim, *_]) | Renew(claims=[claim, *_]) | Release(claim=claim):
-            return str(claim.ask.name)
+            return str(claim.spec.name)
     return ""
 
 
@@ -91,7 +91,7 @@ def named(request: Any, game: Game) -> Any:
         case Renew(claims=[claim, *_]):
             mine = [token for _, owner, token in game.grants if owner == claim.owner] or [7]
             token = mine[0 if claim.token == OLDEST else -1]
-            return Renew([type(claim)(claim.ask, claim.owner, claim.actor, token)])
+            return Renew([type(claim)(claim.spec, claim.owner, claim.actor, token)])
         case Evict(name=name, token=back):
             real, _, token = game.grants[back] if len(game.grants) >= -back else ("a", "", 7)
             return Evict(real if name == ITS_OWN else name, token)

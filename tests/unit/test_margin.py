@@ -7,18 +7,18 @@ import pytest
 from holdfast._core.acquire import too_slow
 from holdfast._core.lease import Hold
 from holdfast.errors import BackendUnavailable
-from holdfast.model import Ask, Claim, Grant, Promises
+from holdfast.model import Claim, Grant, LockSpec, Promises
 from holdfast.recipes.election import candidacy
 
 
-def hold(ask: Ask, granted: float) -> Hold:
-    return Hold(Claim(ask, "me", "actor"), Grant(1, 0.0, granted), 0.0)
+def hold(spec: LockSpec, granted: float) -> Hold:
+    return Hold(Claim(spec, "me", "actor"), Grant(1, 0.0, granted), 0.0)
 
 
 def test_of_an_election_it_is_a_third_of_what_is_granted() -> None:
-    ask = candidacy("boss", {"ttl": 120.0})
-    assert hold(ask, 120.0).margin == 40.0
-    short = hold(ask, 33.0)
+    spec = candidacy("boss", {"ttl": 120.0})
+    assert hold(spec, 120.0).margin == 40.0
+    short = hold(spec, 33.0)
     assert short.margin == pytest.approx(11.0)
     short.extend(10.0, 60.0, 10.0)
     assert short.margin == pytest.approx(20.0)
@@ -26,8 +26,8 @@ def test_of_an_election_it_is_a_third_of_what_is_granted() -> None:
 
 def test_what_was_asked_for_is_kept() -> None:
     """Somebody needs that long in order to stop."""
-    ask = Ask("door", ttl=120.0, margin=20.0)
-    assert hold(ask, 33.0).margin == 20.0
+    spec = LockSpec("door", ttl=120.0, margin=20.0)
+    assert hold(spec, 33.0).margin == 20.0
 
 
 class Engine:
@@ -36,17 +36,17 @@ class Engine:
 
 
 def test_the_error_does_not_advise_a_longer_ttl_if_that_is_of_no_use() -> None:
-    ask = Ask("door", ttl=120.0, margin=40.0)
-    limited = too_slow(Engine(), ask, 33.0)  # type: ignore[arg-type]
+    spec = LockSpec("door", ttl=120.0, margin=40.0)
+    limited = too_slow(Engine(), spec, 33.0)  # type: ignore[arg-type]
     assert isinstance(limited, BackendUnavailable)
     assert "'door' for 33 s only" in str(limited)
     assert "shorter margin" in str(limited)
-    slow = too_slow(Engine(), ask, 120.0)  # type: ignore[arg-type]
+    slow = too_slow(Engine(), spec, 120.0)  # type: ignore[arg-type]
     assert isinstance(slow, BackendUnavailable)
     assert "longer ttl" in str(slow)
 
 
 def test_a_grant_that_was_over_before_it_was_given_is_an_engine_in_trouble_and_no_mistake_of_the_user() -> None:
     """ZooKeeper takes off what its leader was silent for: a server that hangs is not a setting."""
-    late = too_slow(Engine(), Ask("door", ttl=1.0), -0.161)  # type: ignore[arg-type]
+    late = too_slow(Engine(), LockSpec("door", ttl=1.0), -0.161)  # type: ignore[arg-type]
     assert isinstance(late, BackendUnavailable)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from holdfast.backends.line import Take
+from holdfast.backends.execute import SECOND, Moment
 from holdfast.backends.memory.store import TIDY_EVERY, MemoryStore
-from holdfast.backends.verbs import SECOND, Moment
-from holdfast.model import Ask, Claim
+from holdfast.backends.queue_backend import Take
+from holdfast.model import Claim, LockSpec
 
 DAY = 24 * 3600 * SECOND
 
@@ -13,9 +13,9 @@ DAY = 24 * 3600 * SECOND
 def test_what_was_never_released_is_forgotten() -> None:
     store = MemoryStore()
     for number in range(100):
-        claim = Claim(Ask(f"job/{number}", ttl=10), f"o{number}", "")
+        claim = Claim(LockSpec(f"job/{number}", ttl=10), f"o{number}", "")
         store.carry_out(Take((claim,), queue=False), Moment(0, 0))
-    alive = Claim(Ask("alive", ttl=10), "o", "")
+    alive = Claim(LockSpec("alive", ttl=10), "o", "")
     for number in range(2 * TIDY_EVERY):
         store.carry_out(Take((alive,), queue=False), Moment(100 * SECOND, 3 * DAY + number))
     assert set(store.lines) == {"alive"}

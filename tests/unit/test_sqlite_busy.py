@@ -16,9 +16,9 @@ import holdfast.aio
 from holdfast import BackendUnavailable
 from holdfast.backends.sqlite.file import KNOCKS, Busy, LockFile
 from holdfast.backends.sqlite.store import SQLiteStore
-from holdfast.model import Ask, Claim
+from holdfast.model import Claim, LockSpec
 
-MINE, NEXT = Claim(Ask("a"), "mine", ""), Claim(Ask("a"), "next", "")
+MINE, NEXT = Claim(LockSpec("a"), "mine", ""), Claim(LockSpec("a"), "next", "")
 
 
 class Door:

@@ -17,14 +17,14 @@ from typing import Any
 
 import pytest
 
-from holdfast.backends.line import Evict, Release, Renew, Survey, Take, Taken
+from holdfast.backends.execute import Moment
 from holdfast.backends.memory.store import MemoryStore
+from holdfast.backends.queue_backend import Evict, Release, Renew, Survey, Take, Taken
 from holdfast.backends.sqlite import file as sqlite_file
 from holdfast.backends.sqlite import store as sqlite_store
 from holdfast.backends.sqlite.office import Office
 from holdfast.backends.sqlite.store import SQLiteStore
-from holdfast.backends.verbs import Moment
-from holdfast.model import Ask, Claim, LockView
+from holdfast.model import Claim, LockSpec, LockView
 from tests.unit.effort import seeds
 from tests.unit.requests import ITS_OWN, OLDEST, TICK, Crowd, Step, shrunk
 
@@ -71,7 +71,7 @@ class Numbers:
         return reply
 
     def _taken(self, claim: Claim, taken: Taken) -> Taken:
-        self._names[claim.owner] = claim.ask.name
+        self._names[claim.owner] = claim.spec.name
         if taken.look_again:
             assert taken.mark >= max((token for owner, token in self.seen if owner == claim.owner), default=0)
         return replace(taken, token=self.of(claim.owner, taken.token) or 0, mark=0)
@@ -131,13 +131,13 @@ class Both:
             name, place = promoted.pop()
             sent.append((place.owner, place.token))
             if place.owner in self._dead:
-                promoted += self._reference.carry_out(Release(Claim(Ask(name), place.owner, ""), 0.0), at)[1]
+                promoted += self._reference.carry_out(Release(Claim(LockSpec(name), place.owner, ""), 0.0), at)[1]
         return reply, sent
 
     def _answers(self, door: int, request: Any) -> Iterator[Any]:
-        asks: tuple[Callable[[Any], Any], ...] = (partial(self._ask_sqlite, door), self._ask_reference)
-        for numbers, ask in zip(self._numbers, asks, strict=True):
-            reply, sent = ask(numbers.name(request))
+        specs: tuple[Callable[[Any], Any], ...] = (partial(self._ask_sqlite, door), self._ask_reference)
+        for numbers, spec in zip(self._numbers, specs, strict=True):
+            reply, sent = spec(numbers.name(request))
             yield numbers.in_reply(request, reply), [(owner, numbers.of(owner, token)) for owner, token in sorted(sent)]
 
     def compare(self, step: Step) -> list[LockView]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from holdfast.backends.line import Push
+from holdfast.backends.queue_backend import Push
 from holdfast.backends.sqlite.mailbox import MOST_LINKS, Mailbox, Postman, sweep
 
 

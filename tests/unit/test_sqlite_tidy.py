@@ -10,7 +10,7 @@ import pytest
 from holdfast.backends.sqlite import file, store
 from holdfast.backends.sqlite.store import SQLiteStore
 from holdfast.clock import calendar_us, now
-from holdfast.model import Ask, Claim
+from holdfast.model import Claim, LockSpec
 
 DAY_US = 24 * 3600 * 1_000_000
 A_DAY = 1500
@@ -31,7 +31,7 @@ def test_names_used_once_do_not_pile_up(
             if opened is None:
                 opened = SQLiteStore(tmp_path / "locks.db", "ns", "host")
                 opened._execute("PRAGMA synchronous = OFF")
-            claim = Claim(Ask(f"job/{(taken * 2654435761) % 2**32:08x}"), f"owner-{taken}", "")
+            claim = Claim(LockSpec(f"job/{(taken * 2654435761) % 2**32:08x}"), f"owner-{taken}", "")
             assert opened.take_free(claim)
             assert opened.release_alone(claim)
             taken += 1
@@ -48,9 +48,9 @@ def test_names_used_once_do_not_pile_up(
 
 def test_what_a_dead_holder_left_is_dropped_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with closing(SQLiteStore(tmp_path / "locks.db", "ns", "host")) as opened:
-        assert opened.take_free(Claim(Ask("dead", ttl=0.01), "gone", ""))
-        assert opened.take_free(Claim(Ask("alive", ttl=3600), "here", ""))
-        assert opened.join(Claim(Ask("alive", ttl=3600), "next", ""), "") is not None
+        assert opened.take_free(Claim(LockSpec("dead", ttl=0.01), "gone", ""))
+        assert opened.take_free(Claim(LockSpec("alive", ttl=3600), "here", ""))
+        assert opened.join(Claim(LockSpec("alive", ttl=3600), "next", ""), "") is not None
         for module in (file, store):
             monkeypatch.setattr(module, "calendar_us", lambda: calendar_us() + 2 * DAY_US)
         monkeypatch.setattr(file, "now", lambda: now() + 5)

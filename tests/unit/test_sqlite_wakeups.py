@@ -20,9 +20,9 @@ import pytest
 import holdfast
 import holdfast.aio
 from holdfast import BackendUnavailable, Coordinator
-from holdfast.backends.line import Renew, Take
+from holdfast.backends.queue_backend import Renew, Take
 from holdfast.backends.sqlite import mailbox, store
-from holdfast.model import Ask, Claim
+from holdfast.model import Claim, LockSpec
 from tests.unit.test_sqlite_file import connect, eventually, in_thread, path, waiters
 
 __all__ = ["connect", "path"]  # fixtures
@@ -98,7 +98,7 @@ def test_a_waiter_whose_socket_is_out_of_reach_keeps_its_turn(connect: Callable[
 
 def test_a_waiter_that_was_granted_by_its_own_look_is_not_taken_out(path: Path) -> None:
     """Its process pauses between the commit and the wake-up of the one who releases; its socket is gone meanwhile."""
-    holder, waiter = Claim(Ask("a"), "holder", ""), Claim(Ask("a"), "waiter", "")
+    holder, waiter = Claim(LockSpec("a"), "holder", ""), Claim(LockSpec("a"), "waiter", "")
     with closing(store.SQLiteStore(path, "ns", "host")) as file_of_both:
         assert file_of_both.take_free(holder)
         assert file_of_both.join(waiter, "a-socket") is not None
@@ -108,7 +108,7 @@ def test_a_waiter_that_was_granted_by_its_own_look_is_not_taken_out(path: Path) 
         [taken], _ = file_of_both.carry_out(Take((waiter,), True), "a-socket")
         assert taken.token == heir.token
         assert file_of_both.take_out(heir) == []
-        assert file_of_both.carry_out(Renew([Claim(waiter.ask, waiter.owner, "", heir.token)]), "")[0] == ["held"]
+        assert file_of_both.carry_out(Renew([Claim(waiter.spec, waiter.owner, "", heir.token)]), "")[0] == ["held"]
 
 
 def test_a_socket_has_a_name_in_the_file_and_no_path(connect: Callable[..., Coordinator], path: Path) -> None:

@@ -113,9 +113,9 @@ def test_the_clock_is_given_back() -> None:
     real = clock.now, clock.calendar_us
     with FakeClock().installed() as fake:
         assert clock.now() == fake.now() == 1000.0
-        assert holdfast.face.now() == 1000.0  # type: ignore[attr-defined]
+        assert holdfast.base_lease.now() == 1000.0  # type: ignore[attr-defined]
     assert (clock.now, clock.calendar_us) == real
-    assert holdfast.face.now() != 1000.0  # type: ignore[attr-defined]
+    assert holdfast.base_lease.now() != 1000.0  # type: ignore[attr-defined]
 
 
 def test_a_program_that_never_waits_is_stopped() -> None:

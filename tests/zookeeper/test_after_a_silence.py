@@ -21,11 +21,11 @@ from holdfast.backends.zookeeper.taking import Taking
 from holdfast.backends.zookeeper.traces import Traces
 from holdfast.backends.zookeeper.tree import Tree
 from holdfast.backends.zookeeper.wires.switchboard import Proof
-from holdfast.model import Ask, Claim, Grant, Queued
+from holdfast.model import Claim, Grant, LockSpec, Queued
 
 TTL, LEAST = 1.0, 0.4
 STAT = Stat(5, 1, 7000, 7000, 0, 0, 0, 5, 0, 0, 5)
-ASK = Ask("x", ttl=TTL)
+ASK = LockSpec("x", ttl=TTL)
 
 
 class SilentLink:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from holdfast.backends.line import PATIENCE
+from holdfast.backends.queue_backend import PATIENCE
 from holdfast.errors import Misconfigured
 from holdfast.testing.stage import BODIES, Body, Stage
 from holdfast.testing.venue import Venue

@@ -17,7 +17,7 @@ from holdfast.backends.zookeeper.requests import Enter
 from holdfast.backends.zookeeper.taking import Taking
 from holdfast.backends.zookeeper.traces import Traces
 from holdfast.backends.zookeeper.tree import Tree
-from holdfast.model import Ask, Claim, Grant
+from holdfast.model import Claim, Grant, LockSpec
 
 STAT = Stat(5, 1, 7000, 7000, 0, 0, 0, 5, 0, 0, 5)
 
@@ -37,8 +37,8 @@ class FakeLink:
 
 
 def place_of(until: float = 30.0, granted: float = 1.0, **options: Any) -> Place:
-    claim = Claim(Ask("x", **options), "me", "actor")
-    node = f"{prefix_of('me', 5, claim.ask)}0000000001"
+    claim = Claim(LockSpec("x", **options), "me", "actor")
+    node = f"{prefix_of('me', 5, claim.spec)}0000000001"
     return Place(claim, "/h/x", until, True, FakeLink(), 5, node, 5, 7000, 1.0, granted, about=b"{}", entered=1.0)
 
 
@@ -125,7 +125,7 @@ def test_a_renewal_that_comes_in_the_very_moment_wins() -> None:
             if name == "gone" and value == "expired":
                 super().__setattr__("until", 50.0)  # the flow, between the two steps of the wire
 
-    place = Crossing(Claim(Ask("x"), "me", "actor"), "/h/x", 3.0, granted=1.0, confirmed=True, node="n")
+    place = Crossing(Claim(LockSpec("x"), "me", "actor"), "/h/x", 3.0, granted=1.0, confirmed=True, node="n")
     book.add(place, 1.0)
     book.due(1.1)
     assert book.due(3.1) == []
@@ -195,7 +195,7 @@ def test_a_place_that_lapsed_while_it_was_looked_at_is_not_granted(lapsed: bool)
     tree, places = Tree("/h", acl()), dict[str, Place]()
     traces = Traces(tree, 5.0)
     taking = Taking(tree, places, Leaving(places, traces, 5.0), traces, lambda claim: b"{}", 5.0)
-    claim = Claim(Ask("x"), "me", "actor")
+    claim = Claim(LockSpec("x"), "me", "actor")
     flow = taking.take(claim, True)
     entered = 0
     answer: Any = None
@@ -210,10 +210,10 @@ def test_a_place_that_lapsed_while_it_was_looked_at_is_not_granted(lapsed: bool)
             entered += 1
             place = enter.place
             place.link, place.session = FakeLink(), 5
-            place.node, place.token = f"{prefix_of('me', 5, claim.ask)}{entered:010d}", entered
+            place.node, place.token = f"{prefix_of('me', 5, claim.spec)}{entered:010d}", entered
             if lapsed and entered == 1:
                 place.gone = "expired"  # by the wire, in this very moment
-            children = [place.node] if entered == 1 else [f"{prefix_of('me', 5, claim.ask)}0000000001", place.node][1:]
+            children = [place.node] if entered == 1 else [f"{prefix_of('me', 5, claim.spec)}0000000001", place.node][1:]
             answer = [None] * (len(op.request.ops) - 2) + [Created(place.path, STAT), (children, STAT)]
     except StopIteration as stop:
         grant = stop.value
@@ -225,8 +225,8 @@ def test_a_node_that_has_lapsed_is_not_adopted_for_a_lost_one() -> None:
     """Same owner, same session: but it is the one that our own wire is deleting."""
     places = dict[str, Place]()
     leaving = Leaving(places, Traces(Tree("/h", acl()), 5.0), 5.0)
-    claim = Claim(Ask("x"), "me", "actor")
-    old, new = (f"{prefix_of('me', 5, claim.ask)}{number:010d}" for number in (1, 2))
+    claim = Claim(LockSpec("x"), "me", "actor")
+    old, new = (f"{prefix_of('me', 5, claim.spec)}{number:010d}" for number in (1, 2))
     for children, found in (([old], ""), ([old, new], new)):
         place = Place(claim, "/h/x", 9.0, True, FakeLink(), 5, former=frozenset({old}))
         flow = leaving.find(place, children, 5.0)

@@ -15,7 +15,7 @@ from holdfast.backends.zookeeper.ops import Delete, List, Prepared
 from holdfast.backends.zookeeper.places import Place
 from holdfast.backends.zookeeper.requests import Batch
 from holdfast.backends.zookeeper.tree import Ground
-from holdfast.model import Ask, Claim
+from holdfast.model import Claim, LockSpec
 from holdfast.testing.stage import HANG
 from tests.zookeeper.ensemble import Ensemble
 
@@ -212,7 +212,12 @@ def number_of(locks: Any) -> int:
 def test_who_follows_a_claim_that_was_alone_is_alone(number: int, token: int, session: int, follows: bool) -> None:
     def place(number: int, token: int, session: int = 5) -> Place:
         return Place(
-            Claim(Ask("x"), "me", "actor"), "/h/x", 9.0, session=session, node=f"n__lock__{number:010d}", token=token
+            Claim(LockSpec("x"), "me", "actor"),
+            "/h/x",
+            9.0,
+            session=session,
+            node=f"n__lock__{number:010d}",
+            token=token,
         )
 
     ground = Ground("/h/x", Prepared(List("/h/x")))

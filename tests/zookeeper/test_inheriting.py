@@ -20,14 +20,14 @@ from holdfast.backends.zookeeper.requests import Farewell
 from holdfast.backends.zookeeper.taking import Taking
 from holdfast.backends.zookeeper.traces import Traces
 from holdfast.backends.zookeeper.tree import Tree
-from holdfast.model import Ask, Claim, Grant, Queued
+from holdfast.model import Claim, Grant, LockSpec, Queued
 
 TTL = 30.0
-ASK = Ask("x", ttl=TTL)
+ASK = LockSpec("x", ttl=TTL)
 
 
 def node(owner: str, number: int, **options: Any) -> str:
-    return f"{prefix_of(owner, 5, Ask('x', **options))}{number:010d}"
+    return f"{prefix_of(owner, 5, LockSpec('x', **options))}{number:010d}"
 
 
 def heir_of(*line: str) -> Heir | None:
@@ -58,8 +58,8 @@ def test_an_heir_knows_of_whom_and_whether_that_one_is_granted() -> None:
         [FIRST, node("me", 2, fair=False)],
         [node("r", 1, capacity=4), node("s", 2, capacity=4, weight=2), node("me", 3, capacity=4, weight=4)],
         [FIRST, f"{seat_prefix('first', ASK)}0000000002", MINE],
-        [FIRST, will_of("first", Ask("x", lock_delay=1.0)), MINE],
-        [FIRST, will_of("nobody", Ask("x", lock_delay=1.0)), MINE],
+        [FIRST, will_of("first", LockSpec("x", lock_delay=1.0)), MINE],
+        [FIRST, will_of("nobody", LockSpec("x", lock_delay=1.0)), MINE],
     ],
     ids=["delay", "lingers", "seated", "may-skip", "takes-not-all", "seat", "will", "ghost"],
 )
@@ -190,7 +190,7 @@ def test_only_a_hold_with_company_says_farewell() -> None:
     assert ops(granted=1.0, heirs=True) == [Farewell]
     assert ops(granted=1.0, heirs=True, minted=True) == [Delete], "its heir would have too low a token"
     assert ops(expects="/h/x/~one") == [Unwatch, Delete]
-    assert ops(granted=1.0, heirs=True, claim=Claim(Ask("x", capacity=3), "me", "actor")) == [Delete]
+    assert ops(granted=1.0, heirs=True, claim=Claim(LockSpec("x", capacity=3), "me", "actor")) == [Delete]
     place = waiting(None)
     place.granted, place.heirs = 1.0, True
     [step] = farewell(place, acl())

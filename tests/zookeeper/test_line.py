@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from holdfast.backends.zookeeper.line import granted_of, judge, keeps_seat, picture_of
 from holdfast.backends.zookeeper.paths import entry_of, name_of, prefix_of, step
-from holdfast.model import SHARED_CAPACITY, Ask
+from holdfast.model import SHARED_CAPACITY, LockSpec
 
 
 def node(owner: str, number: int, weight: int = 1, capacity: int = 1, fair: bool = True, mode: str = "permit") -> str:
-    ask = Ask("x", weight=weight, capacity=capacity, fair=fair, mode=mode)
-    return f"{prefix_of(owner, 5, ask)}{number:010d}"
+    spec = LockSpec("x", weight=weight, capacity=capacity, fair=fair, mode=mode)
+    return f"{prefix_of(owner, 5, spec)}{number:010d}"
 
 
 def verdict(children: list[str], owner: str) -> object:
@@ -49,8 +49,8 @@ def test_a_claim_that_lapsed_and_came_again_stands_where_its_new_node_is() -> No
 def test_the_number_wraps() -> None:
     """2³¹ − 1 is followed by −2³¹."""
     line = [
-        f"{prefix_of('late', 5, Ask('x'))}{-(1 << 31):010d}",
-        f"{prefix_of('early', 5, Ask('x'))}{(1 << 31) - 1:010d}",
+        f"{prefix_of('late', 5, LockSpec('x'))}{-(1 << 31):010d}",
+        f"{prefix_of('early', 5, LockSpec('x'))}{(1 << 31) - 1:010d}",
     ]
     assert [entry.owner for entry in picture_of(line).claims] == ["early", "late"]
     assert granted_of(picture_of(line)) == {"early"}

@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.backends.zookeeper.line import Picture, judge, keeps_seat, picture_of
 from holdfast.backends.zookeeper.paths import prefix_of
-from holdfast.model import SHARED_CAPACITY, Ask
+from holdfast.model import SHARED_CAPACITY, LockSpec
 
 WALKS = 3000
 
@@ -45,8 +45,8 @@ class World:
     def enter(self, weight: int, fair: bool) -> None:
         self.number += 1
         owner = f"o{self.number}"
-        ask = Ask("x", weight=weight, capacity=self.capacity, fair=fair, mode="permit")
-        self.claims[owner] = Claim(owner, weight, f"{prefix_of(owner, 5, ask)}{self.number:010d}")
+        spec = LockSpec("x", weight=weight, capacity=self.capacity, fair=fair, mode="permit")
+        self.claims[owner] = Claim(owner, weight, f"{prefix_of(owner, 5, spec)}{self.number:010d}")
 
     def step(self, claim: Claim) -> None:
         """One step, as `taking` and `turns` take it."""

@@ -8,13 +8,13 @@ from holdfast.backends.zookeeper.jute import Stat
 from holdfast.backends.zookeeper.line import picture_of
 from holdfast.backends.zookeeper.paths import prefix_of
 from holdfast.backends.zookeeper.views import view_of
-from holdfast.model import Ask
+from holdfast.model import LockSpec
 
-POOL = Ask("pool", weight=1, capacity=2)
+POOL = LockSpec("pool", weight=1, capacity=2)
 
 
 def node(owner: str, number: int, fair: bool = True) -> str:
-    return f"{prefix_of(owner, 5, Ask('pool', weight=1, capacity=2, fair=fair))}{number:010}"
+    return f"{prefix_of(owner, 5, LockSpec('pool', weight=1, capacity=2, fair=fair))}{number:010}"
 
 
 LINE = [node("a", 1), node("b", 2), node("u", 3, fair=False), "~seat.u.1.2.0000000004"]

@@ -16,13 +16,13 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ..errors import BackendUnavailable, Misconfigured, NotAcquired
-from ..model import Ask, Claim, Grant, Queued
+from ..model import Claim, Grant, LockSpec, Queued
 from ..ports import Backend
 from . import backoff
-from .deadlock import look_for_circle
+from .deadlock import detect_deadlock
 from .flow import NOW, Flow, Shield, Spawn
 from .lease import Hold, begin, drift, margin_of
-from .withdraw import keep_withdrawing_all, withdraw_all
+from .withdraw import release_all_until_done, withdraw_all
 
 T = TypeVar("T")
 
@@ -85,24 +85,24 @@ def acquire(
         while True:
             if isinstance(outcome, Queued):
                 if entangled:
-                    yield from look_for_circle(backend, claim)
+                    yield from detect_deadlock(backend, claim)
                 outcome = yield from _await_turn(backend, claim, outcome, began, timeout, admission)
                 if isinstance(outcome, Hold):
                     return outcome
                 continue
             if outcome is None:
-                raise NotAcquired(claim.ask.name, 0.0)
+                raise NotAcquired(claim.spec.name, 0.0)
             hold = begin(claim, outcome, (yield NOW))
             if hold is not None:
                 return hold
             stale += 1
             if stale == STALE_GRANTS:
-                raise too_slow(backend, claim.ask, outcome.ttl)
+                raise too_slow(backend, claim.spec, outcome.ttl)
             outcome = yield from _take(backend, claim, began, timeout, admission)
     except GeneratorExit:
         raise
     except BaseException as error:
-        yield from leave_behind_nothing(backend, [claim], error)
+        yield from rollback(backend, [claim], error)
         raise
 
 
@@ -111,28 +111,28 @@ def within(timeout: float | None) -> float | None:
     return None if not timeout else max(SHORTEST_REQUEST, timeout)
 
 
-def leave_behind_nothing(backend: Backend, claims: list[Claim], error: BaseException) -> Flow[None]:
+def rollback(backend: Backend, claims: list[Claim], error: BaseException) -> Flow[None]:
     """Undo what an acquisition may have begun before it ended with this error."""
     if isinstance(error, NotAcquired) and not error.waited:
         return  # one try, and the engine kept nothing of it
     if isinstance(error, BackendUnavailable):
-        yield Spawn(keep_withdrawing_all(backend, [(claim, 0.0) for claim in claims]))
+        yield Spawn(release_all_until_done(backend, [(claim, 0.0) for claim in claims]))
     else:
         yield Shield(withdraw_all(backend, claims))
 
 
-def too_slow(backend: Backend, ask: Ask, granted: float) -> BackendUnavailable:
+def too_slow(backend: Backend, spec: LockSpec, granted: float) -> BackendUnavailable:
     """The error for a name whose grants are over when they arrive; `granted` is for how long the last one was.
 
     Less than the ttl may be the engine's limit, or the rest of a session after a silence: it may pass.
     """
-    if 0 < granted < ask.ttl and granted <= (margin := margin_of(ask, granted)) + drift(granted):
+    if 0 < granted < spec.ttl and granted <= (margin := margin_of(spec, granted)) + drift(granted):
         return BackendUnavailable(
-            f"{backend.scheme} grants {ask.name!r} for {granted:.3g} s only, of a ttl of {ask.ttl:g} s, and a margin "
+            f"{backend.scheme} grants {spec.name!r} for {granted:.3g} s only, of a ttl of {spec.ttl:g} s, and a margin "
             f"of {margin:g} s leaves nothing of that; try again, use a shorter margin, or let the server grant more"
         )
     return BackendUnavailable(
-        f"{backend.scheme} answers too slowly for a ttl of {ask.ttl:g} s: {STALE_GRANTS} grants of {ask.name!r} were "
+        f"{backend.scheme} answers too slowly for a ttl of {spec.ttl:g} s: {STALE_GRANTS} grants of {spec.name!r} were "
         "over when they arrived; use a longer ttl"
     )
 
@@ -146,11 +146,11 @@ def _await_turn(
     if timeout is not None:
         left = began + timeout - now
         if left <= 0:
-            raise NotAcquired(claim.ask.name, now - began, ahead=queued.ahead)
+            raise NotAcquired(claim.spec.name, now - began, ahead=queued.ahead)
         pause = min(pause, left)
     grant = yield from admission.turn(backend, claim, queued, pause)
     # What is pushed is good for the patience of its last look. The keeper extends it; without one, a look does.
-    if grant is not None and claim.ask.renew and (hold := begin(claim, grant, (yield NOW))) is not None:
+    if grant is not None and claim.spec.renew and (hold := begin(claim, grant, (yield NOW))) is not None:
         return hold
     return (yield from _take(backend, claim, began, timeout, admission))
 
@@ -167,11 +167,11 @@ def _take(
         admission.check()
         return backend.take(claim, timeout != 0, limit)
 
-    return persist(claim.ask, began, timeout, attempt, fault)
+    return persist(claim.spec, began, timeout, attempt, fault)
 
 
 def persist(
-    ask: Ask,
+    spec: LockSpec,
     began: float,
     timeout: float | None,
     attempt: Callable[[float | None], Flow[T]],
@@ -188,7 +188,7 @@ def persist(
         if fault is not None:
             now: float = yield NOW
             struck = now if struck is None else struck
-            left = struck + ask.ttl - now
+            left = struck + spec.ttl - now
             if timeout is not None:
                 left = min(left, began + timeout - now)
                 limit = within(left)

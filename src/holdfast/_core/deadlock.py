@@ -104,7 +104,7 @@ def youngest(views: Sequence[LockView], actors: set[str]) -> ClaimView | None:
     return max(waits, key=lambda claim: (claim.since, claim.owner), default=None)
 
 
-def look_for_circle(backend: Backend, claim: Claim) -> Flow[None]:
+def detect_deadlock(backend: Backend, claim: Claim) -> Flow[None]:
     """Raise `DeadlockDetected` if this claim is the youngest of a circle of waiters."""
     if not isinstance(backend, Surveys):
         return
@@ -113,4 +113,4 @@ def look_for_circle(backend: Backend, claim: Claim) -> Flow[None]:
     actor = claim.actor.removeprefix(LOOSE)
     victim = youngest(views, actors) if actor in actors else None
     if victim is not None and waits_as(victim) == actor:
-        raise DeadlockDetected(claim.ask.name, describe(views, actors))
+        raise DeadlockDetected(claim.spec.name, describe(views, actors))

@@ -59,19 +59,19 @@ class Random:
     __slots__ = ()
 
 
-class Bell(Protocol):
-    """What a dozing flow can be woken with, from any thread or task of its driver."""
+class WakeEvent(Protocol):
+    """What wakes a waiting flow; set from any thread or task of its driver."""
 
-    def ring(self) -> None: ...
+    def set(self) -> None: ...
 
 
-class Doze:
-    """Sleep until the bell rings, or `timeout` has passed (None: until it rings)."""
+class WaitEvent:
+    """Sleep until the event is set, or `timeout` has passed (None: until it is set)."""
 
-    __slots__ = ("bell", "timeout")
+    __slots__ = ("event", "timeout")
 
-    def __init__(self, bell: Bell, timeout: float | None) -> None:
-        self.bell = bell
+    def __init__(self, event: WakeEvent, timeout: float | None) -> None:
+        self.event = event
         self.timeout = timeout
 
 
@@ -93,7 +93,7 @@ class Spawn:
         self.flow = flow
 
 
-Op: TypeAlias = Call | Wait | Sleep | Now | Random | Doze | Shield | Spawn
+Op: TypeAlias = Call | Wait | Sleep | Now | Random | WaitEvent | Shield | Spawn
 Flow: TypeAlias = Generator[Op, Any, T]
 
 NOW: Final = Now()

@@ -19,7 +19,7 @@ from typing import Protocol
 from weakref import ReferenceType, ref
 
 from ..errors import LeaseLost
-from ..model import Ask, Claim, Grant, State
+from ..model import Claim, Grant, LockSpec, State
 
 NEVER = float("inf")
 
@@ -34,22 +34,22 @@ def default_margin(ttl: float) -> float:
     return min(1.0, 0.05 * ttl)
 
 
-def margin_of(ask: Ask, granted: float) -> float:
+def margin_of(spec: LockSpec, granted: float) -> float:
     """That of a hold that was granted for so long: an engine may have a limit below the ttl that was asked for.
 
     A margin says how long the holder needs in order to stop, so it is kept as it was asked for. That of an election is
     a part of the ttl, and so of what was granted.
     """
-    if ask.margin is None:
-        return default_margin(ask.ttl)
-    if granted < ask.ttl and ask.mode == "election":
-        return min(ask.margin, granted / 3)
-    return ask.margin
+    if spec.margin is None:
+        return default_margin(spec.ttl)
+    if granted < spec.ttl and spec.mode == "election":
+        return min(spec.margin, granted / 3)
+    return spec.margin
 
 
-def fresh(grant: Grant, ask: Ask, now: float) -> bool:
+def fresh(grant: Grant, spec: LockSpec, now: float) -> bool:
     """A grant that is still good: it may have been under way for long."""
-    return now < grant.since + grant.ttl - drift(grant.ttl) - margin_of(ask, grant.ttl)
+    return now < grant.since + grant.ttl - drift(grant.ttl) - margin_of(spec, grant.ttl)
 
 
 def begin(claim: Claim, grant: Grant, now: float) -> Hold | None:
@@ -89,7 +89,7 @@ class Hold:
                  "since", "slot", "token", "valid_until")  # fmt: skip
 
     def __init__(self, claim: Claim, grant: Grant, now: float) -> None:
-        ask = claim.ask
+        spec = claim.spec
         ttl = grant.ttl
         self.claim = claim
         self.token = grant.token
@@ -98,18 +98,18 @@ class Hold:
         self.failures = 0
         self.failure = ""
         """Why the last renewal failed, if it did."""
-        self.final = NEVER if ask.max_hold is None else now + ask.max_hold
-        if (margin := ask.margin) is None:  # `margin_of`, in place
-            margin = 0.05 * ask.ttl if ask.ttl < 20.0 else 1.0
-        elif ttl < ask.ttl:
-            margin = margin_of(ask, ttl)
+        self.final = NEVER if spec.max_hold is None else now + spec.max_hold
+        if (margin := spec.margin) is None:  # `margin_of`, in place
+            margin = 0.05 * spec.ttl if spec.ttl < 20.0 else 1.0
+        elif ttl < spec.ttl:
+            margin = margin_of(spec, ttl)
         self.margin = margin
         self.valid_until = valid_until = grant.since + ttl - (0.01 * ttl + 0.002)
         deadline = valid_until - margin
         if deadline > self.final:
             deadline = self.final
         self.deadline = deadline
-        self.renew_at = now + (deadline - now) / 3 if ask.renew and deadline < self.final else NEVER
+        self.renew_at = now + (deadline - now) / 3 if spec.renew and deadline < self.final else NEVER
         self.renewal = Renewal.NONE
         self.asked = False
         """Somebody has asked the holder to give way."""
@@ -138,20 +138,20 @@ class Hold:
     def granted(self) -> Claim:
         """Its claim, with the token: what a renewal names."""
         claim = self.claim
-        return Claim(claim.ask, claim.owner, claim.actor, self.token)
+        return Claim(claim.spec, claim.owner, claim.actor, self.token)
 
     def extend(self, sent: float, ttl: float, now: float) -> None:
         """A renewal succeeded that was sent at `sent`. One that adds nothing to what is known is tried again."""
         valid_until = sent + ttl - drift(ttl)
         if valid_until <= self.valid_until:
-            if self.renew_at == NEVER and self.claim.ask.renew and self.deadline < self.final:
+            if self.renew_at == NEVER and self.claim.spec.renew and self.deadline < self.final:
                 self.renew_at = now + max(0.001, (self.deadline - now) / 3)
             return
         self.valid_until = valid_until
-        if self.claim.ask.margin is not None:
-            self.margin = margin_of(self.claim.ask, ttl)
+        if self.claim.spec.margin is not None:
+            self.margin = margin_of(self.claim.spec, ttl)
         self.deadline = deadline = min(valid_until - self.margin, self.final)
-        self.renew_at = now + (deadline - now) / 3 if self.claim.ask.renew and deadline < self.final else NEVER
+        self.renew_at = now + (deadline - now) / 3 if self.claim.spec.renew and deadline < self.final else NEVER
         if self.failures:
             self.failures = 0
             self._tell("recovered")
@@ -197,7 +197,7 @@ class Hold:
     def check(self, now: float) -> None:
         """Raise `LeaseLost` if the lease is over."""
         if (reason := self.over(now)) is not None:
-            raise LeaseLost(self.claim.ask.name, self.token, reason)
+            raise LeaseLost(self.claim.spec.name, self.token, reason)
 
     def _end(self, state: State, reason: str | None) -> bool:
         try:

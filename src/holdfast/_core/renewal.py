@@ -19,9 +19,9 @@ from collections.abc import Callable
 from ..errors import OutcomeUnknown
 from ..model import Extension, Refusal
 from ..ports import Backend
-from .calendar import Calendar
-from .flow import NOW, RANDOM, Bell, Doze, Flow
+from .flow import NOW, RANDOM, Flow, WaitEvent, WakeEvent
 from .lease import NEVER, Hold, Renewal
+from .renewal_schedule import RenewalSchedule
 
 RENEWERS = 3
 """So many renewals are under way at the same time at most."""
@@ -48,11 +48,11 @@ class Keeper:
     def __init__(
         self,
         backend: Backend,
-        calendar: Calendar,
-        bell: Bell,
+        calendar: RenewalSchedule,
+        event: WakeEvent,
         launch: Callable[[Keeper], None],
         begin: Callable[[Flow[None]], bool],
-        more: Bell | None = None,
+        more: WakeEvent | None = None,
         linger: float = 0.0,
     ) -> None:
         self._backend = backend
@@ -60,7 +60,7 @@ class Keeper:
         self.enter = calendar.put
         """`put`, for a caller that wakes the keeper itself: it must, if the answer is True."""
         self.discard = calendar.discard
-        self._bell = bell
+        self._bell = event
         self._launch = launch
         self._begin = begin
         self._more = more
@@ -82,19 +82,19 @@ class Keeper:
         """Something is due earlier than what the watch sleeps for."""
         if not self.launched:
             self._launch(self)
-        self._bell.ring()
+        self._bell.set()
 
     def close(self) -> None:
         self.closed = True
-        self._bell.ring()
+        self._bell.set()
         if self._more is not None:
-            self._more.ring()
+            self._more.set()
 
     def watch(self) -> Flow[None]:
         """The watch as a flow: look, and sleep until something is due."""
         while not self.closed:
             at = self.look((yield NOW))
-            yield Doze(self._bell, None if at == NEVER else max(0.0, at - (yield NOW)))
+            yield WaitEvent(self._bell, None if at == NEVER else max(0.0, at - (yield NOW)))
 
     def look(self, now: float) -> float:
         """Tell whose time is over, and have renewed what is due. Answers when to look again."""
@@ -129,7 +129,7 @@ class Keeper:
         """Have somebody renew the backlog; False if nobody could be found."""
         if self._renewers and not (self._overdue and len(self._renewers) < RENEWERS):
             if self._more is not None:
-                self._more.ring()
+                self._more.set()
             return True
         self._overdue = False
         self._renewers.add(me := object())
@@ -147,13 +147,13 @@ class Keeper:
                     continue
                 if not self._linger or self._more is None:
                     return
-                yield Doze(self._more, self._linger)
+                yield WaitEvent(self._more, self._linger)
                 if not self._backlog:
                     return
         finally:
             self._renewers.discard(me)
             if self._backlog:  # it fell due between the last look and this line
-                self._bell.ring()
+                self._bell.set()
 
     def _next_batch(self) -> list[Hold]:
         batch: list[Hold] = []
@@ -214,5 +214,5 @@ def renew_now(backend: Backend, hold: Hold) -> Flow[None]:
     """One renewal at the holder's own wish."""
     [reply] = yield from backend.renew([hold.granted()])
     if reply is None:
-        raise OutcomeUnknown(f"nobody could tell whether {hold.claim.ask.name!r} was renewed; try again")
+        raise OutcomeUnknown(f"nobody could tell whether {hold.claim.spec.name!r} was renewed; try again")
     settle(hold, reply, (yield NOW))

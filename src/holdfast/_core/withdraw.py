@@ -29,7 +29,7 @@ def withdraw(backend: Backend, claim: Claim, until: float = 0.0) -> Flow[bool]:
     except Misconfigured:
         return False
     except BackendUnavailable:
-        yield Spawn(keep_withdrawing(backend, claim, until))
+        yield Spawn(release_until_done(backend, claim, until))
         return False
 
 
@@ -53,7 +53,7 @@ def withdraw_all(backend: Backend, claims: Iterable[Claim]) -> Flow[None]:
     patience = Patience()
     yield from release_each(backend, [(claim, 0.0) for claim in claims], patience)
     if patience.left:
-        yield Spawn(keep_withdrawing_all(backend, patience.left))
+        yield Spawn(release_all_until_done(backend, patience.left))
 
 
 def release_each(backend: Backend, claims: Iterable[tuple[Claim, float]], patience: Patience) -> Flow[None]:
@@ -72,15 +72,15 @@ def release_each(backend: Backend, claims: Iterable[tuple[Claim, float]], patien
             patience.lost += (yield NOW) - began
 
 
-def keep_withdrawing(backend: Backend, claim: Claim, until: float = 0.0) -> Flow[None]:
+def release_until_done(backend: Backend, claim: Claim, until: float = 0.0) -> Flow[None]:
     """Retry a release until it is done, or the claim has ended by itself."""
-    return keep_withdrawing_all(backend, [(claim, until)])
+    return release_all_until_done(backend, [(claim, until)])
 
 
-def keep_withdrawing_all(backend: Backend, claims: list[tuple[Claim, float]]) -> Flow[None]:
+def release_all_until_done(backend: Backend, claims: list[tuple[Claim, float]]) -> Flow[None]:
     """The same for several, in one errand. The pauses stay short: soon after an outage nothing is left of it."""
     now: float = yield NOW
-    end = max(max(now + claim.ask.ttl, until) for claim, until in claims)
+    end = max(max(now + claim.spec.ttl, until) for claim, until in claims)
     tries = 0
     while claims and now < end:
         patience = Patience()

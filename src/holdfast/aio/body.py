@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from .._core.lease import Hold
-from ..face import first_lost, still_inside
+from ..base_lease import first_lost, still_inside
 
 
 class Body:

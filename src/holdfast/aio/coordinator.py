@@ -10,21 +10,21 @@ from os import getpid
 from types import TracebackType
 from typing import Any, TypeVar, Unpack
 
-from .._core.coordination import Coordination
+from .._core.coordinator_core import CoordinatorCore
 from .._core.flow import Flow
 from .._core.lease import Hold
 from .._core.pickling import unpicklable
 from ..errors import Misconfigured
-from ..model import Ask, LockView, Promises, Sequencer, check_name, check_prefix, check_token
+from ..model import LockSpec, LockView, Promises, Sequencer, check_name, check_prefix, check_token
 from ..observe.event import Event, guarded
 from ..ports import AsyncWire, Engine, Evicts, Surveys
-from ..recipes import asks
+from ..recipes import specs
 from ..recipes.election import candidacy
-from ..recipes.kept import Mutexes
 from ..recipes.limiter import Rate, Rates
 from ..recipes.multi import canonical
 from ..recipes.options import Options, check_hook, shows_options
 from ..recipes.reentrant import reenter
+from ..recipes.spec_cache import SpecCache
 from ..registry import LastResort, notice_fork, register, unregister, warn_unclosed
 from .actors import Actors
 from .driver import call_soon, run, to_the_end
@@ -36,7 +36,7 @@ from .lock import Lock
 from .multi import LockAll
 
 T = TypeVar("T")
-Obtain = Callable[[Coordination, Ask, float | None, str], Flow[Hold]]
+Obtain = Callable[[CoordinatorCore, LockSpec, float | None, str], Flow[Hold]]
 OnLost = Callable[[Lease], object]
 
 
@@ -54,7 +54,7 @@ class Coordinator:
         self._engine = engine
         self._emit = None if emit is None else guarded(emit)
         self._defaults: Options = {"ttl": ttl, "timeout": timeout}
-        self._mutexes = Mutexes(self._defaults)
+        self._mutexes = SpecCache(self._defaults)
         self._rates = Rates()
         self._closed = False
         self._wire = wire
@@ -65,7 +65,7 @@ class Coordinator:
     def _begin(self) -> None:
         keeper = task_keeper(self._engine.backend, self._wire)
         numbers = itertools.count(1)
-        self._core = Coordination(self._engine.backend, keeper, os.urandom(8).hex(), self._emit, call_soon, getpid())
+        self._core = CoordinatorCore(self._engine.backend, keeper, os.urandom(8).hex(), self._emit, call_soon, getpid())
         self._actors = Actors(lambda: self._core.actor(next(numbers)))
 
     __reduce__ = unpicklable("connect() there, with the same URL")
@@ -100,12 +100,12 @@ class Coordinator:
     ) -> Lock:
         """`weight` (one) of `permits`."""
         self._need("counting", name)
-        return Lock(self, asks.permit(name, permits, weight, self._defaults | options), on_lost)
+        return Lock(self, specs.permit(name, permits, weight, self._defaults | options), on_lost)
 
     @shows_options
     def lock_all(self, names: Iterable[str], *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> LockAll:
         """Several mutexes at once, all or none, without deadlock."""
-        return LockAll(self, [asks.mutex(name, self._defaults | options) for name in canonical(names)], on_lost)
+        return LockAll(self, [specs.mutex(name, self._defaults | options) for name in canonical(names)], on_lost)
 
     @shows_options
     def election(self, name: str, *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> Election:
@@ -167,13 +167,13 @@ class Coordinator:
             raise _closed()
         return run(flow, self._wire)
 
-    def _obtain(self, ask: Ask, scoped: bool, obtain: Obtain) -> Coroutine[Any, Any, Hold]:
+    def _obtain(self, spec: LockSpec, scoped: bool, obtain: Obtain) -> Coroutine[Any, Any, Hold]:
         """Called from the task that asks."""
         if self._core.pid != getpid() or self._loop is not asyncio._get_running_loop():
             self._look_where()
         if self._closed:
             raise _closed()
-        return run(obtain(self._core, ask, ask.timeout, self._actors.current(scoped)), self._wire)
+        return run(obtain(self._core, spec, spec.timeout, self._actors.current(scoped)), self._wire)
 
     def _actor(self, scoped: bool) -> str:
         """This task, as others see it; loose unless what it takes is let go of by itself."""
@@ -208,17 +208,17 @@ class Coordinator:
 
     def _before_fork(self) -> None:
         """Before a fork."""
-        self._wire.freeze()
+        self._wire.before_fork()
 
     def _after_fork_in_parent(self) -> None:
         """After a fork, in the parent."""
-        self._wire.thaw()
+        self._wire.after_fork_in_parent()
 
     def _after_fork_in_child(self) -> None:
         """In a forked child: it holds nothing, and shares nothing with its parent."""
         holds = list(self._core.holds)
         self._loop = None  # the first loop of the child that uses it
-        self._wire.forked()
+        self._wire.after_fork_in_child()
         self._begin()
         for hold in holds:
             hold.lose("forked")
@@ -261,8 +261,8 @@ class RWLock:
         check_hook("on_lost", on_lost, name, awaits=True)
         self._coordinator = coordinator
         self._on_lost = on_lost
-        self._reader = asks.reader(name, options)
-        self._writer = asks.writer(name, options)
+        self._reader = specs.reader(name, options)
+        self._writer = specs.writer(name, options)
 
     def read(self) -> Lock:
         """The side of the readers: many together."""

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from .._core.flow import Call, Flow, Now, Op, Random, Shield, Sleep, Spawn, Wait
 from ..clock import now as clock
 from ..errors import BackendUnavailable
-from ..observe.complaint import complain
+from ..observe.log_exception import log_exception
 from ..ports import AsyncWire
 
 T = TypeVar("T")
@@ -134,12 +134,12 @@ def _call(hook: Callable[[L], object], argument: L) -> None:
         try:
             await awaitable
         except Exception:
-            complain("the hook %r raised", hook)
+            log_exception("the hook %r raised", hook)
 
     try:
         result = hook(argument)
     except Exception:
-        complain("the hook %r raised", hook)
+        log_exception("the hook %r raised", hook)
     else:
         if inspect.isawaitable(result):
             task = asyncio.ensure_future(finish(result))

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar, overload
 
 from ..errors import LeaseLost
-from ..model import Ask, ClaimView
+from ..model import ClaimView, LockSpec
 from ..recipes.election import UNSEEN, check_awaited_body, leader, next_leader
 from .lease import Lease
 from .lock import Lock
@@ -21,10 +21,10 @@ R = TypeVar("R")
 class Election:
     """One leader at a time among all candidates of a name."""
 
-    def __init__(self, coordinator: Coordinator, ask: Ask, on_lost: Callable[[Lease], object] | None) -> None:
+    def __init__(self, coordinator: Coordinator, spec: LockSpec, on_lost: Callable[[Lease], object] | None) -> None:
         self._coordinator = coordinator
-        self._ask = ask
-        self._lock = Lock(coordinator, ask, on_lost)
+        self._ask = spec
+        self._lock = Lock(coordinator, spec, on_lost)
         self._lease: Lease | None = None
 
     async def campaign(self, timeout: float | None = None) -> Lease:

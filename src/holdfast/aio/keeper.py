@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 from contextlib import nullcontext
 
-from .._core.calendar import Calendar
 from .._core.flow import Flow
 from .._core.lease import NEVER
 from .._core.renewal import Keeper
+from .._core.renewal_schedule import RenewalSchedule
 from ..clock import now as clock
 from ..ports import AsyncWire, Backend
 from .driver import MAX_DOZE, spawn
@@ -25,7 +25,7 @@ class LoopTimer:
         self._handle: asyncio.Handle | None = None
         self.keeper: Keeper
 
-    def ring(self) -> None:
+    def set(self) -> None:
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
@@ -54,5 +54,5 @@ def task_keeper(backend: Backend, wire: AsyncWire) -> Keeper:
         spawn(renewal, wire, "holdfast-renewal")
         return True
 
-    timer.keeper = Keeper(backend, Calendar(nullcontext()), timer, launch, begin)
+    timer.keeper = Keeper(backend, RenewalSchedule(nullcontext()), timer, launch, begin)
     return timer.keeper

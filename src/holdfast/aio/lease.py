@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, cast
 from weakref import ref
 
 from .._core.lease import Hold
+from ..base_lease import BaseLease
 from ..clock import now
-from ..face import LeaseFace
 from ..model import State
 from .body import Body
 from .driver import call_soon
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .coordinator import Coordinator
 
 
-class Lease(LeaseFace):
+class Lease(BaseLease):
     """A lock in hand, kept alive until it is released or lost.
 
     >>> import asyncio, holdfast.aio
@@ -59,7 +59,7 @@ class Lease(LeaseFace):
 
     @property
     def asked(self) -> asyncio.Event:
-        """Set once somebody has asked for the lock (`holdfast ask`, `Coordinator.ask`); giving way is up to you."""
+        """Set once somebody has asked for the lock (`holdfast spec`, `Coordinator.spec`); giving way is up to you."""
         if self._asked is None:
             self._asked = asyncio.Event()
         if self._hold.asked:

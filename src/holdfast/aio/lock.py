@@ -9,14 +9,14 @@ from functools import wraps
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast
 
-from .._core.coordination import Coordination
+from .._core.coordinator_core import CoordinatorCore
 from .._core.lease import Hold
+from ..base_lease import Entered, leave_last
 from ..errors import NotAcquired
-from ..face import Entered, leave_last
-from ..model import Ask
-from ..recipes.asks import changed
+from ..model import LockSpec
 from ..recipes.decorator import check_awaited
 from ..recipes.options import Options, check_hook, shows_changes
+from ..recipes.specs import changed
 from .body import Body
 from .lease import Lease
 
@@ -44,14 +44,14 @@ class Lock:
     def __init__(
         self,
         coordinator: Coordinator,
-        ask: Ask,
+        spec: LockSpec,
         on_lost: Callable[[Lease], object] | None = None,
-        obtain: Obtain = Coordination.obtain,
+        obtain: Obtain = CoordinatorCore.obtain,
     ) -> None:
         if on_lost is not None:
-            check_hook("on_lost", on_lost, ask.name, awaits=True)
+            check_hook("on_lost", on_lost, spec.name, awaits=True)
         self._coordinator = coordinator
-        self._ask = ask
+        self._ask = spec
         self._on_lost = on_lost
         self._obtain = obtain
         self._entered: Entered[Lease] = {}
@@ -64,8 +64,8 @@ class Lock:
     @shows_changes()
     async def acquire(self, **options: Unpack[Options]) -> Lease:
         """Wait for the lock and hold it. Raises `NotAcquired` once `timeout` has passed (None: never)."""
-        ask = changed(self._ask, options) if options else self._ask
-        hold = await self._coordinator._obtain(ask, False, self._obtain)
+        spec = changed(self._ask, options) if options else self._ask
+        hold = await self._coordinator._obtain(spec, False, self._obtain)
         return self._lease(hold)
 
     @shows_changes(without="timeout")

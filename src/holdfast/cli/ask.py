@@ -1,4 +1,4 @@
-"""`holdfast ask NAME [TOKEN]`: ask whoever holds a lock to give way."""
+"""`holdfast spec NAME [TOKEN]`: ask whoever holds a lock to give way."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 1. `--url`, or `$HOLDFAST_URL`, or a file of this user. The last one is for this machine only, so it is said on stderr
    that it was chosen: two machines whose cron jobs have no HOLDFAST_URL would each lock a file of their own.
-2. Commands that look (`ls`, `watch`, `evict`, `ask`) never create a named file: a mistyped path is an error.
+2. Commands that look (`ls`, `watch`, `evict`, `spec`) never create a named file: a mistyped path is an error.
 3. A URL is shown without its passwords, and handed on to a command with them.
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .complaint import complain
+from .log_exception import log_exception
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,6 @@ def guarded(emit: Callable[[Event], None]) -> Callable[[Event], None]:
         try:
             emit(event)
         except Exception:  # noqa: BLE001  it is not our code
-            complain("the listener of events raised at %r", event)
+            log_exception("the listener of events raised at %r", event)
 
     return tell

@@ -15,11 +15,11 @@ from typing import Any
 
 from .._core.flow import Flow, Sleep
 from ..errors import BackendUnavailable, Misconfigured
-from ..model import Ask, ClaimView, check_seconds
+from ..model import ClaimView, LockSpec, check_seconds
 from ..ports import Backend, Surveys
-from .asks import mutex
 from .decorator import check_awaited, check_blocking
 from .options import Options
+from .specs import mutex
 
 LOOK_EVERY = 0.25
 """How often an observer looks, in seconds."""
@@ -27,7 +27,7 @@ UNSEEN = -1
 """In place of a token, which is never negative: whoever leads, or that nobody does, is news."""
 
 
-def candidacy(name: str, options: Options) -> Ask:
+def candidacy(name: str, options: Options) -> LockSpec:
     """What a candidate asks for."""
     given: Options = {**options}
     if given.get("margin") is None:

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from .._core.acquire import STALE_GRANTS, leave_behind_nothing, persist, too_slow
-from .._core.coordination import Coordination
-from .._core.deadlock import look_for_circle
+from .._core.acquire import STALE_GRANTS, persist, rollback, too_slow
+from .._core.coordinator_core import CoordinatorCore
+from .._core.deadlock import detect_deadlock
 from .._core.flow import NOW, Flow, Shield
 from .._core.lease import Hold, fresh
 from ..errors import Misconfigured, NotAcquired
-from ..model import Ask, Claim, Grant, Queued, check_name
+from ..model import Claim, Grant, LockSpec, Queued, check_name
 from ..ports import TakesMany
 
 
@@ -37,16 +37,16 @@ def canonical(names: Iterable[str]) -> list[str]:
     return ordered
 
 
-def obtain_all(core: Coordination, asks: Sequence[Ask], timeout: float | None, actor: str) -> Flow[list[Hold]]:
+def obtain_all(core: CoordinatorCore, specs: Sequence[LockSpec], timeout: float | None, actor: str) -> Flow[list[Hold]]:
     """Acquire all or none, and have them kept."""
     if isinstance(core.backend, TakesMany):
-        return (yield from _together(core, core.backend, [core.claim(ask, actor) for ask in asks], timeout))
-    return (yield from _one_by_one(core, asks, timeout, actor))
+        return (yield from _together(core, core.backend, [core.claim(spec, actor) for spec in specs], timeout))
+    return (yield from _one_by_one(core, specs, timeout, actor))
 
 
-def _together(core: Coordination, many: TakesMany, claims: list[Claim], timeout: float | None) -> Flow[list[Hold]]:
+def _together(core: CoordinatorCore, many: TakesMany, claims: list[Claim], timeout: float | None) -> Flow[list[Hold]]:
     began: float = yield NOW
-    ask, admission = claims[0].ask, core.admission
+    spec, admission = claims[0].spec, core.admission
     stale = 0
 
     def attempt(limit: float | None) -> Flow[list[Grant | Queued] | None]:
@@ -56,7 +56,7 @@ def _together(core: Coordination, many: TakesMany, claims: list[Claim], timeout:
     admission.asking.update({claim.owner: claim for claim in claims})
     try:
         while True:
-            outcomes = yield from persist(ask, began, timeout, attempt)
+            outcomes = yield from persist(spec, began, timeout, attempt)
             if outcomes is None:
                 raise NotAcquired(_names(claims), 0.0)
             waiting = any(isinstance(outcome, Queued) for outcome in outcomes)
@@ -65,7 +65,7 @@ def _together(core: Coordination, many: TakesMany, claims: list[Claim], timeout:
                 break
             stale += not waiting
             if stale == STALE_GRANTS:
-                raise too_slow(core.backend, ask, ask.ttl)
+                raise too_slow(core.backend, spec, spec.ttl)
         now: float = yield NOW
         holds = [core.keep(Hold(claim, grant, now), now - began) for claim, grant in zip(claims, grants, strict=True)]
         if admission.closed:
@@ -74,7 +74,7 @@ def _together(core: Coordination, many: TakesMany, claims: list[Claim], timeout:
     except GeneratorExit:
         raise
     except BaseException as error:
-        yield from leave_behind_nothing(core.backend, claims, error)
+        yield from rollback(core.backend, claims, error)
         raise
     finally:
         for claim in claims:
@@ -82,7 +82,7 @@ def _together(core: Coordination, many: TakesMany, claims: list[Claim], timeout:
 
 
 def _await_all(
-    core: Coordination,
+    core: CoordinatorCore,
     claims: Sequence[Claim],
     outcomes: Sequence[Grant | Queued],
     began: float,
@@ -97,25 +97,27 @@ def _await_all(
         if isinstance(outcome, Grant):
             grants.append(outcome)
             continue
-        yield from look_for_circle(core.backend, claim)
+        yield from detect_deadlock(core.backend, claim)
         now = yield NOW
         if timeout is not None and now >= began + timeout:
             raise NotAcquired(_names(claims), now - began, ahead=outcome.ahead)
         pushed = yield from core.admission.turn(core.backend, claim, outcome, max(0.0, until - now))
-        if pushed is None or not claim.ask.renew:
+        if pushed is None or not claim.spec.renew:
             return None
         grants.append(pushed)
     now = yield NOW
-    return grants if all(fresh(grant, claim.ask, now) for claim, grant in zip(claims, grants, strict=True)) else None
+    return grants if all(fresh(grant, claim.spec, now) for claim, grant in zip(claims, grants, strict=True)) else None
 
 
-def _one_by_one(core: Coordination, asks: Sequence[Ask], timeout: float | None, actor: str) -> Flow[list[Hold]]:
+def _one_by_one(
+    core: CoordinatorCore, specs: Sequence[LockSpec], timeout: float | None, actor: str
+) -> Flow[list[Hold]]:
     began: float = yield NOW
     holds: list[Hold] = []
     try:
-        for ask in asks:
+        for spec in specs:
             left = None if timeout is None else max(0.0, began + timeout - (yield NOW))
-            holds.append((yield from core.obtain(ask, left, actor)))
+            holds.append((yield from core.obtain(spec, left, actor)))
         for hold in holds:
             hold.check((yield NOW))
     except GeneratorExit:
@@ -129,15 +131,15 @@ def _one_by_one(core: Coordination, asks: Sequence[Ask], timeout: float | None, 
     return holds
 
 
-def let_go_all(core: Coordination, holds: Sequence[Hold]) -> Flow[bool]:
+def let_go_all(core: CoordinatorCore, holds: Sequence[Hold]) -> Flow[bool]:
     """Let go of all, last taken first, whatever happens meanwhile. True if all were held until now."""
     held: bool = yield Shield(_let_go_each(core, holds))
     return held
 
 
-def _let_go_each(core: Coordination, holds: Sequence[Hold]) -> Flow[bool]:
+def _let_go_each(core: CoordinatorCore, holds: Sequence[Hold]) -> Flow[bool]:
     return core.let_go_each(list(reversed(holds)))
 
 
 def _names(claims: Sequence[Claim]) -> str:
-    return ", ".join(claim.ask.name for claim in claims)
+    return ", ".join(claim.spec.name for claim in claims)

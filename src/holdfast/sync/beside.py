@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from ..observe.complaint import complain
+from ..observe.log_exception import log_exception
 
 Job = tuple[Callable[[Any], object], Any]
 
@@ -54,9 +54,9 @@ class Beside:
             try:
                 function(argument)
             except SystemExit:
-                complain("%r at %r called sys.exit(), which ends a thread only; use a signal", function, argument)
+                log_exception("%r at %r called sys.exit(), which ends a thread only; use a signal", function, argument)
             except BaseException:  # noqa: BLE001  it is not our code
-                complain("%r raised at %r", function, argument)
+                log_exception("%r raised at %r", function, argument)
 
     def drain(self, within: float) -> None:
         """Wait for what has been given, for so long at most; not for what the caller itself is part of."""

@@ -11,22 +11,22 @@ from os import getpid
 from types import TracebackType
 from typing import TypeVar, Unpack
 
-from .._core.coordination import Coordination
+from .._core.coordinator_core import CoordinatorCore
 from .._core.deadlock import LOOSE
 from .._core.flow import Flow
 from .._core.lease import Hold
 from .._core.pickling import unpicklable
 from ..errors import Misconfigured
-from ..model import Ask, LockView, Promises, Sequencer, check_name, check_prefix, check_token
+from ..model import LockSpec, LockView, Promises, Sequencer, check_name, check_prefix, check_token
 from ..observe.event import Event, guarded
 from ..ports import Engine, Evicts, Surveys
-from ..recipes import asks
+from ..recipes import specs
 from ..recipes.election import candidacy
-from ..recipes.kept import Mutexes
 from ..recipes.limiter import Rate, Rates
 from ..recipes.multi import canonical
 from ..recipes.options import Options, check_hook, shows_options
 from ..recipes.reentrant import reenter
+from ..recipes.spec_cache import SpecCache
 from ..registry import notice_fork, register, unregister, warn_unclosed
 from .beside import Beside
 from .driver import run
@@ -38,7 +38,7 @@ from .lock import Lock
 from .multi import LockAll
 
 T = TypeVar("T")
-Obtain = Callable[[Coordination, Ask, float | None, str], Flow[Hold]]
+Obtain = Callable[[CoordinatorCore, LockSpec, float | None, str], Flow[Hold]]
 OnLost = Callable[[Lease], object]
 
 HOOKS = 8
@@ -55,7 +55,7 @@ class Coordinator:
         self._engine = engine
         self._emit = None if emit is None else guarded(emit)
         self._defaults: Options = {"ttl": ttl, "timeout": timeout}
-        self._mutexes = Mutexes(self._defaults)
+        self._mutexes = SpecCache(self._defaults)
         self._rates = Rates()
         self._mutex = threading.Lock()
         self._closed = False
@@ -69,7 +69,7 @@ class Coordinator:
         self._hooks, self._listener = Beside(HOOKS), Beside(1)
         self._local = threading.local()
         self._actors = itertools.count(1)
-        self._core = Coordination(
+        self._core = CoordinatorCore(
             self._engine.backend, keeper, os.urandom(8).hex(), self._emit, self._listener.call, getpid()
         )
 
@@ -105,12 +105,12 @@ class Coordinator:
     ) -> Lock:
         """`weight` (one) of `permits`."""
         self._need("counting", name)
-        return Lock(self, asks.permit(name, permits, weight, self._defaults | options), on_lost)
+        return Lock(self, specs.permit(name, permits, weight, self._defaults | options), on_lost)
 
     @shows_options
     def lock_all(self, names: Iterable[str], *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> LockAll:
         """Several mutexes at once, all or none, without deadlock."""
-        return LockAll(self, [asks.mutex(name, self._defaults | options) for name in canonical(names)], on_lost)
+        return LockAll(self, [specs.mutex(name, self._defaults | options) for name in canonical(names)], on_lost)
 
     @shows_options
     def election(self, name: str, *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> Election:
@@ -172,13 +172,13 @@ class Coordinator:
             raise _closed()
         return run(flow, self._wire)
 
-    def _obtain(self, ask: Ask, scoped: bool, obtain: Obtain, stop: Callable[[], bool] | None = None) -> Hold:
+    def _obtain(self, spec: LockSpec, scoped: bool, obtain: Obtain, stop: Callable[[], bool] | None = None) -> Hold:
         """Called from the thread that asks."""
         if self._core.pid != getpid():
             notice_fork()
         if self._closed:
             raise _closed()
-        return run(obtain(self._core, ask, ask.timeout, self._actor(scoped)), self._wire, stop)
+        return run(obtain(self._core, spec, spec.timeout, self._actor(scoped)), self._wire, stop)
 
     def _actor(self, scoped: bool) -> str:
         """This thread, as others see it; loose unless what it takes is let go of by itself."""
@@ -205,17 +205,17 @@ class Coordinator:
 
     def _before_fork(self) -> None:
         """Before a fork."""
-        self._wire.freeze()
+        self._wire.before_fork()
 
     def _after_fork_in_parent(self) -> None:
         """After a fork, in the parent."""
-        self._wire.thaw()
+        self._wire.after_fork_in_parent()
 
     def _after_fork_in_child(self) -> None:
         """In a forked child: it holds nothing, and shares nothing with its parent."""
         holds = list(self._core.holds)
         self._mutex = threading.Lock()
-        self._wire.forked()
+        self._wire.after_fork_in_child()
         self._begin()
         for hold in holds:
             hold.lose("forked")
@@ -251,8 +251,8 @@ class RWLock:
         check_hook("on_lost", on_lost, name)
         self._coordinator = coordinator
         self._on_lost = on_lost
-        self._reader = asks.reader(name, options)
-        self._writer = asks.writer(name, options)
+        self._reader = specs.reader(name, options)
+        self._writer = specs.writer(name, options)
 
     def read(self) -> Lock:
         """The side of the readers: many together."""
@@ -263,11 +263,11 @@ class RWLock:
         return Lock(self._coordinator, self._writer, self._on_lost)
 
 
-def _reenter(core: Coordination, ask: Ask, timeout: float | None, actor: str) -> Flow[Hold]:
+def _reenter(core: CoordinatorCore, spec: LockSpec, timeout: float | None, actor: str) -> Flow[Hold]:
     """By thread; where an event loop runs in it, by task: they take turns in one thread, and exclude each other."""
     asyncio = sys.modules.get("asyncio")
     in_a_loop = asyncio is not None and asyncio._get_running_loop() is not None
-    return reenter(core, ask, timeout, actor, asyncio.current_task() if asyncio is not None and in_a_loop else None)
+    return reenter(core, spec, timeout, actor, asyncio.current_task() if asyncio is not None and in_a_loop else None)
 
 
 def _closed() -> Misconfigured:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-from .._core.flow import Call, Doze, Flow, Now, Op, Random, Shield, Sleep, Spawn, Wait
+from .._core.flow import Call, Flow, Now, Op, Random, Shield, Sleep, Spawn, Wait, WaitEvent
 from ..clock import now as clock
 from ..ports import Engine, Wire
 from ..registry import LastResort
@@ -24,16 +24,16 @@ MAX_DOZE = 30.0
 """Waits of the system count on a clock that stops in suspend; ours does not. So never doze for long."""
 
 
-class ThreadBell:
+class ThreadEvent:
     """Wakes a dozing thread. It may be rung from anywhere, even by the garbage collector in the middle of a ring."""
 
     def __init__(self) -> None:
         self._rings: SimpleQueue[None] = SimpleQueue()
 
-    def ring(self) -> None:
+    def set(self) -> None:
         self._rings.put(None)
 
-    def doze(self, timeout: float | None) -> None:
+    def wait(self, timeout: float | None) -> None:
         try:
             self._rings.get(timeout=MAX_DOZE if timeout is None else min(timeout, MAX_DOZE))
             while True:
@@ -111,8 +111,8 @@ def _carry_out(op: Op, wire: Wire) -> Any:
             return run(flow, wire)
         case Spawn(flow=flow):
             return spawn(flow, wire, "holdfast-errand")
-        case Doze(bell=ThreadBell() as bell, timeout=timeout):
-            bell.doze(timeout)
+        case WaitEvent(event=ThreadEvent() as event, timeout=timeout):
+            event.wait(timeout)
         case _:
             raise TypeError(f"not an op of this driver: {op!r}")
     return None

@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeVar, overload
 
-from .._core.coordination import Coordination
+from .._core.coordinator_core import CoordinatorCore
 from ..errors import LeaseLost
-from ..model import Ask, ClaimView
-from ..recipes.asks import changed
+from ..model import ClaimView, LockSpec
 from ..recipes.decorator import refuse_coroutine
 from ..recipes.election import UNSEEN, check_body, leader, next_leader
+from ..recipes.specs import changed
 from .driver import Stopped
 from .lease import Lease
 from .lock import Lock
@@ -32,11 +32,11 @@ class Election:
     'led with token True'
     """
 
-    def __init__(self, coordinator: Coordinator, ask: Ask, on_lost: Callable[[Lease], object] | None) -> None:
+    def __init__(self, coordinator: Coordinator, spec: LockSpec, on_lost: Callable[[Lease], object] | None) -> None:
         self._coordinator = coordinator
-        self._ask = ask
+        self._ask = spec
         self._on_lost = on_lost
-        self._lock = Lock(coordinator, ask, on_lost)
+        self._lock = Lock(coordinator, spec, on_lost)
         self._lease: Lease | None = None
 
     def campaign(self, timeout: float | None = None) -> Lease:
@@ -66,8 +66,8 @@ class Election:
 
     def _campaign_until(self, stop: threading.Event) -> Lease | None:
         try:
-            ask = changed(self._ask, {"timeout": None})
-            hold = self._coordinator._obtain(ask, False, Coordination.obtain, stop.is_set)
+            spec = changed(self._ask, {"timeout": None})
+            hold = self._coordinator._obtain(spec, False, CoordinatorCore.obtain, stop.is_set)
         except Stopped:
             return None
         self._lease = Lease(self._coordinator, hold, self._on_lost)

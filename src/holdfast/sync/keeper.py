@@ -9,11 +9,11 @@ import threading
 import time
 from collections import deque
 
-from .._core.calendar import Calendar
 from .._core.renewal import Keeper
-from ..observe.complaint import complain
+from .._core.renewal_schedule import RenewalSchedule
+from ..observe.log_exception import log_exception
 from ..ports import Backend, Wire
-from .driver import ThreadBell, run, spawn, start
+from .driver import ThreadEvent, run, spawn, start
 
 _abandoned: deque[Wire] = deque()
 """Wires of coordinators that were dropped without `close()`, until somebody has the time to close them."""
@@ -31,7 +31,7 @@ def close_abandoned() -> None:
         try:
             _abandoned.popleft().close()
         except Exception:  # noqa: BLE001  nobody is left who could do anything about it
-            complain("a connection that was left open could not be closed")
+            log_exception("a connection that was left open could not be closed")
 
 
 LINGER = 60.0
@@ -53,16 +53,16 @@ def thread_keeper(backend: Backend, wire: Wire) -> Keeper:
             try:
                 run(keeper.watch(), wire)
             except BaseException:  # noqa: BLE001  whatever it was: there are leases to watch
-                complain("the watch over leases was interrupted; it goes on")
+                log_exception("the watch over leases was interrupted; it goes on")
                 time.sleep(0.01)
         close_abandoned()
 
     return Keeper(
         backend,
-        Calendar(threading.Lock()),
-        ThreadBell(),
+        RenewalSchedule(threading.Lock()),
+        ThreadEvent(),
         launch,
         lambda renewal: spawn(renewal, wire, "holdfast-renewal"),
-        ThreadBell(),
+        ThreadEvent(),
         LINGER,
     )

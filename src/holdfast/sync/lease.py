@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, cast
 from weakref import ref
 
 from .._core.lease import Hold
+from ..base_lease import BaseLease, first_lost
 from ..clock import now
-from ..face import LeaseFace, first_lost
 from ..model import State
 
 if TYPE_CHECKING:
     from .coordinator import Coordinator
 
 
-class Lease(LeaseFace):
+class Lease(BaseLease):
     """A lock in hand, kept alive until it is released or lost.
 
     >>> import holdfast
@@ -56,7 +56,7 @@ class Lease(LeaseFace):
 
     @property
     def asked(self) -> threading.Event:
-        """Set once somebody has asked for the lock (`holdfast ask`, `Coordinator.ask`); giving way is up to you."""
+        """Set once somebody has asked for the lock (`holdfast spec`, `Coordinator.spec`); giving way is up to you."""
         if self._asked is None:
             with self._coordinator._mutex:
                 self._asked = self._asked or threading.Event()

@@ -9,15 +9,15 @@ from functools import wraps
 from types import TracebackType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar, Unpack, cast
 
-from .._core.coordination import Coordination
+from .._core.coordinator_core import CoordinatorCore
 from .._core.lease import Hold
+from ..base_lease import Entered, leave_last
 from ..clock import now
 from ..errors import NotAcquired
-from ..face import Entered, leave_last
-from ..model import Ask
-from ..recipes.asks import changed
+from ..model import LockSpec
 from ..recipes.decorator import check_blocking, refuse_coroutine
 from ..recipes.options import Options, check_hook, shows_changes
+from ..recipes.specs import changed
 from .driver import Stopped
 from .lease import Lease
 
@@ -43,14 +43,14 @@ class Lock:
     def __init__(
         self,
         coordinator: Coordinator,
-        ask: Ask,
+        spec: LockSpec,
         on_lost: Callable[[Lease], object] | None = None,
-        obtain: Obtain = Coordination.obtain,
+        obtain: Obtain = CoordinatorCore.obtain,
     ) -> None:
         if on_lost is not None:
-            check_hook("on_lost", on_lost, ask.name)
+            check_hook("on_lost", on_lost, spec.name)
         self._coordinator = coordinator
-        self._ask = ask
+        self._ask = spec
         self._on_lost = on_lost
         self._obtain = obtain
         self._entered: Entered[Lease] = {}
@@ -64,8 +64,8 @@ class Lock:
     @shows_changes()
     def acquire(self, **options: Unpack[Options]) -> Lease:
         """Wait for the lock and hold it. Raises `NotAcquired` once `timeout` has passed (None: never)."""
-        ask = changed(self._ask, options) if options else self._ask
-        hold = self._hold(ask, False)
+        spec = changed(self._ask, options) if options else self._ask
+        hold = self._hold(spec, False)
         return self._lease(hold)
 
     @shows_changes(without="timeout")
@@ -84,15 +84,15 @@ class Lock:
         """
         self._cancels += 1
 
-    def _hold(self, ask: Ask, scoped: bool) -> Hold:
-        if ask.timeout == 0:
-            return self._coordinator._obtain(ask, scoped, self._obtain)
+    def _hold(self, spec: LockSpec, scoped: bool) -> Hold:
+        if spec.timeout == 0:
+            return self._coordinator._obtain(spec, scoped, self._obtain)
         before, began = self._cancels, now()
         try:
-            return self._coordinator._obtain(ask, scoped, self._obtain, lambda: self._cancels != before)
+            return self._coordinator._obtain(spec, scoped, self._obtain, lambda: self._cancels != before)
         except Stopped as stopped:
             waited = now() - began
-            raise NotAcquired(ask.name, waited, advice="its wait was ended by cancel()") from stopped
+            raise NotAcquired(spec.name, waited, advice="its wait was ended by cancel()") from stopped
 
     def __enter__(self) -> Lease:
         hold = self._hold(self._ask, True)

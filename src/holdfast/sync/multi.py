@@ -9,13 +9,13 @@ from functools import wraps
 from types import TracebackType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar, Unpack
 
+from ..base_lease import Entered, LeasesFace, first_lost, leave_last, still_inside
 from ..errors import NotAcquired
-from ..face import Entered, LeasesFace, first_lost, leave_last, still_inside
-from ..model import Ask
-from ..recipes.asks import changed
+from ..model import LockSpec
 from ..recipes.decorator import check_blocking, refuse_coroutine
 from ..recipes.multi import let_go_all, obtain_all
 from ..recipes.options import Options, check_hook, shows_changes
+from ..recipes.specs import changed
 from ..registry import notice_fork
 from .lease import Lease
 
@@ -51,28 +51,28 @@ class LockAll:
     """Several mutexes to ask for, as one."""
 
     def __init__(
-        self, coordinator: Coordinator, asks: Sequence[Ask], on_lost: Callable[[Lease], object] | None
+        self, coordinator: Coordinator, specs: Sequence[LockSpec], on_lost: Callable[[Lease], object] | None
     ) -> None:
-        check_hook("on_lost", on_lost, asks[0].name)
+        check_hook("on_lost", on_lost, specs[0].name)
         self._coordinator = coordinator
-        self._asks = asks
+        self._asks = specs
         self._on_lost = on_lost
         self._entered: Entered[Leases] = {}
 
     @property
     def names(self) -> list[str]:
         """In the order in which they are taken."""
-        return [ask.name for ask in self._asks]
+        return [spec.name for spec in self._asks]
 
     @shows_changes()
     def acquire(self, **options: Unpack[Options]) -> Leases:
         """Wait for all and hold them. Raises `NotAcquired` once `timeout` has passed for the whole."""
-        return self._acquire([changed(ask, options) for ask in self._asks], scoped=False)
+        return self._acquire([changed(spec, options) for spec in self._asks], scoped=False)
 
-    def _acquire(self, asks: Sequence[Ask], scoped: bool) -> Leases:
+    def _acquire(self, specs: Sequence[LockSpec], scoped: bool) -> Leases:
         coordinator = self._coordinator
         notice_fork()
-        holds = coordinator._run(obtain_all(coordinator._core, asks, asks[0].timeout, coordinator._actor(scoped)))
+        holds = coordinator._run(obtain_all(coordinator._core, specs, specs[0].timeout, coordinator._actor(scoped)))
         return Leases(coordinator, [Lease(coordinator, hold, self._on_lost) for hold in holds])
 
     @shows_changes(without="timeout")

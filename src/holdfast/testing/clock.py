@@ -34,7 +34,7 @@ READERS = (
     "backends.sqlite.aio_wire",
     "backends.sqlite.file",
     "backends.sqlite.store",
-    "face",
+    "base_lease",
     "sync.driver",
 )
 """Modules that read the clock; loaded before it is replaced, so that none of them keeps the machine's."""

@@ -89,7 +89,12 @@ class TroubledWire:
     def __init__(self, wire: Wire, trouble: Trouble) -> None:
         self._wire = wire
         self._trouble = trouble
-        self.freeze, self.thaw, self.forked, self.close = wire.freeze, wire.thaw, wire.forked, wire.close
+        self.before_fork, self.after_fork_in_parent, self.after_fork_in_child, self.close = (
+            wire.before_fork,
+            wire.after_fork_in_parent,
+            wire.after_fork_in_child,
+            wire.close,
+        )
 
     def call(self, request: Any, timeout: float) -> Any:
         if (hanging := self._trouble.hanging) is not None:
@@ -133,7 +138,12 @@ class TroubledAsyncWire:
     def __init__(self, wire: AsyncWire, trouble: Trouble) -> None:
         self._wire = wire
         self._trouble = trouble
-        self.freeze, self.thaw, self.forked, self.close = wire.freeze, wire.thaw, wire.forked, wire.close
+        self.before_fork, self.after_fork_in_parent, self.after_fork_in_child, self.close = (
+            wire.before_fork,
+            wire.after_fork_in_parent,
+            wire.after_fork_in_child,
+            wire.close,
+        )
 
     async def call(self, request: Any, timeout: float) -> Any:
         reply = Reply()

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from holdfast._core import acquire, coordination, withdraw
+from holdfast._core import acquire, coordinator_core, withdraw
 from holdfast.aio import coordinator as aio
 from holdfast.aio import lock as aio_lock
 from holdfast.errors import Misconfigured
-from holdfast.model import Ask, Claim
+from holdfast.model import Claim, LockSpec
 from holdfast.recipes import limiter
 from holdfast.testing import Venue, memory_venue
 from tests.contract.plants.plant import plant
@@ -29,7 +29,7 @@ def closing_closes_nothing(patch: pytest.MonkeyPatch) -> None:
 @plant("close.those_who_wait_are_told_at_once")
 def who_waits_is_not_withdrawn(patch: pytest.MonkeyPatch) -> None:
     real = withdraw.release_each
-    patch.setattr(coordination, "release_each", lambda backend, claims, patience: real(backend, [], patience))
+    patch.setattr(coordinator_core, "release_each", lambda backend, claims, patience: real(backend, [], patience))
 
 
 @plant("close.what_is_granted_meanwhile_is_held_by_nobody")
@@ -38,7 +38,7 @@ def what_is_granted_while_closing_is_kept(patch: pytest.MonkeyPatch) -> None:
         return
         yield
 
-    patch.setattr(coordination.Coordination, "refuse", refuse)
+    patch.setattr(coordinator_core.CoordinatorCore, "refuse", refuse)
 
 
 @plant(
@@ -80,11 +80,11 @@ def a_fork_goes_unnoticed(patch: pytest.MonkeyPatch) -> None:
 def a_fork_hits_the_parent(patch: pytest.MonkeyPatch) -> None:
     real = aio.Coordinator._after_fork_in_parent
 
-    def thaw(self: Any) -> None:
+    def after_fork_in_parent(self: Any) -> None:
         real(self)
         self._engine.store.lines.clear()
 
-    patch.setattr(aio.Coordinator, "_after_fork_in_parent", thaw)
+    patch.setattr(aio.Coordinator, "_after_fork_in_parent", after_fork_in_parent)
 
 
 @plant("decorators.each_recipe_holds_for_the_call", "decorators.calls_exclude_each_other")
@@ -114,7 +114,7 @@ def any_name_will_do(patch: pytest.MonkeyPatch) -> None:
 
 @plant("bad_input.options", "bad_input.counts", slips=True)
 def any_option_will_do(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Ask, "__post_init__", lambda self: None)
+    patch.setattr(LockSpec, "__post_init__", lambda self: None)
 
 
 @plant("bad_input.what_is_not_an_option_of_a_call", "try_and_timeout.from_the_call_the_recipe_or_the_coordinator")
@@ -126,7 +126,9 @@ def options_of_a_call_are_dropped(patch: pytest.MonkeyPatch) -> None:
 @plant("bad_input.a_ttl_that_the_engine_can_not_keep", slips=True)
 def any_ttl_will_do(patch: pytest.MonkeyPatch) -> None:
     numbers = itertools.count(1)
-    patch.setattr(coordination.Coordination, "claim", lambda self, ask, actor: Claim(ask, f"o{next(numbers)}", actor))
+    patch.setattr(
+        coordinator_core.CoordinatorCore, "claim", lambda self, spec, actor: Claim(spec, f"o{next(numbers)}", actor)
+    )
 
 
 @plant("bad_input.several_names", slips=True)
@@ -155,10 +157,10 @@ def namespaces_are_ignored(patch: pytest.MonkeyPatch) -> None:
 
 @plant("events.a_fault_with_its_reason")
 def faults_are_not_told(patch: pytest.MonkeyPatch) -> None:
-    real = coordination.Coordination.observe
+    real = coordinator_core.CoordinatorCore.observe
 
-    def observe(self: coordination.Coordination, hold: Any, kind: str, held: float) -> None:
+    def observe(self: coordinator_core.CoordinatorCore, hold: Any, kind: str, held: float) -> None:
         if kind != "jeopardy":
             real(self, hold, kind, held)
 
-    patch.setattr(coordination.Coordination, "observe", observe)
+    patch.setattr(coordinator_core.CoordinatorCore, "observe", observe)

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from holdfast import errors
-from holdfast._core import acquire, coordination, deadlock, lease, line
+from holdfast._core import acquire, coordinator_core, deadlock, lease, line
 from holdfast._core.flow import Flow, Sleep
 from holdfast._core.line import Line
 from holdfast.aio import coordinator as aio
 from holdfast.aio import election as aio_election
-from holdfast.backends import verbs
+from holdfast.backends import execute
 from holdfast.model import Grant
-from holdfast.recipes import asks, election, multi, reentrant
+from holdfast.recipes import election, multi, reentrant, specs
 from tests.contract.plants.plant import plant
 
 
@@ -37,8 +37,8 @@ def no_withdrawal(patch: pytest.MonkeyPatch) -> None:
         return
         yield
 
-    for module in (acquire, multi, coordination):
-        for name in ("leave_behind_nothing", "withdraw"):
+    for module in (acquire, multi, coordinator_core):
+        for name in ("rollback", "withdraw"):
             if hasattr(module, name):
                 patch.setattr(module, name, nothing)
 
@@ -48,8 +48,10 @@ def no_withdrawal(patch: pytest.MonkeyPatch) -> None:
 )
 def each_try_is_another_owner(patch: pytest.MonkeyPatch) -> None:
     numbers = itertools.count(1)
-    real = verbs.place_of
-    patch.setattr(verbs, "place_of", lambda claim, at: replace(real(claim, at), owner=f"{claim.owner}-{next(numbers)}"))
+    real = execute.place_of
+    patch.setattr(
+        execute, "place_of", lambda claim, at: replace(real(claim, at), owner=f"{claim.owner}-{next(numbers)}")
+    )
 
 
 @plant("lost_reply.of_a_waiter_whom_another_follows")
@@ -98,8 +100,8 @@ def a_push_is_good_for_its_patience(patch: pytest.MonkeyPatch) -> None:
     "sharing.a_handle_keeps_its_users_apart",
 )
 def one_owner_per_process(patch: pytest.MonkeyPatch) -> None:
-    real = verbs.place_of
-    patch.setattr(verbs, "place_of", lambda claim, at: replace(real(claim, at), owner=claim.owner.partition("-")[0]))
+    real = execute.place_of
+    patch.setattr(execute, "place_of", lambda claim, at: replace(real(claim, at), owner=claim.owner.partition("-")[0]))
     find = Line.find
     patch.setattr(Line, "find", lambda self, owner: find(self, owner.partition("-")[0]))
 
@@ -107,12 +109,12 @@ def one_owner_per_process(patch: pytest.MonkeyPatch) -> None:
 @plant("reentrant.another_actor_may_not")
 def reentrant_for_everybody(patch: pytest.MonkeyPatch) -> None:
     real = reentrant.reenter
-    patch.setattr(aio, "reenter", lambda core, ask, timeout, actor: real(core, ask, timeout, "anybody"))
+    patch.setattr(aio, "reenter", lambda core, spec, timeout, actor: real(core, spec, timeout, "anybody"))
 
 
 @plant("reentrant.the_holder_may_enter_again", "reentrant.acquire_and_release_count")
 def not_reentrant(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(aio, "reenter", coordination.Coordination.obtain)
+    patch.setattr(aio, "reenter", coordinator_core.CoordinatorCore.obtain)
     patch.setattr(deadlock, "circle", lambda views: set())
 
 
@@ -139,9 +141,11 @@ def only_the_first_is_let_go(patch: pytest.MonkeyPatch) -> None:
 @plant("lock_all.one_timeout_for_the_whole")
 def a_timeout_for_each_name(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(multi, "TakesMany", type("Nobody", (), {}))
-    real = coordination.Coordination.obtain
+    real = coordinator_core.CoordinatorCore.obtain
     patch.setattr(
-        coordination.Coordination, "obtain", lambda self, ask, timeout, actor: real(self, ask, ask.timeout, actor)
+        coordinator_core.CoordinatorCore,
+        "obtain",
+        lambda self, spec, timeout, actor: real(self, spec, spec.timeout, actor),
     )
 
 
@@ -176,14 +180,14 @@ def an_engine_grants_less_than_the_margin(patch: pytest.MonkeyPatch) -> None:
     def hold(claim: Any, grant: Grant, now: float) -> Any:
         return real(claim, replace(grant, ttl=min(grant.ttl, 30.0)), now)
 
-    patch.setattr(lease, "margin_of", lambda ask, granted: ask.margin)
-    patch.setattr(coordination, "Hold", hold)
+    patch.setattr(lease, "margin_of", lambda spec, granted: spec.margin)
+    patch.setattr(coordinator_core, "Hold", hold)
     patch.setattr(lease, "Hold", hold)
 
 
 @plant("election.a_leader_stops_before_the_next_one_starts")
 def a_leader_has_no_margin(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(aio, "candidacy", lambda name, options: asks.mutex(name, options, "election"))
+    patch.setattr(aio, "candidacy", lambda name, options: specs.mutex(name, options, "election"))
 
 
 @plant(
@@ -208,7 +212,7 @@ def every_wait_is_a_circle(patch: pytest.MonkeyPatch) -> None:
         return {claim.actor.removeprefix("~") for view in views for claim in view.waiters}
 
     patch.setattr(deadlock, "circle", circle)
-    patch.setattr(coordination.Coordination, "entangled", lambda self, claim: True)
+    patch.setattr(coordinator_core.CoordinatorCore, "entangled", lambda self, claim: True)
 
 
 @plant("try_and_timeout.zero_is_one_try")

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from holdfast._core.line import Line, Place
-from holdfast.backends import verbs
-from holdfast.backends.line import LineBackend
+from holdfast.backends import execute
 from holdfast.backends.memory.store import MemoryStore
+from holdfast.backends.queue_backend import QueueBackend
 from tests.contract.plants.plant import plant
 
 
@@ -109,7 +109,7 @@ def a_dead_waiter_is_granted_for_a_day(patch: pytest.MonkeyPatch) -> None:
     def promote(self: Line, now: int, clock: int) -> list[Place]:
         promoted = real(self, now, clock)
         for place in promoted:
-            place.expires = now + 86400 * verbs.SECOND
+            place.expires = now + 86400 * execute.SECOND
         return promoted
 
     patch.setattr(Line, "promote", promote)
@@ -152,8 +152,8 @@ def holds_never_expire(patch: pytest.MonkeyPatch) -> None:
 
 @plant("expiry.a_silent_holder_is_succeeded", "lock_delay.after_an_expiry")
 def holds_expire_early(patch: pytest.MonkeyPatch) -> None:
-    real = verbs.place_of
-    patch.setattr(verbs, "place_of", lambda claim, at: replace(real(claim, at), ttl=real(claim, at).ttl // 2))
+    real = execute.place_of
+    patch.setattr(execute, "place_of", lambda claim, at: replace(real(claim, at), ttl=real(claim, at).ttl // 2))
 
 
 @plant(
@@ -164,8 +164,8 @@ def holds_expire_early(patch: pytest.MonkeyPatch) -> None:
     "crash.of_a_holder_with_a_delay",
 )
 def no_lock_delay(patch: pytest.MonkeyPatch) -> None:
-    real = verbs.place_of
-    patch.setattr(verbs, "place_of", lambda claim, at: replace(real(claim, at), delay=0))
+    real = execute.place_of
+    patch.setattr(execute, "place_of", lambda claim, at: replace(real(claim, at), delay=0))
 
 
 @plant("lock_delay.not_after_a_release")
@@ -201,12 +201,12 @@ def ghosts_count_as_holders(patch: pytest.MonkeyPatch) -> None:
 
 @plant("hold_at_least.a_late_release_does_not")
 def lingering_counts_from_the_release(patch: pytest.MonkeyPatch) -> None:
-    real = LineBackend.release
+    real = QueueBackend.release
 
     def release(self: Any, claim: Any, linger: float = 0.0) -> Any:
-        return real(self, claim, claim.ask.hold_at_least)
+        return real(self, claim, claim.spec.hold_at_least)
 
-    patch.setattr(LineBackend, "release", release)
+    patch.setattr(QueueBackend, "release", release)
 
 
 @plant("rwlock.a_run_of_readers_goes_in_together")
@@ -239,15 +239,15 @@ def everybody_has_a_line_of_their_own(patch: pytest.MonkeyPatch) -> None:
 
 @plant("semaphore.weights_count", "fair_false.it_skips_the_line_when_it_fits", "lost_reply.of_readers_and_permits")
 def weights_do_not_count(patch: pytest.MonkeyPatch) -> None:
-    real = verbs.place_of
-    patch.setattr(verbs, "place_of", lambda claim, at: replace(real(claim, at), weight=1))
+    real = execute.place_of
+    patch.setattr(execute, "place_of", lambda claim, at: replace(real(claim, at), weight=1))
     patch.setattr(Place, "occupies", lambda self, now: bool(self.token) and now < self.expires and self.weight < 1)
 
 
 @plant("fair_false.it_skips_the_line_when_it_fits")
 def nobody_may_skip(patch: pytest.MonkeyPatch) -> None:
-    real = verbs.place_of
-    patch.setattr(verbs, "place_of", lambda claim, at: replace(real(claim, at), fair=True))
+    real = execute.place_of
+    patch.setattr(execute, "place_of", lambda claim, at: replace(real(claim, at), fair=True))
 
 
 @plant("semaphore.the_number_of_permits_is_one_number", "rwlock.it_is_no_mutex")

@@ -13,7 +13,7 @@ from holdfast._core.line import Line
 from holdfast.aio import lease as aio_lease
 from holdfast.aio.body import Body
 from holdfast.aio.keeper import LoopTimer
-from holdfast.model import Ask
+from holdfast.model import LockSpec
 from tests.contract.plants.plant import plant
 
 
@@ -149,13 +149,13 @@ def _set_event() -> Any:
 
 @plant("max_hold.it_ends_with_a_reason", "max_hold.no_renewal_moves_it", "max_hold.a_shorter_hold_is_not_touched")
 def no_maximum(patch: pytest.MonkeyPatch) -> None:
-    real = Ask.__post_init__
+    real = LockSpec.__post_init__
 
-    def forget(self: Ask) -> None:
+    def forget(self: LockSpec) -> None:
         real(self)
         object.__setattr__(self, "max_hold", None)
 
-    patch.setattr(Ask, "__post_init__", forget)
+    patch.setattr(LockSpec, "__post_init__", forget)
 
 
 @plant("only_the_owner.a_stale_renewal_brings_nothing_back")

@@ -16,8 +16,8 @@ from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 from holdfast.aio.driver import Reply
-from holdfast.backends.line import LineBackend
 from holdfast.backends.memory.engine import PROMISES, MemoryEngine
+from holdfast.backends.queue_backend import QueueBackend
 from holdfast.errors import BackendUnavailable, OutcomeUnknown
 from holdfast.ports import AsyncWire
 from holdfast.testing import Venue
@@ -126,10 +126,10 @@ class TcpWire:
     async def wait(self, owner: str, timeout: float) -> None:
         await asyncio.sleep(min(timeout, LOOK_AGAIN_S))
 
-    def freeze(self) -> None:
+    def before_fork(self) -> None:
         pass
 
-    thaw = forked = freeze
+    after_fork_in_parent = after_fork_in_child = before_fork
 
     async def close(self) -> None:
         self._closed = True
@@ -146,7 +146,7 @@ class TcpEngine:
         self.url = url
         self._namespace = namespace
         self._timeout = request_timeout
-        self.backend = LineBackend("plant", "tcp", PROMISES, 0.001, request_timeout)
+        self.backend = QueueBackend("plant", "tcp", PROMISES, 0.001, request_timeout)
 
     def wire(self) -> NoReturn:
         raise NotImplementedError("bugs are planted for tasks")

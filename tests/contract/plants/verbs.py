@@ -11,11 +11,11 @@ from holdfast import errors
 from holdfast._core import gcra
 from holdfast._core.line import Line, Place
 from holdfast.aio import coordinator as aio
-from holdfast.backends import verbs
+from holdfast.backends import execute
 from holdfast.backends.memory.store import MemoryStore
-from holdfast.face import LeaseFace
+from holdfast.base_lease import BaseLease
 from holdfast.model import LockView, Sequencer
-from holdfast.recipes import asks, kept
+from holdfast.recipes import spec_cache, specs
 from tests.contract.plants.plant import plant
 
 
@@ -82,30 +82,30 @@ def a_survey_of_everything(patch: pytest.MonkeyPatch) -> None:
 
 @plant("survey.holders_and_waiters_in_order")
 def a_survey_without_owners(patch: pytest.MonkeyPatch) -> None:
-    real = verbs.survey_line
+    real = execute.survey_line
 
     def survey_line(*args: Any) -> LockView | None:
         view = real(*args)
         return view and replace(view, holders=tuple(replace(claim, owner="") for claim in view.holders))
 
-    patch.setattr(verbs, "survey_line", survey_line)
+    patch.setattr(execute, "survey_line", survey_line)
 
 
 @plant("survey.names_are_any_text")
 def names_are_folded(patch: pytest.MonkeyPatch) -> None:
-    real = asks.mutex
-    patch.setattr(kept, "mutex", lambda name, *rest: real(name.encode("ascii", "ignore").decode() or "x", *rest))
+    real = specs.mutex
+    patch.setattr(spec_cache, "mutex", lambda name, *rest: real(name.encode("ascii", "ignore").decode() or "x", *rest))
 
 
 @plant("mutual_exclusion.names_do_not_exclude_each_other")
 def one_lock_for_all_names(patch: pytest.MonkeyPatch) -> None:
-    real = asks.mutex
-    patch.setattr(kept, "mutex", lambda name, *rest: real("the only one", *rest))
+    real = specs.mutex
+    patch.setattr(spec_cache, "mutex", lambda name, *rest: real("the only one", *rest))
 
 
 @plant("tokens_grow.over_requests_that_failed")
 def tokens_stand_still(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(LeaseFace, "token", property(lambda self: 1))
+    patch.setattr(BaseLease, "token", property(lambda self: 1))
 
 
 @plant("sequencer.good_while_held", "sequencer.not_after_an_expiry_or_an_eviction", slips=True)

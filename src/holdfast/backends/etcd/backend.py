@@ -76,7 +76,7 @@ class EtcdBackend:
         if verdict != HANDED or standing is None or standing.session.sole or standing.session.dead:
             return None
         now: float = yield NOW
-        if now >= standing.session.since + claim.ask.ttl:  # its own claim may be gone by now
+        if now >= standing.session.since + claim.spec.ttl:  # its own claim may be gone by now
             return None
         yield from self._taking.granting.mark(standing)
         return self._taking.granting.granted(standing, standing.created, standing.created)
@@ -84,7 +84,7 @@ class EtcdBackend:
     # Keeping
 
     def renew(self, claims: Sequence[Claim], within: float | None = None) -> Flow[list[Extension | Refusal | None]]:
-        timeout = min(self._timeout, min(claim.ask.ttl for claim in claims) / 3)
+        timeout = min(self._timeout, min(claim.spec.ttl for claim in claims) / 3)
         return keeping.renew(self.sessions, self._keys, claims, timeout if within is None else min(timeout, within))
 
     def release(self, claim: Claim, linger: float = 0.0) -> Flow[bool]:
@@ -106,7 +106,7 @@ class EtcdBackend:
         standing = self.sessions.standings.get(claim.owner)
         target = "MOD" if standing is not None and standing.confirmed else "CREATE"
         return {
-            "key": self._keys.claim(claim.ask.name, claim.owner) if standing is None else standing.key,
+            "key": self._keys.claim(claim.spec.name, claim.owner) if standing is None else standing.key,
             "target": target,
             "result": "EQUAL",
             f"{target.lower()}_revision": str(claim.token),

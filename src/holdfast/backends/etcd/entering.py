@@ -64,15 +64,15 @@ def shade_value(standing: Standing, since: int, token: int) -> str:
 
 def describe(claim: Claim, host: str, pid: int) -> str:
     """Who claims what, up to what changes. `host` is quoted. What is usual is left out."""
-    ask = claim.ask
-    words = f'{{"i":"{claim.owner}","t":{ask.ttl:g},"a":{quoted(claim.actor)},"m":"{ask.mode}","h":{host},"p":{pid},'
-    if ask.capacity != 1:
-        words += f'"w":{ask.weight},"c":{ask.capacity},'
-    if ask.lock_delay:
-        words += f'"d":{ask.lock_delay:g},'
-    if ask.lock_delay or ask.hold_at_least:
+    spec = claim.spec
+    words = f'{{"i":"{claim.owner}","t":{spec.ttl:g},"a":{quoted(claim.actor)},"m":"{spec.mode}","h":{host},"p":{pid},'
+    if spec.capacity != 1:
+        words += f'"w":{spec.weight},"c":{spec.capacity},'
+    if spec.lock_delay:
+        words += f'"d":{spec.lock_delay:g},'
+    if spec.lock_delay or spec.hold_at_least:
         words += '"l":1,'
-    return words if ask.fair else words + '"u":1,'
+    return words if spec.fair else words + '"u":1,'
 
 
 def quoted(text: str) -> str:
@@ -83,15 +83,15 @@ def quoted(text: str) -> str:
 
 def take_free(keys: Keys, standings: Sequence[Standing]) -> Rpc:
     """All of them, if nothing at all stands in their lines; else nothing."""
-    return txn([absent(*keys.line(each.claim.ask.name)) for each in standings], _holding(keys, standings))
+    return txn([absent(*keys.line(each.claim.spec.name)) for each in standings], _holding(keys, standings))
 
 
 def stand_in_line(keys: Keys, standing: Standing) -> Rpc:
     """To wait, and to see the line; it may turn out that nobody is before."""
-    name = standing.claim.ask.name
+    name = standing.claim.spec.name
     waiting = put(standing.key, value(standing, standing.born, WAITING), standing.session.lease)
     claims = keys.claims(name)
-    seen = youngest(*claims, 2) if standing.claim.ask.capacity == 1 else get(*claims)
+    seen = youngest(*claims, 2) if standing.claim.spec.capacity == 1 else get(*claims)
     return txn([absent(standing.key)], [waiting, seen, get(*keys.ghosts(name))])
 
 
@@ -99,15 +99,15 @@ def enter(keys: Keys, standings: Sequence[Standing], queue: bool) -> Rpc:
     """To hold, if their lines are empty; else to wait, and to see them; and what is there already is found."""
     compare, failure = [], []
     for each in standings:
-        ask = each.claim.ask
-        claims, ghosts = keys.claims(ask.name), keys.ghosts(ask.name)
-        compare.append(absent(*keys.line(ask.name)))
-        if queue or ask.capacity > 1:
+        spec = each.claim.spec
+        claims, ghosts = keys.claims(spec.name), keys.ghosts(spec.name)
+        compare.append(absent(*keys.line(spec.name)))
+        if queue or spec.capacity > 1:
             waiting = put(each.key, value(each, each.born, WAITING), each.session.lease)
             failure.append(inner([absent(each.key)], [waiting]))
         else:
             failure.append(get(each.key))
-        failure.append(youngest(*claims, 2) if ask.capacity == 1 else get(*claims))
+        failure.append(youngest(*claims, 2) if spec.capacity == 1 else get(*claims))
         failure.append(get(*ghosts))
     return txn(compare, _holding(keys, standings), failure)
 
@@ -116,7 +116,7 @@ def _holding(keys: Keys, standings: Sequence[Standing]) -> list[str]:
     puts = [put(each.key, value(each, each.born, MARKED), each.session.lease) for each in standings]
     for each in standings:
         if each.shade is not None:
-            ghost = keys.ghost(each.claim.ask.name, each.claim.owner)
+            ghost = keys.ghost(each.claim.spec.name, each.claim.owner)
             puts.append(put(ghost, shade_value(each, each.born, 0), each.shade.lease))
     return puts
 
@@ -125,8 +125,8 @@ def look(keys: Keys, standings: Sequence[Standing], whole: bool) -> Rpc:
     """`whole`: all of each line."""
     success = []
     for each in standings:
-        claims, ghosts = keys.claims(each.claim.ask.name), keys.ghosts(each.claim.ask.name)
-        tail = each.claim.ask.capacity == 1 and not whole
+        claims, ghosts = keys.claims(each.claim.spec.name), keys.ghosts(each.claim.spec.name)
+        tail = each.claim.spec.capacity == 1 and not whole
         success += [youngest(*claims, 2, each.created) if tail else get(*claims), get(*ghosts)]
     return txn((), success)
 
@@ -137,7 +137,7 @@ def sight(standing: Standing, listed: Any, haunted: Any, revision: int, whole: b
     found = read_all(haunted)
     count = int(listed["response_range"].get("count", 0))
     own = next((place for place in places if place.owner == standing.claim.owner), None)
-    if standing.claim.ask.capacity == 1 and not whole:
+    if standing.claim.spec.capacity == 1 and not whole:
         if own is not None and own is not places[-1] and count > len(places):
             own = None  # others have come since, and are shown instead of the one before it: this look tells nothing
         older = [place for place in places if own is not None and place.created < own.created]

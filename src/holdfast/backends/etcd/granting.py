@@ -54,7 +54,7 @@ class Granting:
             standing.confirmed = True
             return self.granted(standing, own.created, own.changed)
         if not seen.holds:
-            if seen.line is None or standing.claim.ask.fair:
+            if seen.line is None or standing.claim.spec.fair:
                 return None
             revision = yield from overtaking.overtake(self._keys, standing, seen, timeout)
             if revision is None:
@@ -84,8 +84,8 @@ class Granting:
                 raise Moved
         puts.append(put(standing.key, value(standing, now, granted), standing.session.lease))
         if standing.shade is not None:
-            rpcs, about = self._sessions.prepare([standing.shade], standing.claim.ask.ttl, (yield NOW))
-            shade = self._keys.ghost(standing.claim.ask.name, standing.claim.owner)
+            rpcs, about = self._sessions.prepare([standing.shade], standing.claim.spec.ttl, (yield NOW))
+            shade = self._keys.ghost(standing.claim.spec.name, standing.claim.owner)
             puts.append(put(shade, shade_value(standing, now, 0), standing.shade.lease))
         else:
             rpcs, about = [], []
@@ -115,10 +115,10 @@ class Granting:
         if (behind := self._sessions.behind.get(standing.key)) is not None:
             behind.holds(token)  # who waits there, being our own, need not be told by etcd
         since = standing.given = standing.session.since
-        return Grant(token, since, standing.claim.ask.ttl)
+        return Grant(token, since, standing.claim.spec.ttl)
 
     def queued(self, standing: Standing, seen: Sight, sent: float) -> Queued:
-        ask = standing.claim.ask
+        spec = standing.claim.spec
         standing.waited = True
         standing.watch = self._watch(standing, seen)
         if seen.line is not None:
@@ -127,12 +127,12 @@ class Granting:
             standing.ahead = 1
         elif not standing.ahead:
             standing.ahead = seen.count - 1
-        pause = max(SHORTEST_LOOK, min(PATIENCE, ask.ttl) / 3)
-        return Queued(pause, standing.ahead, sent, ask.ttl, standing.created)
+        pause = max(SHORTEST_LOOK, min(PATIENCE, spec.ttl) / 3)
+        return Queued(pause, standing.ahead, sent, spec.ttl, standing.created)
 
     def _watch(self, standing: Standing, seen: Sight) -> Watch:
         """What to listen for. One that is about the same goes on: it has missed nothing."""
-        name, old = standing.claim.ask.name, standing.watch
+        name, old = standing.claim.spec.name, standing.watch
         if seen.line is not None and seen.line.capacity > 1:
             own = seen.own
             assert own is not None
@@ -141,7 +141,7 @@ class Granting:
             if old is not None:
                 old.room(others, excess)
                 return old
-            eager = not standing.claim.ask.fair
+            eager = not standing.claim.spec.fair
             return for_room(own.key, others, excess, [self._keys.line(name)], seen.revision, eager)
         before = seen.before
         if before is not None and old is not None and old.key == before.key:

@@ -49,7 +49,7 @@ def renew(
 
 
 def _is_due(session: Session, standing: Standing, now: float) -> bool:
-    return session.seen <= standing.given or session.seen < now - SHARED_FOR * standing.claim.ask.ttl
+    return session.seen <= standing.given or session.seen < now - SHARED_FOR * standing.claim.spec.ttl
 
 
 def _listed(standing: Standing) -> bool:
@@ -85,4 +85,4 @@ def _answer(keys: Keys, claim: Claim, standing: Standing | None, gone: dict[str,
     if session.since <= standing.given or (standing.shade is not None and standing.shade.since < session.since):
         return None
     standing.given = session.since
-    return Extension(session.since, claim.ask.ttl, asked=keys.ask(claim.owner) in session.keys)
+    return Extension(session.since, claim.spec.ttl, asked=keys.ask(claim.owner) in session.keys)

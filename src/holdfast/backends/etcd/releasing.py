@@ -34,7 +34,7 @@ def release(here: Here, keys: Keys, sessions: Sessions, claim: Claim, linger: fl
 
 def _release(here: Here, keys: Keys, sessions: Sessions, standing: Standing, linger: float) -> Flow[bool]:
     claim = standing.claim
-    ask, key = claim.ask, standing.key
+    spec, key = claim.spec, standing.key
     mine = created_at(key, standing.created) if standing.created else exists(key)
     rpcs: list[Rpc] = []
     ends = [delete(key)]
@@ -43,9 +43,9 @@ def _release(here: Here, keys: Keys, sessions: Sessions, standing: Standing, lin
             standing.ghost = (yield from new_session(linger, sole=True)).lease
         rpcs.append(grant_lease(standing.ghost, whole(linger)))
         ghost = shade_value(standing, here.calendar_us(), standing.token)
-        ends.append(put(keys.ghost(ask.name, claim.owner), ghost, standing.ghost))
+        ends.append(put(keys.ghost(spec.name, claim.owner), ghost, standing.ghost))
     elif standing.shade is not None:
-        ends.append(delete(keys.ghost(ask.name, claim.owner)))
+        ends.append(delete(keys.ghost(spec.name, claim.owner)))
     rpcs.append(txn([mine], ends, [delete(keys.note(claim.owner))] if standing.noted else ()))
     last = len(rpcs) - 1
     # Revoked on a clean end only: else a shade has to stay until its own time.
@@ -54,7 +54,7 @@ def _release(here: Here, keys: Keys, sessions: Sessions, standing: Standing, lin
     replies: list[Any] = yield Call(tuple(rpcs), here.request_timeout)
     reply = replies[last]
     if isinstance(reply, Rejected):
-        raise BackendUnavailable(f"etcd refused the release of {ask.name!r}: {reply.message}")
+        raise BackendUnavailable(f"etcd refused the release of {spec.name!r}: {reply.message}")
     ended = bool(reply.get("succeeded"))
     sessions.leave(standing)
     if standing.shade is not None and ended:

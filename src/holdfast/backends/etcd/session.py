@@ -25,7 +25,7 @@ import math
 from dataclasses import dataclass, field
 
 from ..._core.flow import RANDOM, Flow
-from ...model import Ask, Claim
+from ...model import Claim, LockSpec
 from .watch import Watch
 
 NEVER = float("-inf")
@@ -92,12 +92,12 @@ class Standing:
 
 def given_up(standing: Standing) -> bool:
     """Its release was begun, and could not be carried out: nobody wants it any more, unless it is to outlast that."""
-    return standing.leaving and not standing.releasing and not standing.claim.ask.hold_at_least
+    return standing.leaving and not standing.releasing and not standing.claim.spec.hold_at_least
 
 
-def alone(ask: Ask) -> bool:
+def alone(spec: LockSpec) -> bool:
     """Whether a claim needs a lease of its own: see rule 1."""
-    return not ask.renew or ask.max_hold is not None or ask.lock_delay > 0
+    return not spec.renew or spec.max_hold is not None or spec.lock_delay > 0
 
 
 def whole(seconds: float) -> int:

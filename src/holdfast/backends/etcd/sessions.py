@@ -8,7 +8,7 @@ from typing import Any
 
 from ..._core.flow import NOW, Call, Flow
 from ...errors import BackendUnavailable
-from ...model import Ask
+from ...model import LockSpec
 from . import sweeping
 from .keys import Keys
 from .rpc import (
@@ -51,8 +51,8 @@ class Sessions:
         except IndexError:
             return next(self._seats)
 
-    def shared(self, ask: Ask) -> Flow[Session]:
-        seconds = whole(ask.ttl)
+    def shared(self, spec: LockSpec) -> Flow[Session]:
+        seconds = whole(spec.ttl)
         session = self._shared.get(seconds)
         now: float = yield NOW
         if session is None or _is_over(session, now):
@@ -139,7 +139,7 @@ class Sessions:
     def leave(self, standing: Standing) -> None:
         """Forget a claim."""
         self.hush(standing)
-        owner, name = standing.claim.owner, standing.claim.ask.name
+        owner, name = standing.claim.owner, standing.claim.spec.name
         if others := self.by_name.get(name):
             others.pop(owner, None)
             if not others:

@@ -70,4 +70,4 @@ def _is_over(kv: Any, standings: Mapping[str, Standing], keys: Keys, now: float)
 
 def _is_unwanted(standing: Standing, now: float) -> bool:
     """Lost, or given up."""
-    return (standing.held and standing.given + standing.claim.ask.ttl < now) or given_up(standing)
+    return (standing.held and standing.given + standing.claim.spec.ttl < now) or given_up(standing)

@@ -63,7 +63,7 @@ class Taking:
                 continue
             if outcomes is not None:
                 return outcomes or None
-        raise BackendUnavailable(f"the line of {claims[0].ask.name!r} changed {TRIES} times under a take; try again")
+        raise BackendUnavailable(f"the line of {claims[0].spec.name!r} changed {TRIES} times under a take; try again")
 
     def _is_over(self, standing: Standing) -> bool:
         """Whether a claim that is asked for again is gone, or going: with its session, or because it was swept."""
@@ -74,27 +74,27 @@ class Taking:
 
     def _admit(self, claim: Claim) -> Flow[Standing]:
         """A claim that nothing is known of yet, with the session that it will live by."""
-        ask = claim.ask
-        if alone(ask):
-            session = yield from new_session(ask.ttl, sole=True)
+        spec = claim.spec
+        if alone(spec):
+            session = yield from new_session(spec.ttl, sole=True)
         else:
-            session = yield from self._sessions.shared(ask)
-        shade = (yield from new_session(ask.ttl + ask.lock_delay, sole=True)) if ask.lock_delay else None
+            session = yield from self._sessions.shared(spec)
+        shade = (yield from new_session(spec.ttl + spec.lock_delay, sole=True)) if spec.lock_delay else None
         words = describe(claim, self._host, self._here.pid())
         seat = self._sessions.seat()
-        key = self._keys.claim(ask.name, f"{claim.owner.rpartition('-')[0]}.{seat:x}")
+        key = self._keys.claim(spec.name, f"{claim.owner.rpartition('-')[0]}.{seat:x}")
         standing = Standing(claim, key, words, session, shade, seat=seat)
         standing.born = self._here.calendar_us()
         self._sessions.standings[claim.owner] = session.members[standing.key] = standing
-        self._sessions.by_name.setdefault(ask.name, {})[claim.owner] = None
+        self._sessions.by_name.setdefault(spec.name, {})[claim.owner] = None
         return standing
 
     def _enter(self, standings: list[Standing], queue: bool, timeout: float) -> Flow[list[Grant | Queued] | None]:
         """Into all lines at once. None: begin again; nothing in the list: it was only a try."""
         sent: float = yield NOW
-        free = not any(each.entered or self._contended(each.claim.ask.name) for each in standings)
+        free = not any(each.entered or self._contended(each.claim.spec.name) for each in standings)
         sessions = _sessions_of(standings)
-        rpcs, about = self._sessions.prepare(sessions, standings[0].claim.ask.ttl, sent)
+        rpcs, about = self._sessions.prepare(sessions, standings[0].claim.spec.ttl, sent)
         before = [each.entered for each in standings]
         lining_up = not free and queue and len(standings) == 1 and not before[0]
         if free:
@@ -120,7 +120,7 @@ class Taking:
         if reply.get("succeeded"):
             if not free:
                 for each in standings:
-                    self._met.pop(each.claim.ask.name, None)
+                    self._met.pop(each.claim.spec.name, None)
             return [self.granting.granted(each, revision, revision) for each in standings]
         if free:
             self._meet(standings)
@@ -128,12 +128,12 @@ class Taking:
                 each.entered = False
             return None
         shown = reply["responses"]
-        put_now = queue or standings[0].claim.ask.capacity > 1
+        put_now = queue or standings[0].claim.spec.capacity > 1
         for each, mine in zip(standings, shown[::3], strict=True):
             if put_now and mine["response_txn"].get("succeeded"):
                 each.created = revision
         sights = [
-            sight(each, listed, haunted, revision, each.claim.ask.capacity > 1)
+            sight(each, listed, haunted, revision, each.claim.spec.capacity > 1)
             for each, listed, haunted in zip(standings, shown[1::3], shown[2::3], strict=True)
         ]
         if not put_now and not any(mine["response_range"].get("kvs") for mine in shown[::3]):
@@ -148,11 +148,11 @@ class Taking:
         if not reply.get("succeeded"):  # it is there already
             return None
         standing.created = revision
-        standing.waited = standing.claim.ask.capacity == 1  # it does not say that it holds, even if it does
+        standing.waited = standing.claim.spec.capacity == 1  # it does not say that it holds, even if it does
         _, listed, haunted = reply["responses"]
-        seen = sight(standing, listed, haunted, revision, standing.claim.ask.capacity > 1)
+        seen = sight(standing, listed, haunted, revision, standing.claim.spec.capacity > 1)
         if seen.holds:
-            self._met.pop(standing.claim.ask.name, None)
+            self._met.pop(standing.claim.spec.name, None)
         return (yield from self._judge([standing], [seen], True, sent, timeout))
 
     def _contended(self, name: str) -> bool:
@@ -163,7 +163,7 @@ class Taking:
         """Somebody else wants these names too: the next take of theirs may have to wait."""
         if len(self._met) > MOST_MET:
             self._met.clear()
-        self._met |= {each.claim.ask.name: None for each in standings}
+        self._met |= {each.claim.spec.name: None for each in standings}
 
     def _refused(self, reply: Rejected, sessions: Sequence[Session]) -> None:
         if not reply.lease_is_gone:
@@ -174,7 +174,7 @@ class Taking:
     def _look(self, standings: list[Standing], queue: bool, timeout: float) -> Flow[list[Grant | Queued] | None]:
         """At all lines, and keep the places in them."""
         sent: float = yield NOW
-        ttl = standings[0].claim.ask.ttl
+        ttl = standings[0].claim.spec.ttl
         stale = [each for each in _sessions_of(standings) if each.sole or sent - each.since > ttl / STALE]
         if stale:
             yield from self._sessions.tend(stale, timeout)
@@ -189,7 +189,7 @@ class Taking:
             raise BackendUnavailable(f"etcd refused a look: {reply.message}")
         shown = reply["responses"]
         return [
-            sight(each, listed, haunted, revision_of(reply), full or each.claim.ask.capacity > 1)
+            sight(each, listed, haunted, revision_of(reply), full or each.claim.spec.capacity > 1)
             for each, listed, haunted in zip(standings, shown[::2], shown[1::2], strict=True)
         ]
 
@@ -198,7 +198,7 @@ class Taking:
     ) -> Flow[list[Grant | Queued] | None]:
         """What the sights mean for each claim."""
         if any(
-            seen.own is None or seen.capacity != each.claim.ask.capacity
+            seen.own is None or seen.capacity != each.claim.spec.capacity
             for each, seen in zip(standings, sights, strict=True)
         ):
             reply: Any
@@ -209,7 +209,7 @@ class Taking:
             if seen.own is None:  # expired, or evicted before it heard of its grant: it stands at the end again
                 each.created, each.held = 0, False
                 return None
-            if seen.capacity != each.claim.ask.capacity:
+            if seen.capacity != each.claim.spec.capacity:
                 for other in standings:
                     yield from release(self._here, self._keys, self._sessions, other.claim, 0.0)
                 raise _mismatch(each.claim, seen.capacity)
@@ -236,8 +236,8 @@ def _sessions_of(standings: Sequence[Standing]) -> list[Session]:
 
 
 def _mismatch(claim: Claim, capacity: int) -> Misconfigured:
-    ask = claim.ask
+    spec = claim.spec
     return Misconfigured(
-        f"{ask.name!r} is in use with capacity {capacity}, and was asked for with {ask.capacity}; "
+        f"{spec.name!r} is in use with capacity {capacity}, and was asked for with {spec.capacity}; "
         "use one kind of lock and one number of permits for a name"
     )

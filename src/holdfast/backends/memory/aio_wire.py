@@ -9,7 +9,7 @@ import asyncio
 from typing import Any
 
 from ...model import Claim
-from ..line import Push, Release, Take, after_close
+from ..queue_backend import Push, Release, Take, after_close
 from .engine import MemoryEngine
 
 
@@ -70,15 +70,15 @@ class AsyncMemoryWire:
         if inbox is not None and not inbox.done():
             inbox.set_result(push)
 
-    def freeze(self) -> None:
-        self._engine.freeze()
+    def before_fork(self) -> None:
+        self._engine.before_fork()
 
-    def thaw(self) -> None:
-        self._engine.thaw()
+    def after_fork_in_parent(self) -> None:
+        self._engine.after_fork_in_parent()
 
-    def forked(self) -> None:
+    def after_fork_in_child(self) -> None:
         self._inboxes, self._waiting = {}, {}
-        self._engine.forked()
+        self._engine.after_fork_in_child()
 
     async def close(self) -> None:
         self._closed = True

@@ -14,8 +14,8 @@ from ... import clock
 from ...errors import Misconfigured
 from ...model import Promises
 from ...ports import AsyncWire, Wire
-from ..line import LineBackend, Push
-from ..verbs import Moment, us
+from ..execute import Moment, us
+from ..queue_backend import Push, QueueBackend
 from .store import MemoryStore
 
 PROMISES = Promises(
@@ -34,7 +34,7 @@ class MemoryEngine:
         calendar_us: Callable[[], int] | None = None,
     ) -> None:
         self.url = url
-        self.backend = LineBackend("memory", uuid.uuid4().hex[:12], PROMISES, 0.001, request_timeout)
+        self.backend = QueueBackend("memory", uuid.uuid4().hex[:12], PROMISES, 0.001, request_timeout)
         self.store = MemoryStore()
         self._calendar_us = calendar_us
         self._mutex = threading.Lock()
@@ -61,18 +61,18 @@ class MemoryEngine:
     def leave(self, address: str) -> None:
         self.doors.pop(address, None)
 
-    def freeze(self) -> None:
+    def before_fork(self) -> None:
         """No verb is half done while a fork copies the lines."""
         if self._frozen == 0:
             self._mutex.acquire()
         self._frozen += 1
 
-    def thaw(self) -> None:
+    def after_fork_in_parent(self) -> None:
         self._frozen -= 1
         if self._frozen == 0:
             self._mutex.release()
 
-    def forked(self) -> None:
+    def after_fork_in_child(self) -> None:
         """In the child nobody holds anything; only the marks stay."""
         self._mutex = threading.Lock()
         self._frozen = 0

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..._core.line import Line, Place
-from ..verbs import SECOND, Moment, carry_out
+from ..execute import SECOND, Moment, carry_out
 
 DAY = 24 * 3600 * SECOND
 TIDY_EVERY = 4096

@@ -10,7 +10,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from ...model import Claim
-from ..line import Push, Release, Take, after_close, closed
+from ..queue_backend import Push, Release, Take, after_close, closed
 from .engine import MemoryEngine
 
 
@@ -72,15 +72,15 @@ class MemoryWire:
         if (inbox := self._inboxes.get(owner)) is not None:
             inbox.put(push)
 
-    def freeze(self) -> None:
-        self._engine.freeze()
+    def before_fork(self) -> None:
+        self._engine.before_fork()
 
-    def thaw(self) -> None:
-        self._engine.thaw()
+    def after_fork_in_parent(self) -> None:
+        self._engine.after_fork_in_parent()
 
-    def forked(self) -> None:
+    def after_fork_in_child(self) -> None:
         self._inboxes, self._waiting = {}, {}
-        self._engine.forked()
+        self._engine.after_fork_in_child()
 
     def close(self) -> None:
         self._closed = True

@@ -10,11 +10,11 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ...model import Ask, Claim, LockView
-from ..line import Allow, Evict, Release, Renew, Survey, Take, Taken, patience
+from ...model import Claim, LockSpec, LockView
+from ..execute import us
+from ..queue_backend import Allow, Evict, Release, Renew, Survey, Take, Taken, patience
 from ..relational.refusal import Refused
 from ..relational.replies import Released, allowed_of, taken_of, text_of, views_of
-from ..verbs import us
 from .packets import Reply, bound, number_value, text_value
 
 LAST = chr(0x10FFFF)
@@ -70,7 +70,7 @@ class Order(NamedTuple):
 class Written(NamedTuple):
     """What is the same in every take for one ask, by one actor."""
 
-    ask: Ask
+    spec: LockSpec
     actor: str
     name: bytes
     before: bytes
@@ -122,7 +122,7 @@ class Codec:
 
     def _take(self, claim: Claim, queue: bool, wake: int) -> Order:
         kept = self._details(claim)
-        name = claim.ask.name
+        name = claim.spec.name
 
         def entered(reply: Reply) -> list[Taken]:
             [taken] = _taken(reply)
@@ -150,7 +150,7 @@ class Codec:
         def leave() -> Order:
             return Order(b"CALL holdfast_release(%b,%b,%d)" % (kept.name, hexed(claim.owner), us(linger)), _released)
 
-        if not self._quick or linger or claim.ask.name in self._busy:
+        if not self._quick or linger or claim.spec.name in self._busy:
             return leave()
         values = _RELEASES + kept.key + text_value(claim.owner.encode())
         return Order(QUICK_RELEASE, lambda reply: HELD if reply.changed else leave(), values)
@@ -162,7 +162,7 @@ class Codec:
 
     def _renew(self, claims: Sequence[Claim]) -> Order:
         """One update for all; only if some were not there to be updated, a second statement finds out why."""
-        names = b",".join({self._key(claim.ask.name) for claim in claims})
+        names = b",".join({self._key(claim.spec.name) for claim in claims})
         owners = [hexed(claim.owner) for claim in claims]
         holds = b",".join(b"(%b,%d)" % (owner, claim.token) for owner, claim in zip(owners, claims, strict=True))
 
@@ -178,23 +178,23 @@ class Codec:
         return hexed(self._prefix + name)
 
     def _details(self, claim: Claim) -> Written:
-        ask = claim.ask
-        kept = self._written.get(id(ask))
-        if kept is None or kept.ask is not ask or kept.actor != claim.actor:
+        spec = claim.spec
+        kept = self._written.get(id(spec))
+        if kept is None or kept.spec is not spec or kept.actor != claim.actor:
             numbers = _numbers(claim)
-            after = b"%b,%b,%b" % (hexed(claim.actor), hexed(ask.mode), self._at)
-            key = text_value((self._prefix + ask.name).encode())
-            texts = [text_value(text.encode()) for text in (claim.actor, ask.mode, self._host)]
-            values = b"".join([*map(number_value, (*numbers, us(ask.ttl))), *texts, number_value(self._pid), key])
-            kept = Written(ask, claim.actor, self._key(ask.name), b"%d,%d,%d,%d,%d,%d" % numbers, after, key, values)
+            after = b"%b,%b,%b" % (hexed(claim.actor), hexed(spec.mode), self._at)
+            key = text_value((self._prefix + spec.name).encode())
+            texts = [text_value(text.encode()) for text in (claim.actor, spec.mode, self._host)]
+            values = b"".join([*map(number_value, (*numbers, us(spec.ttl))), *texts, number_value(self._pid), key])
+            kept = Written(spec, claim.actor, self._key(spec.name), b"%d,%d,%d,%d,%d,%d" % numbers, after, key, values)
             if len(self._written) >= KEPT:
                 self._written.clear()
-            self._written[id(ask)] = kept
+            self._written[id(spec)] = kept
         return kept
 
     def _listed(self, claim: Claim) -> list[object]:
-        name, owner, actor = ((self._prefix + claim.ask.name), claim.owner, claim.actor)
-        hexes = [text.encode().hex() for text in (name, owner, actor, claim.ask.mode)]
+        name, owner, actor = ((self._prefix + claim.spec.name), claim.owner, claim.actor)
+        hexes = [text.encode().hex() for text in (name, owner, actor, claim.spec.mode)]
         return [*hexes[:2], *_numbers(claim), *hexes[2:]]
 
     def views(self, reply: Reply) -> list[LockView]:
@@ -217,8 +217,8 @@ def heard_in(error: Refused) -> list[tuple[str, int]]:
 
 
 def _numbers(claim: Claim) -> tuple[int, int, int, int, int, int]:
-    ask = claim.ask
-    return ask.weight, ask.capacity, int(ask.fair), us(ask.ttl), us(patience(ask)), us(ask.lock_delay)
+    spec = claim.spec
+    return spec.weight, spec.capacity, int(spec.fair), us(spec.ttl), us(patience(spec)), us(spec.lock_delay)
 
 
 def hexed(text: str) -> bytes:

@@ -6,7 +6,7 @@ import os
 import socket
 
 from ...ports import AsyncWire, Wire
-from ..line import LineBackend
+from ..queue_backend import QueueBackend
 from ..relational.url import shown
 from .codec import PREPARED, Codec
 from .greeting import promises_of
@@ -30,7 +30,7 @@ class MySQLEngine:
         link.close()
         greeting = link.greeting
         self._quick = greeting.quick
-        self.backend = LineBackend("mysql", greeting.cluster, promises_of(greeting), LEAST_TTL, request_timeout)
+        self.backend = QueueBackend("mysql", greeting.cluster, promises_of(greeting), LEAST_TTL, request_timeout)
 
     def codec(self) -> Codec:
         return Codec(self._namespace, self._host, os.getpid(), self._quick)

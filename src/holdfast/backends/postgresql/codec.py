@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ...model import Ask, Claim, LockView
-from ..line import Allow, Evict, Release, Renew, Survey, Take, Taken, patience
+from ...model import Claim, LockSpec, LockView
+from ..execute import us
+from ..queue_backend import Allow, Evict, Release, Renew, Survey, Take, Taken, patience
 from ..relational.refusal import Rows
 from ..relational.replies import Released, allowed_of, taken_of, views_of
-from ..verbs import us
 from .programs import SQL, Statement
 
 LAST = chr(0x10FFFF)
@@ -34,7 +34,7 @@ class Order(NamedTuple):
 class Written(NamedTuple):
     """What is the same in every take for one ask, by one actor."""
 
-    ask: Ask
+    spec: LockSpec
     actor: str
     key: bytes
     before: tuple[bytes, ...]
@@ -67,10 +67,10 @@ class Codec:
                 return Order(SQL["take"], values, _taken)
             case Release(claim=claim, linger=linger):
                 span = b"%d" % us(linger) if linger else b"0"
-                values = (self.key(claim.ask.name), claim.owner.encode(), span, wake, b"t" if waited else b"f")
+                values = (self.key(claim.spec.name), claim.owner.encode(), span, wake, b"t" if waited else b"f")
                 return Order(SQL["release"], values, _released)
             case Renew(claims=claims):
-                names = _array(self._prefix + claim.ask.name for claim in claims)
+                names = _array(self._prefix + claim.spec.name for claim in claims)
                 owners, tokens = (_array(claim.owner for claim in claims), _array(claim.token for claim in claims))
                 return Order(SQL["renew"], (names, owners, tokens), _said)
             case Take(claims=claims, queue=queue):
@@ -94,16 +94,16 @@ class Codec:
         return (self._prefix + name).encode()
 
     def details(self, claim: Claim) -> Written:
-        ask = claim.ask
-        kept = self._written.get(id(ask))
-        if kept is None or kept.ask is not ask or kept.actor != claim.actor:
+        spec = claim.spec
+        kept = self._written.get(id(spec))
+        if kept is None or kept.spec is not spec or kept.actor != claim.actor:
             numbers = tuple(b"%d" % number for number in _numbers(claim))
-            before = (*numbers[:2], b"t" if ask.fair else b"f", *numbers[2:])
-            after = (claim.actor.encode(), ask.mode.encode(), self._host, self._pid)
-            kept = Written(ask, claim.actor, self.key(ask.name), before, after, b"\n".join((*after, numbers[2])))
+            before = (*numbers[:2], b"t" if spec.fair else b"f", *numbers[2:])
+            after = (claim.actor.encode(), spec.mode.encode(), self._host, self._pid)
+            kept = Written(spec, claim.actor, self.key(spec.name), before, after, b"\n".join((*after, numbers[2])))
             if len(self._written) >= KEPT:
                 self._written.clear()
-            self._written[id(ask)] = kept
+            self._written[id(spec)] = kept
         return kept
 
     def views(self, rows: Rows) -> list[LockView]:
@@ -112,26 +112,26 @@ class Codec:
     def _many(self, claims: Sequence[Claim], queue: bool, wake: bytes) -> tuple[bytes, ...]:
         weights, capacities, ttls, patiences, delays = zip(*map(_numbers, claims), strict=True)
         return (
-            _array(self._prefix + claim.ask.name for claim in claims),
+            _array(self._prefix + claim.spec.name for claim in claims),
             _array(claim.owner for claim in claims),
             _array(weights),
             _array(capacities),
-            _array("t" if claim.ask.fair else "f" for claim in claims),
+            _array("t" if claim.spec.fair else "f" for claim in claims),
             _array(ttls),
             _array(patiences),
             _array(delays),
             b"t" if queue else b"f",
             wake,
             _array(claim.actor for claim in claims),
-            _array(claim.ask.mode for claim in claims),
+            _array(claim.spec.mode for claim in claims),
             self._host,
             self._pid,
         )
 
 
 def _numbers(claim: Claim) -> tuple[int, int, int, int, int]:
-    ask = claim.ask
-    return ask.weight, ask.capacity, us(ask.ttl), us(patience(ask)), us(ask.lock_delay)
+    spec = claim.spec
+    return spec.weight, spec.capacity, us(spec.ttl), us(patience(spec)), us(spec.lock_delay)
 
 
 def _array(items: Iterable[object]) -> bytes:

@@ -6,7 +6,7 @@ import os
 import socket
 
 from ...ports import AsyncWire, Wire
-from ..line import LineBackend
+from ..queue_backend import QueueBackend
 from ..relational.url import shown
 from .codec import Codec
 from .greeting import promises_of
@@ -29,7 +29,7 @@ class PostgreSQLEngine:
         link = dialled(self._dialling.dial, Link.close, self._dialling.translation, request_timeout)
         link.close()
         greeting = link.greeting
-        self.backend = LineBackend("postgresql", greeting.cluster, promises_of(greeting), LEAST_TTL, request_timeout)
+        self.backend = QueueBackend("postgresql", greeting.cluster, promises_of(greeting), LEAST_TTL, request_timeout)
 
     def codec(self) -> Codec:
         return Codec(self._namespace, self._host, os.getpid())

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from ..._core.flow import Flow
 from ...model import Claim, Extension, Grant, LockView, Promises, Queued, Refusal
-from ..line import LineBackend
+from ..queue_backend import QueueBackend
 
 
 class ClusterBackend:
     """A line backend without `take_all`."""
 
-    def __init__(self, line: LineBackend) -> None:
+    def __init__(self, line: QueueBackend) -> None:
         self._line = line
         self.scheme = line.scheme
         self.cluster = line.cluster

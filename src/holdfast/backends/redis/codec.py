@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from ...model import Ask, Claim, LockView
-from ..line import Allow, Evict, Release, Renew, Take, patience
-from ..verbs import us
+from ...model import Claim, LockSpec, LockView
+from ..execute import us
+from ..queue_backend import Allow, Evict, Release, Renew, Take, patience
 from .programs import Program, program
 from .replies import allowed, one_taken, released_now_or_before, said, taken, view_of
 from .resp import bulks
@@ -50,11 +50,11 @@ class Order(NamedTuple):
 class Written:
     """What is the same in every call for one ask."""
 
-    __slots__ = ("after", "ask", "before", "detail", "handing", "key", "leaving", "releasing", "size", "taking")
+    __slots__ = ("after", "before", "detail", "handing", "key", "leaving", "releasing", "size", "spec", "taking")
 
     def __init__(
         self,
-        ask: Ask,
+        spec: LockSpec,
         key: str,
         taking: str,
         before: str,
@@ -64,7 +64,7 @@ class Written:
         handing: str,
         leaving: str,
     ) -> None:
-        self.ask = ask
+        self.spec = spec
         self.key = key
         """Its line, as one word."""
         self.taking = taking
@@ -72,7 +72,7 @@ class Written:
         self.before = before
         """The detail, up to the actor, and after it; and what follows that word."""
         self.after = f"{after}\r\n{ending}"
-        self.detail = f"{after}\r\n{bulks(_left(ask)).decode()}"
+        self.detail = f"{after}\r\n{bulks(_left(spec)).decode()}"
         """The same for one of many."""
         self.size = 1 + len(before.encode()) + len(after.encode())
         """Of that word, but for the owner, the channel and the actor."""
@@ -121,89 +121,89 @@ class Codec:
 
     def taking(self, claim: Claim, wake: str) -> bytes:
         """A take of one claim that queues, whole: the uncontended path has no time for more than this."""
-        ask = claim.ask
-        kept = self._written.get(id(ask))
-        if kept is None or kept.ask is not ask:
-            kept = self._write(ask)
+        spec = claim.spec
+        kept = self._written.get(id(spec))
+        if kept is None or kept.spec is not spec:
+            kept = self._write(spec)
         owner, actor = claim.owner, claim.actor
         size = len(owner) + len(wake) + len(actor) + kept.size
         return f"{kept.taking}{size}\r\n{owner} {wake}{kept.before}{actor}{kept.after}".encode()
 
     def releasing(self, claim: Claim) -> bytes:
         """A release that does not linger, whole."""
-        ask = claim.ask
-        kept = self._written.get(id(ask))
-        if kept is None or kept.ask is not ask:
-            kept = self._write(ask)
+        spec = claim.spec
+        kept = self._written.get(id(spec))
+        if kept is None or kept.spec is not spec:
+            kept = self._write(spec)
         owner = claim.owner
         return f"{kept.releasing}{len(owner)}\r\n{owner}\r\n{kept.leaving}".encode()
 
     def handing_over(self, claim: Claim, channel: str) -> bytes:
         """The same, where most likely somebody waits: see release.lua for what the channel is good for."""
-        ask = claim.ask
-        kept = self._written.get(id(ask))
-        if kept is None or kept.ask is not ask:
-            kept = self._write(ask)
+        spec = claim.spec
+        kept = self._written.get(id(spec))
+        if kept is None or kept.spec is not spec:
+            kept = self._write(spec)
         owner = claim.owner
         ends = f"{kept.leaving}$1\r\n0\r\n${len(channel)}\r\n{channel}\r\n"
         return f"{kept.handing}{len(owner)}\r\n{owner}\r\n{ends}".encode()
 
-    def of(self, ask: Ask) -> Written:
+    def of(self, spec: LockSpec) -> Written:
         """What is the same in every call for this ask."""
-        kept = self._written.get(id(ask))
-        return kept if kept is not None and kept.ask is ask else self._write(ask)
+        kept = self._written.get(id(spec))
+        return kept if kept is not None and kept.spec is spec else self._write(spec)
 
     def take(self, claim: Claim, queue: bool, wake: str) -> Order:
         return self.take_all((claim,), queue, wake)._replace(read=one_taken)
 
     def take_all(self, claims: Sequence[Claim], queue: bool, wake: str) -> Order:
-        keys = [self.line(claim.ask.name) for claim in claims]
+        keys = [self.line(claim.spec.name) for claim in claims]
         words: list[bytes | str | int] = [len(claims), *keys]
         for claim in claims:
-            before, after = self._detail(claim.ask)
-            words += [f"{claim.owner} {wake}{before}{claim.actor}{after}", _left(claim.ask)]
+            before, after = self._detail(claim.spec)
+            words += [f"{claim.owner} {wake}{before}{claim.actor}{after}", _left(claim.spec)]
         if not queue or self.index is not None:
             words.append(0 if not queue else self.index or "")
         return Order(self._take, len(words), bulks(*words), taken, keys[0])
 
-    def _detail(self, ask: Ask) -> tuple[str, str]:
+    def _detail(self, spec: LockSpec) -> tuple[str, str]:
         """What is said of a claim, before its actor and after it."""
         before = (
-            f" {_left(ask)} {ask.capacity} {ask.weight} {int(ask.fair)} {us(ask.ttl)} {us(patience(ask))} "
-            f"{us(ask.lock_delay)} {self._pid} {ask.mode} "
+            f" {_left(spec)} {spec.capacity} {spec.weight} {int(spec.fair)} {us(spec.ttl)} {us(patience(spec))} "
+            f"{us(spec.lock_delay)} {self._pid} {spec.mode} "
         )
         return before, f" {self._host}"
 
-    def _write(self, ask: Ask) -> Written:
-        key = bulks(1, self.line(ask.name))
-        ends = (_left(ask),) if self.index is None else (_left(ask), self.index)
-        before, after = self._detail(ask)
+    def _write(self, spec: LockSpec) -> Written:
+        key = bulks(1, self.line(spec.name))
+        ends = (_left(spec),) if self.index is None else (_left(spec), self.index)
+        before, after = self._detail(spec)
         kept = Written(
-            ask,
-            key=bulks(self.line(ask.name)).decode(),
+            spec,
+            key=bulks(self.line(spec.name)).decode(),
             taking=f"{(self._take.call(3 + len(ends)) + key).decode()}$",
             before=before,
             after=after,
             ending=bulks(*ends).decode(),
             releasing=f"{(self._release.call(4) + key).decode()}$",
             handing=f"{(self._release.call(6) + key).decode()}$",
-            leaving=bulks(us(ask.ttl)).decode(),
+            leaving=bulks(us(spec.ttl)).decode(),
         )
         if len(self._written) >= KEPT:
             self._written.clear()
-        self._written[id(ask)] = kept
+        self._written[id(spec)] = kept
         return kept
 
     def release(self, claim: Claim, linger: float) -> Order:
-        key = self.line(claim.ask.name)
-        words: list[bytes | str | int] = [1, key, claim.owner, us(claim.ask.ttl)]
+        key = self.line(claim.spec.name)
+        words: list[bytes | str | int] = [1, key, claim.owner, us(claim.spec.ttl)]
         if linger:
             words.append(us(linger))
         return Order(self._release, len(words), bulks(*words), bool, key, released_now_or_before)
 
     def renew(self, claims: Sequence[Claim]) -> Order:
-        keys = [self.line(claim.ask.name) for claim in claims]
-        words = [word for claim in claims for word in (claim.owner, us(claim.ask.ttl), f"{claim.token:016d}")]
+        keys = [self.line(claim.spec.name) for claim in claims]
+        words = [word for claim in claims for word in (claim.owner, us(claim.spec.ttl), f"{claim.token:016d}")]
         return Order(self._renew, 1 + 4 * len(claims), bulks(len(claims), *keys, *words), said, keys[0])
 
     def evict(self, request: Evict) -> Order:
@@ -230,9 +230,9 @@ class Codec:
         return plain + b"*"
 
 
-def _left(ask: Ask) -> int:
+def _left(spec: LockSpec) -> int:
     """For how long the server keeps what it knows, in ms: a day longer than the hold, and the delay after it."""
-    return DAY_MS + us(ask.ttl + ask.lock_delay) // 1000
+    return DAY_MS + us(spec.ttl + spec.lock_delay) // 1000
 
 
 def write(codec: Codec, request: Any, wake: str) -> Order:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...errors import BackendUnavailable, Misconfigured, OutcomeUnknown
 from ...ports import AsyncWire, Backend, Wire
-from ..line import LineBackend
+from ..queue_backend import QueueBackend
 from .backend import ClusterBackend
 from .codec import channels_of
 from .promising import SETTINGS, judge
@@ -74,7 +74,7 @@ class RedisEngine:
             wire.close()
         failover = bool(self._address.seeds) or self.url.startswith("redis+sentinel")
         promises = judge(settings, replicas, self._address.durability, failover)
-        line = LineBackend("redis", cluster, promises, LEAST_TTL, self._timeout)
+        line = QueueBackend("redis", cluster, promises, LEAST_TTL, self._timeout)
         return ClusterBackend(line) if self._address.seeds else line
 
     def _wire(self) -> RedisWire:

@@ -6,8 +6,8 @@ from typing import Any
 
 from ..._core.line import GHOST
 from ...model import ClaimView, LockView
-from ..line import UNKNOWN, Taken
-from ..verbs import SECOND
+from ..execute import SECOND
+from ..queue_backend import UNKNOWN, Taken
 
 SAID = ("held", "refused", "evicted", "expired", UNKNOWN)
 

@@ -17,9 +17,9 @@ from collections.abc import Callable, Sequence
 
 from ..._core import backoff
 from ..._core.flow import NOW, RANDOM, Call, Flow, Sleep, Spawn
-from ..._core.withdraw import keep_withdrawing
+from ..._core.withdraw import release_until_done
 from ...errors import BackendUnavailable, Misconfigured, OutcomeUnknown
-from ...model import Ask, Claim, Extension, Grant, LockView, Promises, Queued, Refusal
+from ...model import Claim, Extension, Grant, LockSpec, LockView, Promises, Queued, Refusal
 from .ballots import Ballots, Round, opens_in
 from .fanout import DECIDED, EVERYBODY, KEPT, SENT, Fanout, Tally, Until
 from .keys import Keys
@@ -58,18 +58,18 @@ class RedlockBackend:
     # Asking
 
     def take(self, claim: Claim, queue: bool, within: float | None = None) -> Flow[Grant | Queued | None]:
-        ask = claim.ask
+        spec = claim.spec
         sent: float = yield NOW
-        kept = self._kept.get(id(ask))
-        if kept is None or kept.ask is not ask:
-            kept = self._describe(ask)
+        kept = self._kept.get(id(spec))
+        if kept is None or kept.spec is not spec:
+            kept = self._describe(spec)
         round_ = self._ballots.begin(claim, sent)
         if not round_.words[0]:
             round_.words = words(claim, kept.span, kept.delay, self._quorum.host, self._quorum.pid())
         timeout = kept.timeout if within is None else min(kept.timeout, within)
         span, begins, ends = round_.words
         for attempt in range(ROUNDS):
-            ballot = self._ballots.next(ask.name, round_, sent, ask.ttl)
+            ballot = self._ballots.next(spec.name, round_, sent, spec.ttl)
             args: tuple[str, ...] = (span, f"{ballot:020d}{begins}{ends}")
             written = kept.take
             if round_.since:  # it is not the first try: let others see that it waits
@@ -80,8 +80,8 @@ class RedlockBackend:
                     yield from self._look_after(sent)
                 if round_.since:
                     yield from self._leave(claim, round_, SENT)
-                return Grant(ballot, sent, ask.ttl)
-            low, lost = self._ballots.read(ask.name, tally)
+                return Grant(ballot, sent, spec.ttl)
+            low, lost = self._ballots.read(spec.name, tally)
             if lost == len(tally.said):  # never used before, most likely
                 yield from self._mender.mend()
                 yield from backoff.pause(attempt, cap=0.05)
@@ -92,7 +92,7 @@ class RedlockBackend:
         if tally.ailing:
             yield from self._look_after(sent)
         if tally.voted < self._need:
-            raise self._no_majority(ask.name, tally)
+            raise self._no_majority(spec.name, tally)
         if not queue:
             return None
         round_.since = round_.since or ballot
@@ -101,21 +101,21 @@ class RedlockBackend:
         round_.tries += 1
         return Queued(max(SHORTEST_PAUSE, min(pause, opens_in(tally) or pause)), 1, sent, 0.0)
 
-    def _describe(self, ask: Ask) -> Kept:
+    def _describe(self, spec: LockSpec) -> Kept:
         """What is the same for every claim of an ask; refuses what a quorum can not keep."""
         quorum = self._quorum
-        if ask.capacity != 1:
+        if spec.capacity != 1:
             why = self.promises.notes.get("counting", "")
-            raise Misconfigured(f"{ask.name!r} asks for {ask.weight} of {ask.capacity} on a quorum: {why}")
-        if ask.ttl > quorum.longest_ttl:
+            raise Misconfigured(f"{spec.name!r} asks for {spec.weight} of {spec.capacity} on a quorum: {why}")
+        if spec.ttl > quorum.longest_ttl:
             raise Misconfigured(
-                f"ttl of {ask.name!r} is {ask.ttl:g} s, and this quorum was told of {quorum.longest_ttl:g} s at most: "
-                f"a node that lost its memory stays out for that long; set ?longest_ttl={ask.ttl:g} in the URL"
+                f"ttl of {spec.name!r} is {spec.ttl:g} s, and this quorum knows of {quorum.longest_ttl:g} s at most: "
+                f"a node that lost its memory stays out for that long; set ?longest_ttl={spec.ttl:g} in the URL"
             )
         if len(self._kept) >= KEPT_ASKS:
             self._kept.clear()
-        keys = (self._keys.hold + ask.name, self._keys.marks)
-        kept = self._kept[id(ask)] = Kept(ask, keys, self._timeout(ask.ttl, None))
+        keys = (self._keys.hold + spec.name, self._keys.marks)
+        kept = self._kept[id(spec)] = Kept(spec, keys, self._timeout(spec.ttl, None))
         return kept
 
     def _undo(self, claim: Claim, round_: Round, tally: Tally, queue: bool) -> Flow[None]:
@@ -136,11 +136,11 @@ class RedlockBackend:
             undone: Tally = yield Call(self._release(claim, round_, 0, EVERYBODY), self._quorum.node_timeout)
             round_.clean = all(undone.said[node] is not None for node in left)
             if not round_.clean and not queue and tally.voted >= self._need:  # the caller is told no, and goes
-                yield Spawn(keep_withdrawing(self, claim))
+                yield Spawn(release_until_done(self, claim))
 
     def _leave(self, claim: Claim, round_: Round, until: Until) -> Flow[None]:
         """No longer seen waiting."""
-        text = waiter_text(round_.since, self._keys.hold + claim.ask.name, *round_.words[1:])
+        text = waiter_text(round_.since, self._keys.hold + claim.spec.name, *round_.words[1:])
         round_.since = 0
         yield Call(Fanout("leave", (self._keys.marks,), (text,), until), self._quorum.node_timeout)
 
@@ -155,15 +155,15 @@ class RedlockBackend:
         keys, args, asked = [self._keys.marks], [TRACE_KEPT], dict[str, int]()
         for claim in claims:
             round_ = self._ballots.find(claim)
-            if round_ is None or not self._ballots.extend(round_, claim.token, sent + claim.ask.ttl):
+            if round_ is None or not self._ballots.extend(round_, claim.token, sent + claim.spec.ttl):
                 continue  # it is being released
             asked[claim.owner] = len(asked)
             span, begins, ends = round_.words
-            keys += (self._keys.hold + claim.ask.name, self._keys.trace + claim.ask.name)
+            keys += (self._keys.hold + claim.spec.name, self._keys.trace + claim.spec.name)
             args += (span, f"{round_.ballot:020d}{begins}{ends}")
         if not asked:
             return [Refusal("refused")] * len(claims)
-        timeout = self._timeout(min(claim.ask.ttl for claim in claims), within)
+        timeout = self._timeout(min(claim.spec.ttl for claim in claims), within)
         tally: Tally = yield Call(Fanout("extend", tuple(keys), tuple(args), KEPT), timeout)
         if tally.ailing:
             yield from self._look_after(sent)
@@ -172,7 +172,7 @@ class RedlockBackend:
             for claim in claims
         ]
         if all(reply is None for reply in replies):
-            raise self._no_majority(claims[0].ask.name, tally)
+            raise self._no_majority(claims[0].spec.name, tally)
         return replies
 
     def _extended(self, claim: Claim, sent: float, tally: Tally, place: int) -> Extension | Refusal | None:
@@ -186,7 +186,7 @@ class RedlockBackend:
                 yes += verdict == b"1"
                 evicted += verdict == b"e"
         if yes >= self._need:
-            return Extension(sent, claim.ask.ttl)
+            return Extension(sent, claim.spec.ttl)
         if yes + maybe >= self._need:
             return None
         return Refusal("evicted" if evicted else "refused")
@@ -201,23 +201,23 @@ class RedlockBackend:
         if round_.clean:
             self._ballots.end(claim)
             return False
-        tally: Tally = yield Call(self._release(claim, round_, linger, DECIDED), self._timeout(claim.ask.ttl, None))
+        tally: Tally = yield Call(self._release(claim, round_, linger, DECIDED), self._timeout(claim.spec.ttl, None))
         if tally.ailing:
             yield from self._look_after((yield NOW))
         if tally.yes < self._need and len(tally.said) - tally.said.count(None) < self._need:
-            raise self._no_majority(claim.ask.name, tally)
+            raise self._no_majority(claim.spec.name, tally)
         self._ballots.end(claim)
         return tally.yes >= self._need or (not tally.left and tally.yes + len(tally.trouble) >= self._need)
 
     def _release(self, claim: Claim, round_: Round, linger: float, until: Until) -> Fanout:
-        ask = claim.ask
+        spec = claim.spec
         begins = f"{round_.ballot:020d}{round_.words[1]}"
-        kept = self._kept.get(id(ask))
-        if kept is not None and kept.ask is ask and not round_.renewed and not linger:
+        kept = self._kept.get(id(spec))
+        if kept is not None and kept.spec is spec and not round_.renewed and not linger:
             return Fanout("release", kept.keys, (begins,), until, head=kept.release)
-        keys: tuple[str, ...] = (self._keys.hold + ask.name, self._keys.marks)
+        keys: tuple[str, ...] = (self._keys.hold + spec.name, self._keys.marks)
         if round_.renewed:
-            keys = (*keys, self._keys.trace + ask.name)
+            keys = (*keys, self._keys.trace + spec.name)
         return Fanout("release", keys, (begins, str(ms(linger))) if linger else (begins,), until)
 
     # Looking after them

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ...model import Ask
+from ...model import LockSpec
 from .programs import head
 from .records import ms
 
@@ -32,12 +32,12 @@ class Quorum:
 class Kept:
     """What is the same for every claim of one ask."""
 
-    __slots__ = ("ask", "delay", "keys", "release", "span", "take", "timeout")
+    __slots__ = ("delay", "keys", "release", "span", "spec", "take", "timeout")
 
-    def __init__(self, ask: Ask, keys: tuple[str, str], timeout: float) -> None:
-        self.ask = ask
+    def __init__(self, spec: LockSpec, keys: tuple[str, str], timeout: float) -> None:
+        self.spec = spec
         self.keys = keys
         self.timeout = timeout
-        delay = ms(ask.lock_delay)
-        self.span, self.delay = str(ms(ask.ttl) + delay), f"{delay:010d}"
+        delay = ms(spec.lock_delay)
+        self.span, self.delay = str(ms(spec.ttl) + delay), f"{delay:010d}"
         self.take, self.release = head("take", keys, (self.span,)), head("release", keys, ())

@@ -24,7 +24,7 @@ def ms(seconds: float) -> int:
 
 def words(claim: Claim, span: str, delay: str, host: str, pid: int) -> tuple[str, str, str]:
     """What a claim looks like at a node, but for its ballot: its span in ms, how it begins, and how it goes on."""
-    return span, f"{delay}{claim.owner} ", f"{pid} {host} {claim.ask.mode} {claim.actor}"
+    return span, f"{delay}{claim.owner} ", f"{pid} {host} {claim.spec.mode} {claim.actor}"
 
 
 def waiter_text(since: int, key: str, begins: str, ends: str) -> str:

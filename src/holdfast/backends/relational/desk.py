@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from ...model import Claim
-from ..session import trust
+from ..session_backend import trust
 
 L = TypeVar("L")
 
@@ -53,11 +53,11 @@ class Desk(Generic[L]):
         return line.index(owner)
 
     def hold(self, claim: Claim, token: int, link: L) -> None:
-        self.holds[claim.owner] = Held(claim, token, link, self.clock() + trust(claim.ask))
+        self.holds[claim.owner] = Held(claim, token, link, self.clock() + trust(claim.spec))
 
     def heard(self, held: Held[L]) -> None:
         """The server has said that it is held: so it is trusted anew."""
-        held.until = self.clock() + trust(held.claim.ask)
+        held.until = self.clock() + trust(held.claim.spec)
 
     def first(self, name: str, owner: str) -> bool:
         return self.lines.get(name, [])[:1] == [owner]

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from ..._core.line import GHOST
 from ...model import ClaimView, LockView
-from ..line import Taken
-from ..verbs import SECOND
+from ..execute import SECOND
+from ..queue_backend import Taken
 from .refusal import Rows
 
 YES = frozenset({"t", "1"})

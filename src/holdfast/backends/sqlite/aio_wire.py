@@ -16,7 +16,7 @@ from typing import Any
 
 from ...errors import Misconfigured
 from ...model import Claim
-from ..line import Push, Release, Take, after_close, closed
+from ..queue_backend import Push, Release, Take, after_close, closed
 from .checkpoint import CHECKPOINT_EVERY, checkpoint
 from .file import Busy, busy_for
 from .mailbox import AVAILABLE, Mailbox
@@ -139,15 +139,15 @@ class AsyncSQLiteWire:
         self._office = Office(self._open_store())
         return self._office
 
-    def freeze(self) -> None:
+    def before_fork(self) -> None:
         if self._office is not None:
             self._office.close()
             self._office = None
 
-    def thaw(self) -> None:
+    def after_fork_in_parent(self) -> None:
         pass  # opened again when it is needed
 
-    def forked(self) -> None:
+    def after_fork_in_child(self) -> None:
         if self._office is not None:  # as in the blocking wire
             INHERITED.append(self._office)
             self._office = None

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from ...model import Promises
 from ...ports import AsyncWire, Wire
-from ..line import LineBackend
+from ..queue_backend import QueueBackend
 from .address import path_of
 from .file import Busy, busy_for
 from .store import SQLiteStore
@@ -28,7 +28,7 @@ class SQLiteEngine:
         self._host = socket.gethostname()
         first = self._open_within(request_timeout)
         self._first: SQLiteStore | None = first
-        self.backend = LineBackend("sqlite", first.cluster, PROMISES, LEAST_TTL, request_timeout)
+        self.backend = QueueBackend("sqlite", first.cluster, PROMISES, LEAST_TTL, request_timeout)
 
     def _open(self) -> SQLiteStore:
         return SQLiteStore(self._path, self._namespace, self._host)

@@ -24,7 +24,7 @@ from types import TracebackType
 
 from ...clock import calendar_us, now
 from ...errors import BackendUnavailable, Misconfigured
-from ..verbs import us
+from ..execute import us
 from .machine import Machine, refuse_network, this_machine
 from .programs import SQL, schema
 

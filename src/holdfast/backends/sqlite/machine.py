@@ -93,9 +93,9 @@ def _read(path: str) -> str:
 def _sysctl(name: str) -> str:
     """A text of the kernel's, on macOS and the BSDs."""
     try:
-        ask = ctypes.CDLL(None, use_errno=True).sysctlbyname
+        spec = ctypes.CDLL(None, use_errno=True).sysctlbyname
         size, text = ctypes.c_size_t(256), ctypes.create_string_buffer(256)
-        return text.value.decode("ascii") if ask(name.encode(), text, ctypes.byref(size), None, 0) == 0 else ""
+        return text.value.decode("ascii") if spec(name.encode(), text, ctypes.byref(size), None, 0) == 0 else ""
     except (OSError, AttributeError, ValueError):
         return ""
 

@@ -24,7 +24,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from ..line import Push
+from ..queue_backend import Push
 
 AVAILABLE = hasattr(socket, "AF_UNIX")
 MAX_PATH = 100

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...errors import BackendUnavailable
 from ...model import Claim
-from ..line import Release, Take, Taken
+from ..queue_backend import Release, Take, Taken
 from .file import Busy, give_way
 from .mailbox import AVAILABLE, Postman, folders_for
 from .store import Promotion, SQLiteStore
@@ -33,12 +33,12 @@ class Office:
         kind = request.__class__
         if kind is Take:
             claim = request.claims[0]
-            if len(request.claims) == 1 and claim.ask.name not in self.crowded:
+            if len(request.claims) == 1 and claim.spec.name not in self.crowded:
                 token = self.store.take_free(claim)
                 return [Taken(token)] if token else None
         elif kind is Release and not request.linger:
             claim = request.claim
-            if claim.ask.name in self.crowded:
+            if claim.spec.name in self.crowded:
                 return self._hand_over(claim)
             return self.store.release_alone(claim) or None
         return None
@@ -48,8 +48,8 @@ class Office:
         kind = request.__class__
         if kind is Take and request.queue and len(request.claims) == 1:
             claim = request.claims[0]
-            if claim.ask.capacity == 1 and (taken := self.store.join(claim, wake)) is not None:
-                self._note(claim.ask.name, True)
+            if claim.spec.capacity == 1 and (taken := self.store.join(claim, wake)) is not None:
+                self._note(claim.spec.name, True)
                 return [taken]
         elif kind is Release and not request.linger and self._hand_over(request.claim):
             return True
@@ -57,18 +57,18 @@ class Office:
         crowded = bool(promoted)
         self._wake(promoted)
         if kind is Release:
-            self._note(request.claim.ask.name, crowded)
+            self._note(request.claim.spec.name, crowded)
         elif kind is Take and len(request.claims) == 1:
-            self._note(request.claims[0].ask.name, not reply[0].token)
+            self._note(request.claims[0].spec.name, not reply[0].token)
         return reply
 
     def _hand_over(self, claim: Claim) -> bool | None:
         """The contended release of a mutex; None if it is not that simple. Before all else the next one is told."""
-        if claim.ask.capacity != 1 or (heirs := self.store.hand_over(claim)) is None:
+        if claim.spec.capacity != 1 or (heirs := self.store.hand_over(claim)) is None:
             return None
         crowded = bool(heirs)
         self._wake(heirs)
-        self._note(claim.ask.name, crowded)
+        self._note(claim.spec.name, crowded)
         return True
 
     def _note(self, name: str, crowded: bool) -> None:

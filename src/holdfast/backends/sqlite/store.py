@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 from ..._core.line import Place, look_again
 from ...clock import calendar_us, now
 from ...model import Claim
-from ..line import Renew, Taken, patience
-from ..verbs import SECOND, Moment, carry_out, us
+from ..execute import SECOND, Moment, carry_out, us
+from ..queue_backend import Renew, Taken, patience
 from .file import COMMIT, LockFile
 from .lines import SQLiteLines
 from .programs import SQL
@@ -60,14 +60,15 @@ class SQLiteStore:
 
     def take_free(self, claim: Claim) -> int:
         """The uncontended take: the token, or 0 if it is not that simple."""
-        ask = claim.ask
+        spec = claim.spec
         moment, token = now(), calendar_us()
         self._file.look_around(moment)
         try:
             taken = self._execute(
                 TAKE_FREE,
-                (self._prefix + ask.name, token, claim.owner, ask.weight, ask.capacity, ask.fair, int(ask.ttl * 1e6),
-                 int(patience(ask) * 1e6), int(ask.lock_delay * 1e6), int(moment * 1e6), claim.actor, ask.mode,
+                (self._prefix + spec.name, token, claim.owner, spec.weight, spec.capacity, spec.fair,
+                 int(spec.ttl * 1e6), int(patience(spec) * 1e6), int(spec.lock_delay * 1e6),
+                 int(moment * 1e6), claim.actor, spec.mode,
                  self._host, self._pid),
             ).rowcount  # fmt: skip
         except sqlite3.Error as error:
@@ -76,7 +77,7 @@ class SQLiteStore:
 
     def release_alone(self, claim: Claim) -> bool:
         """The uncontended release: True if it was held and nobody else is in the line."""
-        mine = (self._prefix + claim.ask.name, claim.owner, int(now() * 1e6))
+        mine = (self._prefix + claim.spec.name, claim.owner, int(now() * 1e6))
         try:
             return self._execute(RELEASE_ALONE, mine).rowcount == 1
         except sqlite3.Error as error:
@@ -84,8 +85,8 @@ class SQLiteStore:
 
     def join(self, claim: Claim, wake: str) -> Taken | None:
         """The contended take of a mutex: a place behind a live holder; None if it is not that simple."""
-        ask = claim.ask
-        key, keep = self._prefix + ask.name, int(patience(ask) * 1e6)
+        spec = claim.spec
+        key, keep = self._prefix + spec.name, int(patience(spec) * 1e6)
         execute = self._execute
         try:
             self._file.begin()
@@ -96,8 +97,8 @@ class SQLiteStore:
             if simple:
                 execute(
                     JOIN,
-                    (key, last + 1, claim.owner, ask.fair, int(ask.ttl * 1e6), keep, int(ask.lock_delay * 1e6), moment,
-                     wake, claim.actor, ask.mode, self._host, self._pid),
+                    (key, last + 1, claim.owner, spec.fair, int(spec.ttl * 1e6), keep, int(spec.lock_delay * 1e6),
+                     moment, wake, claim.actor, spec.mode, self._host, self._pid),
                 )  # fmt: skip
             execute(COMMIT)
         except BaseException as error:
@@ -109,7 +110,7 @@ class SQLiteStore:
 
     def hand_over(self, claim: Claim) -> list[Promotion] | None:
         """The contended release of a mutex: whoever holds it now; None if it is not that simple."""
-        name = claim.ask.name
+        name = claim.spec.name
         key = self._prefix + name
         execute = self._execute
         try:
@@ -172,11 +173,11 @@ class SQLiteStore:
     def _renew(self, request: Renew, at: Moment) -> list[str]:
         said = []
         for claim in request.claims:
-            key = self._prefix + claim.ask.name
+            key = self._prefix + claim.spec.name
             if self._execute(SQL["renew"], (key, claim.owner, at.now, claim.token)).rowcount == 1:
                 said.append("held")
             else:
-                line = SQLiteLines(self._execute, self._prefix).load(claim.ask.name)
+                line = SQLiteLines(self._execute, self._prefix).load(claim.spec.name)
                 said.append(line.renew(claim.owner, at.now, claim.token))
         return said
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from ...errors import Misconfigured
 from ...model import Claim
-from ..line import Push, Release, Take, after_close, closed
+from ..queue_backend import Push, Release, Take, after_close, closed
 from .checkpoint import CHECKPOINT_EVERY, checkpoint
 from .file import Busy, busy_for, give_way
 from .mailbox import AVAILABLE, Mailbox
@@ -70,7 +70,7 @@ class SQLiteWire:
         if kind is Release and self._queued:
             self._put_back(request.claim.owner)
         office = self._office
-        hopeless = kind is Take and office is not None and request.claims[0].ask.name in office.crowded
+        hopeless = kind is Take and office is not None and request.claims[0].spec.name in office.crowded
         if not hopeless and (reply := self._attempt(Office.quick, request, timeout)) is not None:
             return reply
         if kind is Take and request.queue:
@@ -184,16 +184,16 @@ class SQLiteWire:
         self._put_back(owner)
         return push
 
-    def freeze(self) -> None:
+    def before_fork(self) -> None:
         self._mutex.acquire()
         if self._office is not None:
             self._office.close()
             self._office = None
 
-    def thaw(self) -> None:
+    def after_fork_in_parent(self) -> None:
         self._mutex.release()
 
-    def forked(self) -> None:
+    def after_fork_in_child(self) -> None:
         if self._office is not None:  # a fork that was not told before: SQLite's own rule is never to touch it
             INHERITED.append(self._office)
         for box in {*self._waiting.values(), *self._idle}:

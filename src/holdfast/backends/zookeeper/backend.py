@@ -74,7 +74,7 @@ class ZooKeeperBackend:
 
     def renew(self, claims: Sequence[Claim], within: float | None = None) -> Flow[list[Extension | Refusal | None]]:
         sent: float = yield NOW
-        timeout = min(self._timeout, min(claim.ask.ttl for claim in claims) / 3)
+        timeout = min(self._timeout, min(claim.spec.ttl for claim in claims) / 3)
         timeout = timeout if within is None else min(timeout, within)
         places = [self._places.get(claim.owner) for claim in claims]
         groups: dict[int, tuple[Link, list[Place]]] = {}
@@ -109,10 +109,10 @@ class ZooKeeperBackend:
         if said and not place.gone:
             if sent >= place.until:
                 return Refusal("expired")
-            place.until = sent + claim.ask.ttl
+            place.until = sent + claim.spec.ttl
         if place.gone:
             return Refusal(place.gone)
-        return Extension(sent, min(claim.ask.ttl, place.link.lasts), place.asked) if said else None
+        return Extension(sent, min(claim.spec.ttl, place.link.lasts), place.asked) if said else None
 
     def survey(self, prefix: str, exact: bool = False, contended: bool = False) -> Flow[list[LockView]]:
         return self._survey(prefix, exact, contended)
@@ -121,5 +121,5 @@ class ZooKeeperBackend:
         """A check for a `multi` of the user's own, as (path, version): the node of this very grant is there."""
         place = self._places.get(claim.owner)
         if place is None or not place.node:
-            raise Misconfigured(f"{claim.ask.name!r} is not held by {claim.owner}, so there is nothing to guard with")
+            raise Misconfigured(f"{claim.spec.name!r} is not held by {claim.owner}, so there is nothing to guard with")
         return place.path, -1

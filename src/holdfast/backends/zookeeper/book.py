@@ -112,7 +112,7 @@ class Book:
         return bool(place.gone)
 
     def _burial(self, place: Place) -> list[Op]:
-        ops = ending(place, place.claim.ask.lock_delay if place.granted else 0.0, self._acl)
+        ops = ending(place, place.claim.spec.lock_delay if place.granted else 0.0, self._acl)
         return [Multi(ops), Delete(place.path)] if len(ops) > 1 else ops
 
     def done(self, place: Place, ops: list[Op], answers: list[Any]) -> None:
@@ -170,5 +170,5 @@ class Book:
 
 
 def _rests(place: Place, now: float) -> bool:
-    ask = place.claim.ask
-    return place.confirmed and ask.renew and ask.max_hold is None and place.until > now + ask.ttl / 2
+    spec = place.claim.spec
+    return place.confirmed and spec.renew and spec.max_hold is None and place.until > now + spec.ttl / 2

@@ -38,7 +38,7 @@ class Inheriting:
 
     def watching(self, place: Place, nodes: Sequence[str], heir: Heir | None) -> list[Op]:
         """Note what a look said. Answers with what has to be asked for: to hear of these nodes, and to be an heir."""
-        if place.claim.ask.lock_delay:  # who has a will writes it before it holds
+        if place.claim.spec.lock_delay:  # who has a will writes it before it holds
             heir = None
         place.heir, place.ahead = heir, None
         ops: list[Op] = []
@@ -75,7 +75,7 @@ class Inheriting:
             known = heir.first or (ahead is not None and ahead.granted and not ahead.minted)
             if not known or f"{place.parent}/{heir.of.node}" not in news:
                 return None
-        link, ttl = place.link, claim.ask.ttl
+        link, ttl = place.link, claim.spec.ttl
         now: float = yield NOW
         assert link is not None
         since = link.proved
@@ -93,7 +93,7 @@ class Inheriting:
 def farewell(place: Place, acl: bytes) -> list[Op]:
     """Let go of a hold, and say so to its heir if there may be one; the answer to the last of these tells."""
     ops: list[Op] = [Unwatch(place.expects)] if place.expects else []
-    ask = place.claim.ask
-    if not place.granted or not place.heirs or place.minted or ask.weight != ask.capacity:
+    spec = place.claim.spec
+    if not place.granted or not place.heirs or place.minted or spec.weight != spec.capacity:
         return [*ops, Delete(place.path)]
     return [*ops, Farewell(place, acl)]

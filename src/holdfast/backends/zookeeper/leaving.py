@@ -46,7 +46,7 @@ class Leaving:
                 answers = yield Call(Batch((Delete(place.path),), place), self._timeout)
             done = bool(answers and answers[-1])
             if done and place.alone:
-                self._traces.tree.ground(claim.ask.name).left(place)
+                self._traces.tree.ground(claim.spec.name).left(place)
         else:
             done = yield from self._traces.bury(place, linger if held else 0.0)
         place.gone = place.gone or "released"

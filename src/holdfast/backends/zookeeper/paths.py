@@ -27,7 +27,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
-from ...model import SHARED_CAPACITY, Ask
+from ...model import SHARED_CAPACITY, LockSpec
 
 RATES, CLOCK = "%rates", "%clock"
 WILL, GHOST, SEAT = "~will.", "~ghost.", "~seat."
@@ -76,13 +76,13 @@ class Trace:
     number: int = 0
 
 
-def prefix_of(owner: str, session: int, ask: Ask) -> str:
+def prefix_of(owner: str, session: int, spec: LockSpec) -> str:
     """The name of a claim's node, up to the number that the server adds."""
-    kind = "rlock" if ask.mode == "read" else "lock"
-    fair = "f" if ask.fair else "u"
-    if ask.lock_delay or ask.hold_at_least:
+    kind = "rlock" if spec.mode == "read" else "lock"
+    fair = "f" if spec.fair else "u"
+    if spec.lock_delay or spec.hold_at_least:
         fair = fair.upper()
-    return f"{owner}.{session & 0xFFFFFFFFFFFFFFFF:x}.{ask.weight}.{ask.capacity}.{fair}__{kind}__"
+    return f"{owner}.{session & 0xFFFFFFFFFFFFFFFF:x}.{spec.weight}.{spec.capacity}.{fair}__{kind}__"
 
 
 def entry_of(node: str) -> Entry | None:
@@ -112,16 +112,16 @@ def in_order(entries: list[Entry]) -> list[Entry]:
     return sorted(entries, key=lambda entry: (entry.number - base + _HALF) % _WHOLE)
 
 
-def will_of(owner: str, ask: Ask) -> str:
-    return f"{WILL}{owner}.{ask.weight}.{ask.capacity}.{round(ask.lock_delay * 1000)}"
+def will_of(owner: str, spec: LockSpec) -> str:
+    return f"{WILL}{owner}.{spec.weight}.{spec.capacity}.{round(spec.lock_delay * 1000)}"
 
 
 def ghost_of(owner: str, weight: int, capacity: int, seconds: float) -> str:
     return f"{GHOST}{owner}.{weight}.{capacity}.{round(seconds * 1000)}"
 
 
-def seat_prefix(owner: str, ask: Ask) -> str:
-    return f"{SEAT}{owner}.{ask.weight}.{ask.capacity}."
+def seat_prefix(owner: str, spec: LockSpec) -> str:
+    return f"{SEAT}{owner}.{spec.weight}.{spec.capacity}."
 
 
 def farewell_of(node: str) -> str:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ...model import Ask, Claim
+from ...model import Claim, LockSpec
 from .line import Heir
 from .paths import farewell_of, seat_prefix, will_of
 
@@ -99,7 +99,7 @@ class Place:
 
     @property
     def will_path(self) -> str:
-        return f"{self.parent}/{will_of(self.claim.owner, self.claim.ask)}"
+        return f"{self.parent}/{will_of(self.claim.owner, self.claim.spec)}"
 
     @property
     def farewell(self) -> str:
@@ -107,7 +107,7 @@ class Place:
 
     @property
     def seat_prefix(self) -> str:
-        return f"{self.parent}/{seat_prefix(self.claim.owner, self.claim.ask)}"
+        return f"{self.parent}/{seat_prefix(self.claim.owner, self.claim.spec)}"
 
     def server_time(self, now: float) -> int:
         """The server's calendar, as far as we can tell, in milliseconds."""
@@ -127,18 +127,18 @@ class Describing:
 
     def __init__(self, host: str, pid: Callable[[], int]) -> None:
         self._host, self._pid = json.dumps(host), pid
-        self._last: tuple[Ask | None, str, int, bytes] = (None, "", 0, b"")
+        self._last: tuple[LockSpec | None, str, int, bytes] = (None, "", 0, b"")
 
     def __call__(self, claim: Claim) -> bytes:
-        ask, actor, pid = claim.ask, claim.actor, self._pid()
+        spec, actor, pid = claim.spec, claim.actor, self._pid()
         last = self._last
-        if last[0] is ask and last[1] == actor and last[2] == pid:  # one thread that takes one lock again and again
+        if last[0] is spec and last[1] == actor and last[2] == pid:  # one thread that takes one lock again and again
             return last[3]
         text = (
-            f'{{"host":{self._host},"pid":{pid},"actor":"{actor}","mode":"{ask.mode}","ttl":{ask.ttl:g},'
-            f'"delay":{ask.lock_delay:g}}}'
+            f'{{"host":{self._host},"pid":{pid},"actor":"{actor}","mode":"{spec.mode}","ttl":{spec.ttl:g},'
+            f'"delay":{spec.lock_delay:g}}}'
         ).encode()
-        self._last = ask, actor, pid, text
+        self._last = spec, actor, pid, text
         return text
 
 

@@ -45,7 +45,7 @@ class Enter:
 
     def body(self) -> bytes:
         place = self.place
-        path = f"{place.parent}/{prefix_of(place.claim.owner, place.session, place.claim.ask)}"
+        path = f"{place.parent}/{prefix_of(place.claim.owner, place.session, place.claim.spec)}"
         return jute.text(path) + jute.data(place.about) + self.acl + _EPHEMERAL_SEQUENTIAL
 
     def read(self, reader: Reader) -> Created:
@@ -85,7 +85,7 @@ def check_size(places: Sequence[Place]) -> None:
     size = sum(len(place.parent) + len(place.about) + ENTRY_BYTES for place in places)
     if size > MOST_BYTES:
         raise Misconfigured(
-            f"{len(places)} names, of which the first is {places[0].claim.ask.name!r}, need {size} bytes to be locked "
+            f"{len(places)} names, of which the first is {places[0].claim.spec.name!r}, need {size} bytes to be locked "
             f"together, and ZooKeeper takes {MOST_BYTES} in one request; lock fewer of them at once"
         )
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 from ..._core.flow import NOW, Call, Flow, Spawn
 from ...errors import BackendUnavailable, Misconfigured, OutcomeUnknown
 from ...model import Claim, Grant, Queued
-from ..line import patience
+from ..queue_backend import patience
 from .inheriting import DOUBT, Inheriting
 from .leaving import Leaving
 from .line import Heir, Verdict, judge, picture_of
@@ -68,7 +68,7 @@ class Taking:
                 outcome: Any = yield from self._decide(place, listed, sent, timeout, queue)
                 if outcome is not AGAIN:
                     return outcome  # type: ignore[no-any-return]
-        raise BackendUnavailable(f"the nodes of {claim.ask.name!r} keep changing under our hands; try again")
+        raise BackendUnavailable(f"the nodes of {claim.spec.name!r} keep changing under our hands; try again")
 
     def take_all(
         self, claims: Sequence[Claim], queue: bool, within: float | None = None
@@ -97,7 +97,7 @@ class Taking:
     def _place(self, claim: Claim, now: float) -> Place:
         old = place = self._places.get(claim.owner)
         if place is None or place.gone:
-            place = Place(claim, self._tree.ground(claim.ask.name).parent, now + patience(claim.ask))
+            place = Place(claim, self._tree.ground(claim.spec.name).parent, now + patience(claim.spec))
             place.about = self._describe(claim)
             if old is not None:
                 place.former = old.former | {old.node}
@@ -106,9 +106,9 @@ class Taking:
 
     def _enter(self, place: Place, sent: float, timeout: float) -> Flow[Any]:
         """Create the node and list the line, in one trip; None if it has to be done again."""
-        ground = self._tree.ground(place.claim.ask.name)
+        ground = self._tree.ground(place.claim.spec.name)
         ops: tuple[Op, ...] = (Enter(place, self._tree.acl), ground.listing)
-        bold = ground.steady and sent <= ground.known_until and not place.claim.ask.lock_delay
+        bold = ground.steady and sent <= ground.known_until and not place.claim.spec.lock_delay
         if bold:
             ops = ops[:1]
         elif sent > ground.known_until:
@@ -123,7 +123,7 @@ class Taking:
             return (yield from self._prepare([place], entered, timeout))
         place.seen = yield NOW
         ground.known_until = sent + KNOWN_FOR
-        if self._traces.due(place.claim.ask):
+        if self._traces.due(place.claim.spec):
             yield Spawn(self._traces.sweep(place.server_time(place.seen)))
         if bold:
             if ground.follows(place):
@@ -135,7 +135,7 @@ class Taking:
         """The same for several, in one step; then their tokens are read."""
         check_size(places)
         for _ in range(TRIES):
-            grounds = [self._tree.ground(place.claim.ask.name) for place in places]
+            grounds = [self._tree.ground(place.claim.spec.name) for place in places]
             missing = [
                 CreateContainer(ground.parent, self._tree.acl) for ground in grounds if sent > ground.known_until
             ]
@@ -173,18 +173,18 @@ class Taking:
         for place in places:
             place.tried = False
         if failure.code != NO_NODE:
-            raise refused(failure, f"taking {places[0].claim.ask.name!r}")
+            raise refused(failure, f"taking {places[0].claim.spec.name!r}")
         for place in places:
             yield from self._tree.plant(place.parent, timeout)
 
     def _look(self, place: Place, sent: float, timeout: float) -> Flow[Any]:
         """List the line again; None if our node is not in it."""
-        link, ask = place.link, place.claim.ask
+        link, spec = place.link, place.claim.spec
         if link is None:  # it never got as far as a connection
             place.tried = False
             return None
-        ops: tuple[Op, ...] = (self._tree.ground(ask.name).listing,)
-        if sent - link.proved > DOUBT * ask.ttl:
+        ops: tuple[Op, ...] = (self._tree.ground(spec.name).listing,)
+        if sent - link.proved > DOUBT * spec.ttl:
             ops = (Sync(self._tree.root), *ops)
         answers = yield Call(Batch(ops, place), timeout)
         if answers is None:
@@ -193,7 +193,7 @@ class Taking:
         listed = answers[-1]
         if isinstance(listed, Failure):
             if listed.code != NO_NODE:
-                raise refused(listed, f"taking {ask.name!r}")
+                raise refused(listed, f"taking {spec.name!r}")
             listed = [], None
         if not place.node:
             yield from self._leaving.find(place, listed[0], timeout)
@@ -208,13 +208,13 @@ class Taking:
 
     def _decide(self, place: Place, listed: Any, sent: float, timeout: float, queue: bool) -> Flow[Any]:
         """Granted, or waiting, or out again (None)."""
-        ask, owner = place.claim.ask, place.claim.owner
+        spec, owner = place.claim.spec, place.claim.owner
         if listed is ALONE:
-            self._tree.ground(ask.name).alone(place)
+            self._tree.ground(spec.name).alone(place)
             return self._grant(place, sent)
         children, parent = listed
-        if len(children) == 1 and children[0] == place.node and parent.mzxid <= place.token and not ask.lock_delay:
-            self._tree.ground(ask.name).alone(place)
+        if len(children) == 1 and children[0] == place.node and parent.mzxid <= place.token and not spec.lock_delay:
+            self._tree.ground(spec.name).alone(place)
             return self._grant(place, sent)
         if place.granted:  # said before; the reply was lost
             return self._grant(place, sent)
@@ -256,12 +256,12 @@ class Taking:
                 raise
             if answers is None:
                 return AGAIN
-        ask = place.claim.ask
-        place.until = sent + patience(ask)
+        spec = place.claim.spec
+        place.until = sent + patience(spec)
         if place.gone:
             return AGAIN
-        look_again = patience(ask) / 3
-        kept = max(0.0, min(patience(ask), self._covered(place, sent)))
+        look_again = patience(spec) / 3
+        kept = max(0.0, min(patience(spec), self._covered(place, sent)))
         return Queued(min(look_again, opens) if opens else look_again, verdict.ahead, sent, kept)
 
     def _covered(self, place: Place, sent: float) -> float:
@@ -270,16 +270,16 @@ class Taking:
         return place.link.lasts - place.link.unheard(sent)
 
     def _grant(self, place: Place, sent: float) -> Any:
-        ask = place.claim.ask
-        place.until = max(sent, place.seen) + ask.ttl  # its node stands for a ttl, by the server's clock too
+        spec = place.claim.spec
+        place.until = max(sent, place.seen) + spec.ttl  # its node stands for a ttl, by the server's clock too
         if place.gone:  # it had lapsed, and is being deleted: see `places`, rule 3
             return AGAIN
         place.granted = place.granted or sent
-        return Grant(place.token, sent, min(ask.ttl, self._covered(place, sent)))
+        return Grant(place.token, sent, min(spec.ttl, self._covered(place, sent)))
 
     def _grant_with_care(self, place: Place, sent: float, timeout: float) -> Flow[Any]:
         """After a wait, or with a will, which must be written before anybody holds."""
-        if place.claim.ask.lock_delay and not (yield from self._traces.write_will(place, timeout)):
+        if place.claim.spec.lock_delay and not (yield from self._traces.write_will(place, timeout)):
             return AGAIN
         place.granted = yield NOW
         place.heirs, place.ahead = True, None
@@ -289,8 +289,8 @@ class Taking:
 
 
 def _mismatch(claim: Claim, capacity: int) -> Misconfigured:
-    ask = claim.ask
+    spec = claim.spec
     return Misconfigured(
-        f"{ask.name!r} is in use with capacity {capacity}, and was asked for with {ask.capacity}; "
+        f"{spec.name!r} is in use with capacity {capacity}, and was asked for with {spec.capacity}; "
         "use one kind of lock and one number of permits for a name"
     )

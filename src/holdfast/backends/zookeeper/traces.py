@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from ..._core.flow import NOW, RANDOM, Call, Flow
 from ...errors import HoldfastError
-from ...model import Ask
+from ...model import LockSpec
 from .line import Picture, picture_of
 from .ops import EXISTS, NO_NODE, Create, Delete, Exists, Failure, List, Multi, Op
 from .paths import CLOCK, RATES, Trace, ghost_of
@@ -37,9 +37,9 @@ class Traces:
         self._timeout = timeout
         self._count = 0
 
-    def due(self, ask: Ask) -> bool:
+    def due(self, spec: LockSpec) -> bool:
         """Whether names are to be swept, now that this is taken."""
-        if not (ask.hold_at_least or ask.lock_delay):
+        if not (spec.hold_at_least or spec.lock_delay):
             return False
         self._count += 1
         return self._count % SWEEP_EVERY == 1
@@ -109,7 +109,7 @@ class Traces:
         if written is None or (isinstance(written, Failure) and written.code == NO_NODE):
             return False
         if isinstance(written, Failure) and written.code != EXISTS:  # it is there, if the first answer was lost
-            raise refused(written, f"writing the lock_delay of {place.claim.ask.name!r}")
+            raise refused(written, f"writing the lock_delay of {place.claim.spec.name!r}")
         place.willed = True
         return True
 
@@ -135,11 +135,11 @@ class Traces:
 
 
 def ending(place: Place, linger: float, acl: bytes) -> list[Op]:
-    ask, owner = place.claim.ask, place.claim.owner
+    spec, owner = place.claim.spec, place.claim.owner
     ops: list[Op] = []
     if linger:
         data = place.confirmation(place.granted)
-        ops.append(Create(f"{place.parent}/{ghost_of(owner, ask.weight, ask.capacity, linger)}", data, acl))
+        ops.append(Create(f"{place.parent}/{ghost_of(owner, spec.weight, spec.capacity, linger)}", data, acl))
     if place.will:
         ops.append(Delete(place.will_path))
     if place.seat:

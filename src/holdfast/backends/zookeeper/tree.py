@@ -47,7 +47,7 @@ class Ground:
         """This place stands here, and nobody else."""
         self.steady = self.follows(place)
         self.last = None
-        place.alone = not place.claim.ask.hold_at_least
+        place.alone = not place.claim.spec.hold_at_least
 
     def left(self, place: Place) -> None:
         """One that stood here alone is deleted."""

@@ -25,7 +25,7 @@ class Turns:
         """A token above all that were given out of turn."""
         answers = yield Call(Batch((Write(place.parent, b""),), place), timeout)
         if not answers or not answers[0]:
-            raise BackendUnavailable(f"no token for {place.claim.ask.name!r}: its parent node is gone; try again")
+            raise BackendUnavailable(f"no token for {place.claim.spec.name!r}: its parent node is gone; try again")
         yield from self._proclaim(place, answers[0].mzxid, timeout)
 
     def _proclaim(self, place: Place, token: int, timeout: float) -> Flow[None]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...errors import Misconfigured
-from ...model import Ask
+from ...model import LockSpec
 
 DEFAULT_GRACE = 5.0
 
@@ -38,7 +38,7 @@ class Order:
     """Only errors are told."""
 
     def __post_init__(self) -> None:
-        Ask(  # checks them
+        LockSpec(  # checks them
             self.name, self.ttl, 1, self.permits, timeout=self.timeout, max_hold=self.max_hold,
             hold_at_least=self.hold_at_least, lock_delay=self.lock_delay,
         )  # fmt: skip

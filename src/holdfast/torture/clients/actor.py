@@ -66,7 +66,7 @@ class Actor:
             outcome = yield from take(*words, **more)
             if isinstance(outcome, Queued) and in_order:
                 until = int((outcome.since + outcome.patience) * 1e9)
-                self._recorder.point("queued", words[0].ask.name, of=self._asking, until=until)
+                self._recorder.point("queued", words[0].spec.name, of=self._asking, until=until)
             if isinstance(outcome, Queued):
                 self._queued()
             return outcome

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from ....errors import BackendUnavailable, HoldfastError, OutcomeUnknown
-from ...line import closed
+from ...queue_backend import closed
 from ..rpc import Post, Rpc
 from ..watch import HANDED, Watch
 from .address import Address
@@ -257,13 +257,13 @@ class AsyncEtcdWire:
             self._ears.discard(ear)
             ear.close()
 
-    def freeze(self) -> None:
+    def before_fork(self) -> None:
         pass  # the child does not touch what is under way
 
-    def thaw(self) -> None:
+    def after_fork_in_parent(self) -> None:
         pass
 
-    def forked(self) -> None:
+    def after_fork_in_child(self) -> None:
         _abandoned.extend([self._links, self._idle, self._ears, self._parked, self._queue])
         self._forget()
         self._begin()

@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any
 
 from ....errors import BackendUnavailable, HoldfastError
-from ...line import closed
+from ...queue_backend import closed
 from ..rpc import Post, Rpc
 from ..watch import HANDED, Watch
 from .address import Address
@@ -220,13 +220,13 @@ class EtcdWire:
             self._ears.discard(ear)
             self._errands.put(ear)
 
-    def freeze(self) -> None:
+    def before_fork(self) -> None:
         pass  # nothing is shared between threads but the list of idle connections, which is always whole
 
-    def thaw(self) -> None:
+    def after_fork_in_parent(self) -> None:
         pass
 
-    def forked(self) -> None:
+    def after_fork_in_child(self) -> None:
         for link in self._idle:
             link.socket.close()  # only this process's copy
         for ear in self._ears:

@@ -6,8 +6,8 @@ import hashlib
 from typing import Any
 
 from ....model import Claim
-from ...line import Allow, Survey
-from ...verbs import us
+from ...execute import us
+from ...queue_backend import Allow, Survey
 from ..codec import KEPT, LAST, NOW, Codec, Order, hexed
 from ..packets import Reply, bound, text_value
 
@@ -63,7 +63,7 @@ class SessionCodec:
 
         if seen or not self._quick:
             return call()
-        values = text_value(claim.owner.encode()), text_value(self._who(claim)), self._lock(claim.ask.name)[3]
+        values = text_value(claim.owner.encode()), text_value(self._who(claim)), self._lock(claim.spec.name)[3]
         return Order(QUICK_TAKE, lambda reply: reply.made if reply.changed else call(), _TAKES + b"".join(values))
 
     def wait(self, claim: Claim) -> Order:
@@ -105,11 +105,11 @@ class SessionCodec:
 
     def _of(self, claim: Claim) -> tuple[bytes, bytes]:
         """Which lock (user lock, hash, name), and for whom."""
-        lock, owner = self._lock(claim.ask.name), hexed(claim.owner)
+        lock, owner = self._lock(claim.spec.name), hexed(claim.owner)
         return b"%b,%b,%b" % lock[:3], b"%b,x'%b'" % (owner, self._who(claim).hex().encode())
 
     def _who(self, claim: Claim) -> bytes:
-        return f"{claim.actor}\n{claim.ask.mode}\n{self._at}\n{us(claim.ask.ttl)}".encode()
+        return f"{claim.actor}\n{claim.spec.mode}\n{self._at}\n{us(claim.spec.ttl)}".encode()
 
     def _lock(self, name: str) -> tuple[bytes, bytes, bytes, bytes]:
         """A user lock (64 characters at most, case ignored: a strong hash), hash and name; the first two as values."""

@@ -8,7 +8,7 @@ import socket
 from ....errors import Misconfigured
 from ....ports import AsyncWire, Wire
 from ...relational.url import shown
-from ...session import SessionBackend, session_promises
+from ...session_backend import SessionBackend, session_promises
 from ..greeting import Greeting, promises_of
 from .codec import BOUNDS, IDLE, PREPARED, SessionCodec
 

@@ -72,7 +72,7 @@ class Ear:
                 raise Silence(str(error)) from error
             return heard_in(error)  # roused: before it heard something, or after
 
-    def ring(self) -> None:
+    def set(self) -> None:
         """Nobody does: a release here never names whom it has granted, so all pushes come from the server."""
 
     def hang_up(self) -> None:

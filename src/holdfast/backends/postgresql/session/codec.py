@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from ....model import Claim
-from ...line import Allow, Survey
+from ...queue_backend import Allow, Survey
 from ...relational.refusal import Rows
 from ..codec import KEPT, Codec, Order, nothing, yes
 from ..programs import SQL
@@ -29,11 +29,11 @@ class SessionCodec:
         return key
 
     def take(self, claim: Claim, queue: bool, seen: bool) -> Order:
-        values = (self.lock(claim.ask.name), *self._of(claim), b"t" if queue else b"f")
+        values = (self.lock(claim.spec.name), *self._of(claim), b"t" if queue else b"f")
         return Order(SQL["session_again" if seen else "session_try"], values, _number)
 
     def wait(self, claim: Claim) -> Order:
-        return Order(SQL["session_wait"], (self.lock(claim.ask.name), *self._of(claim)), _number)
+        return Order(SQL["session_wait"], (self.lock(claim.spec.name), *self._of(claim)), _number)
 
     def queue(self, claim: Claim) -> Order:
         return Order(SQL["session_queue"], self._of(claim), nothing)

@@ -9,7 +9,7 @@ import socket
 from ....errors import Misconfigured
 from ....ports import AsyncWire, Wire
 from ...relational.url import shown
-from ...session import SessionBackend, session_promises
+from ...session_backend import SessionBackend, session_promises
 from ..greeting import promises_of
 from ..programs import SQL
 from .codec import SessionCodec

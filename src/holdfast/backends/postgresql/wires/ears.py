@@ -33,7 +33,7 @@ class Ear:
     def hear(self, timeout: float) -> Iterator[tuple[str, int]]:
         return map(read_push, self._link.hear(timeout))
 
-    def ring(self) -> None:
+    def set(self) -> None:
         try:
             self._rope.send(b"!", socket.MSG_DONTWAIT)
         except OSError:

@@ -158,10 +158,10 @@ class Link:
         assert last is not None
         return order.read(rows_of(last))
 
-    def heed(self, bell: socket.socket) -> None:
+    def heed(self, event: socket.socket) -> None:
         """Have `hear` end when something comes here."""
-        self._bell = bell
-        self._poll.register(bell, select.POLLIN)
+        self._bell = event
+        self._poll.register(event, select.POLLIN)
 
     def hear(self, timeout: float) -> list[bytes]:
         """The notifications' payloads that are there, or come within `timeout`; none if the bell rings."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from ....errors import BackendUnavailable, Misconfigured, OutcomeUnknown
 from ....model import LockView
-from ...line import UNKNOWN, Allow, Push, Release, Renew, Survey, Take, Taken
+from ...queue_backend import UNKNOWN, Allow, Push, Release, Renew, Survey, Take, Taken
 from ..codec import NOT_YET_HEARING, NOWHERE, Codec, Order, channels_of, write
 from ..durability import NotConfirmed
 from ..replies import one_taken, waits
@@ -272,13 +272,13 @@ class AsyncRedisWire:
         push = self._listener.wait(owner, timeout)
         return push if self._durability is None else _looking_again(push)
 
-    def freeze(self) -> None:
+    def before_fork(self) -> None:
         pass  # the child does not touch what is under way
 
-    def thaw(self) -> None:
+    def after_fork_in_parent(self) -> None:
         pass
 
-    def forked(self) -> None:
+    def after_fork_in_child(self) -> None:
         _abandoned.extend([self._servers, self._listener])
         self._begin()
 

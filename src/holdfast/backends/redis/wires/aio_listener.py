@@ -11,7 +11,7 @@ import os
 from collections import OrderedDict
 from typing import Any
 
-from ...line import Push
+from ...queue_backend import Push
 from ..resp import Error, command
 from .dialling import Dialler
 from .listener import EARLY, POLL

@@ -18,7 +18,7 @@ from typing import Any
 
 from .... import clock
 from ....errors import BackendUnavailable
-from ...line import Push
+from ...queue_backend import Push
 from ..resp import command
 from .beside import LEAST_DIAL_S, Job
 from .dialling import Dialler, refused

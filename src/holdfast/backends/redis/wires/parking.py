@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...line import Push
+from ...queue_backend import Push
 from .link import Link
 from .links import Links
 

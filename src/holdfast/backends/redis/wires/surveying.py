@@ -14,7 +14,7 @@ from collections.abc import Generator, Sequence
 from typing import Any, TypeVar
 
 from ....model import LockView
-from ...line import Survey
+from ...queue_backend import Survey
 from ..codec import Codec, Order
 from ..resp import command
 

@@ -14,7 +14,7 @@ from contextvars import copy_context
 from typing import Any
 
 from ....errors import OutcomeUnknown
-from ...line import Take
+from ...queue_backend import Take
 from ..codec import Codec
 from ..programs import Program, program
 from ..resp import Error
@@ -75,14 +75,14 @@ class Together:
 
     def _take_words(self, reply: Reply) -> tuple[str, str]:
         claim = reply.request.claims[0]
-        kept = self._codec.of(claim.ask)
+        kept = self._codec.of(claim.spec)
         owner, wake, actor = claim.owner, self._channel, claim.actor
         size = len(owner) + len(wake) + len(actor) + kept.size
         return kept.key, f"${size}\r\n{owner} {wake}{kept.before}{actor}{kept.detail}"
 
     def _release_words(self, reply: Reply) -> tuple[str, str]:
         claim = reply.request.claim
-        kept = self._codec.of(claim.ask)
+        kept = self._codec.of(claim.spec)
         owner = claim.owner
         return kept.key, f"${len(owner)}\r\n{owner}\r\n{kept.leaving}"
 

@@ -88,8 +88,8 @@ class Topology:
 
     def _learn(self) -> None:
         end = clock.now() + self._timeout
-        asks = [partial(self._ask, node, server, end) for node, server in self.servers()]
-        told, asked = first(asks, self._timeout, lambda reply: None)
+        specs = [partial(self._ask, node, server, end) for node, server in self.servers()]
+        told, asked = first(specs, self._timeout, lambda reply: None)
         self._slots.learn(told, asked)
         known = {*self._slots.nodes(), *(_place(seed) for seed in self._seeds)} - {asked}
         self._suspects = {node: None for node in self._suspects if node in known}

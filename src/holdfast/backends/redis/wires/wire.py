@@ -22,7 +22,7 @@ from typing import Any
 from .... import clock
 from ....errors import BackendUnavailable
 from ....model import Claim, LockView
-from ...line import UNKNOWN, Allow, Push, Release, Renew, Survey, Take, Taken
+from ...queue_backend import UNKNOWN, Allow, Push, Release, Renew, Survey, Take, Taken
 from ..codec import NOT_YET_HEARING, NOWHERE, Codec, Order, write
 from ..durability import Durability, NotConfirmed
 from ..replies import one_taken, waits
@@ -275,13 +275,13 @@ class RedisWire:
         push = self._listener.wait(owner, timeout)
         return push if self._durability is None else None
 
-    def freeze(self) -> None:
+    def before_fork(self) -> None:
         pass  # requests under way are on links that the child does not touch
 
-    def thaw(self) -> None:
+    def after_fork_in_parent(self) -> None:
         pass
 
-    def forked(self) -> None:
+    def after_fork_in_child(self) -> None:
         if self._parking is not None:
             self._parking.abandon()
         self.servers.close()

@@ -281,13 +281,13 @@ class AsyncRedlockWire:
     async def wait(self, owner: str, timeout: float) -> None:
         raise NotImplementedError("nothing is pushed on a quorum")
 
-    def freeze(self) -> None:
+    def before_fork(self) -> None:
         pass  # the child has no loop that could touch the connections
 
-    def thaw(self) -> None:
+    def after_fork_in_parent(self) -> None:
         pass
 
-    def forked(self) -> None:
+    def after_fork_in_child(self) -> None:
         self._begin()
 
     async def close(self) -> None:

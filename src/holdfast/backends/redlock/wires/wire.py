@@ -85,13 +85,13 @@ class RedlockWire:
     def wait(self, owner: str, timeout: float) -> None:
         raise NotImplementedError("nothing is pushed on a quorum")
 
-    def freeze(self) -> None:
+    def before_fork(self) -> None:
         pass  # requests under way are on panels that the child does not touch
 
-    def thaw(self) -> None:
+    def after_fork_in_parent(self) -> None:
         pass
 
-    def forked(self) -> None:
+    def after_fork_in_child(self) -> None:
         self.close()
         self._begin()
 

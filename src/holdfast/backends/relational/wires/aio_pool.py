@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ...line import closed
-from ...session import HASTE
+from ...queue_backend import closed
+from ...session_backend import HASTE
 from .asking import asked
 from .dial import AsyncDial, Deadline
 from .pool import MOST_IDLE

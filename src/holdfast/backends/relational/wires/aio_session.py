@@ -8,7 +8,7 @@ from typing import Any
 
 from ....errors import BackendUnavailable, HoldfastError
 from ....model import Claim
-from ...line import Allow, Push, Release, Renew, Survey, Take, Taken
+from ...queue_backend import Allow, Push, Release, Renew, Survey, Take, Taken
 from ..desk import LOOK_AGAIN, Desk
 from .aio_pool import AsyncPool
 from .asking import TOO_LONG, Reply, asked, look_away, tidied
@@ -68,7 +68,7 @@ class AsyncSessionWire:
         raise TypeError(f"not a verb of session locks: {request!r}")
 
     async def _take(self, claim: Claim, queue: bool, timeout: float) -> Taken:
-        name, owner = claim.ask.name, claim.owner
+        name, owner = claim.spec.name, claim.owner
         deadline = Deadline(timeout)
         held = self._desk.holds.get(owner)
         if held is not None and not held.link.closed:
@@ -111,19 +111,19 @@ class AsyncSessionWire:
         self._claims.pop(owner, None)
         self._bells.pop(owner, None)
         heir = self._desk.leave(name, owner)
-        if heir is not None and (bell := self._bells.get(heir)) is not None:
-            bell.set()
+        if heir is not None and (event := self._bells.get(heir)) is not None:
+            event.set()
 
     async def wait(self, owner: str, timeout: float) -> Push | None:
         claim = self._claims.get(owner)
         if claim is None:
             return None  # it left meanwhile
-        name = claim.ask.name
+        name = claim.spec.name
         if not self._desk.first(name, owner):
-            bell = self._bells.setdefault(owner, asyncio.Event())
+            event = self._bells.setdefault(owner, asyncio.Event())
             try:
                 async with asyncio.timeout(timeout):
-                    await bell.wait()
+                    await event.wait()
             except TimeoutError:
                 pass  # the time has come by itself
             return None
@@ -167,11 +167,11 @@ class AsyncSessionWire:
             if one is not None and not one.link.closed:
                 self._desk.heard(one)
             elif one is not None:
-                self._leave(claim.ask.name, claim.owner)  # who waits behind it here need not wait for its release
+                self._leave(claim.spec.name, claim.owner)  # who waits behind it here need not wait for its release
         return ["refused" if one is None else "session" if one.link.closed else "held" for one in held]
 
     async def _release(self, claim: Claim, timeout: float) -> bool:
-        name, owner = claim.ask.name, claim.owner
+        name, owner = claim.spec.name, claim.owner
         deadline = Deadline(timeout)
         held = self._desk.holds.get(owner)
         unlocked = False
@@ -225,13 +225,13 @@ class AsyncSessionWire:
         holding = [held.link for held in self._desk.holds.values()]
         return {*waiting, *holding, *self._pool.links()}
 
-    def freeze(self) -> None:
+    def before_fork(self) -> None:
         pass  # nothing is half done between two steps of the loop
 
-    def thaw(self) -> None:
+    def after_fork_in_parent(self) -> None:
         pass  # see freeze
 
-    def forked(self) -> None:
+    def after_fork_in_child(self) -> None:
         for link in self._links():
             link.disown()
         self._begin()
@@ -242,5 +242,5 @@ class AsyncSessionWire:
             reply.add_done_callback(look_away)
         for link in self._links():
             link.fail("the coordinator was closed")
-        for bell in self._bells.values():
-            bell.set()
+        for event in self._bells.values():
+            event.set()

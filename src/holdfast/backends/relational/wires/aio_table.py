@@ -12,7 +12,7 @@ from typing import Any
 
 from ....errors import BackendUnavailable
 from ....model import Claim
-from ...line import Push, Release, Take, after_close, closed
+from ...queue_backend import Push, Release, Take, after_close, closed
 from ..replies import Released
 from .asking import asked, tidied
 from .dial import AsyncDial, Deadline
@@ -147,17 +147,17 @@ class AsyncTableWire:
 
     # Life
 
-    def freeze(self) -> None:
+    def before_fork(self) -> None:
         pass  # nothing is half done between two steps of the loop
 
-    def thaw(self) -> None:
+    def after_fork_in_parent(self) -> None:
         pass  # see freeze
 
     def _links(self) -> list[AsyncLink]:
         ear = None if self._ear is None else self._ear.link
         return [link for link in (self._link, ear) if link is not None]
 
-    def forked(self) -> None:
+    def after_fork_in_child(self) -> None:
         for link in self._links():
             link.disown()
         self._begin()

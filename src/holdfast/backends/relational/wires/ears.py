@@ -13,7 +13,7 @@ import threading
 import time
 from queue import Empty, SimpleQueue
 
-from ...line import Push
+from ...queue_backend import Push
 from ..refusal import Silence, Translation
 from .dial import Deadline, Dial
 from .ports import Ear, Hearing, Wake
@@ -111,7 +111,7 @@ class Ears:
             box.put(Push(token))
             ear = self._ear
             if ear is not None and self._listener == owner:  # it looks at its inbox once it is the listener
-                ear.ring()
+                ear.set()
 
     def _hand_over(self) -> None:
         """Somebody else listens now, if nobody does. One call too many is harmless: it looks, and sleeps again."""
@@ -125,7 +125,7 @@ class Ears:
                 self._ear = None
                 ear.close()
 
-    def forked(self) -> None:
+    def after_fork_in_child(self) -> None:
         if self._ear is not None:
             self._ear.disown()
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 
-from ...line import closed
-from ...session import HASTE
+from ...queue_backend import closed
+from ...session_backend import HASTE
 from .dial import Deadline, Dial
 from .ports import Dialling
 from .session_link import Session
@@ -103,18 +103,18 @@ class Pool:
         with self._mutex:
             return {*self._idle, *([] if self._shared is None else [self._shared])}
 
-    def freeze(self) -> None:
+    def before_fork(self) -> None:
         self._mutex.acquire()
         self._frozen = self._shared  # another may be dialled meanwhile
         if self._frozen is not None:
             self._frozen.mutex.acquire()
 
-    def thaw(self) -> None:
+    def after_fork_in_parent(self) -> None:
         if self._frozen is not None:
             self._frozen.mutex.release()
         self._mutex.release()
 
-    def forked(self) -> None:
+    def after_fork_in_child(self) -> None:
         self._mutex = threading.Lock()
 
     def close(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from ....model import Claim
-from ...line import Allow, Survey
+from ...queue_backend import Allow, Survey
 from ..refusal import Translation
 
 Order: TypeAlias = Any
@@ -127,7 +127,7 @@ class Ear(Protocol):
         """The pushes (owner, token) that come within `timeout`; fewer if it is rung. Raises `Silence` once deaf."""
         ...
 
-    def ring(self) -> None:
+    def set(self) -> None:
         """Have a listener look at its inbox; from any thread."""
         ...
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from ....errors import BackendUnavailable, HoldfastError
 from ....model import Claim
-from ...line import Allow, Push, Release, Renew, Survey, Take, Taken, closed
+from ...queue_backend import Allow, Push, Release, Renew, Survey, Take, Taken, closed
 from ..desk import LOOK_AGAIN, Desk
 from ..refusal import Refused, Silence
 from .dial import Deadline
@@ -75,7 +75,7 @@ class SessionWire:
         raise TypeError(f"not a verb of session locks: {request!r}")
 
     def _take(self, claim: Claim, queue: bool, timeout: float) -> Taken:
-        name, owner = claim.ask.name, claim.owner
+        name, owner = claim.spec.name, claim.owner
         deadline = Deadline(timeout)
         with self._mutex:
             held = self._desk.holds.get(owner)
@@ -122,9 +122,9 @@ class SessionWire:
             self._claims.pop(owner, None)
             self._bells.pop(owner, None)
             heir = self._desk.leave(name, owner)
-            bell = None if heir is None else self._bells.get(heir)
-        if bell is not None:
-            bell.set()
+            event = None if heir is None else self._bells.get(heir)
+        if event is not None:
+            event.set()
 
     def wait(self, owner: str, timeout: float) -> Push | None:
         """In the line of this coordinator for the bell, and at its head in the line of the server."""
@@ -133,16 +133,16 @@ class SessionWire:
             claim = self._claims.get(owner)
             if claim is None:
                 return None  # it left meanwhile
-            name = claim.ask.name
+            name = claim.spec.name
             first = self._desk.first(name, owner)
-            bell = self._bells.setdefault(owner, threading.Event())
+            event = self._bells.setdefault(owner, threading.Event())
         if not first:
-            bell.wait(timeout)
+            event.wait(timeout)
             return None
         try:
             session = self._waiters.get(owner) or self._start(claim, deadline.left)
         except BackendUnavailable:
-            bell.wait(min(deadline.left, pause_before_look(TRIES)))  # no other connection is to be had: look instead
+            event.wait(min(deadline.left, pause_before_look(TRIES)))  # no other connection is to be had: look instead
             return None
         try:
             with session.polling:
@@ -194,11 +194,11 @@ class SessionWire:
             if one is not None and not one.link.broken:
                 self._desk.heard(one)
             elif one is not None:
-                self._leave(claim.ask.name, claim.owner)  # who waits behind it here need not wait for its release
+                self._leave(claim.spec.name, claim.owner)  # who waits behind it here need not wait for its release
         return ["refused" if one is None else "session" if one.link.broken else "held" for one in held]
 
     def _release(self, claim: Claim, timeout: float) -> bool:
-        name, owner = claim.ask.name, claim.owner
+        name, owner = claim.spec.name, claim.owner
         deadline = Deadline(timeout)
         held = self._desk.holds.get(owner)
         unlocked = False
@@ -257,17 +257,17 @@ class SessionWire:
             holding = [held.link for held in self._desk.holds.values()]
             return {*self._waiters.values(), *holding, *self._pool.sessions()}
 
-    def freeze(self) -> None:
+    def before_fork(self) -> None:
         self._mutex.acquire()
-        self._pool.freeze()
+        self._pool.before_fork()
 
-    def thaw(self) -> None:
-        self._pool.thaw()
+    def after_fork_in_parent(self) -> None:
+        self._pool.after_fork_in_parent()
         self._mutex.release()
 
-    def forked(self) -> None:
+    def after_fork_in_child(self) -> None:
         self._mutex = threading.Lock()
-        self._pool.forked()
+        self._pool.after_fork_in_child()
         for session in self._sessions():
             session.link.disown()
         self._begin()
@@ -282,5 +282,5 @@ class SessionWire:
             else:
                 with session.mutex:
                     session.end()
-        for bell in list(self._bells.values()):
-            bell.set()
+        for event in list(self._bells.values()):
+            event.set()

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from ...session import HASTE
+from ...session_backend import HASTE
 from ..refusal import Refused, Silence, Translation
 from .dial import Deadline
 from .ports import Link, Order

@@ -14,7 +14,7 @@ from typing import Any
 
 from ....errors import BackendUnavailable, HoldfastError
 from ....model import Claim
-from ...line import Push, Release, Take, after_close, closed
+from ...queue_backend import Push, Release, Take, after_close, closed
 from ..refusal import Refused
 from ..replies import Released
 from .dial import Deadline, Dial
@@ -147,14 +147,14 @@ class TableWire:
         except HoldfastError:
             pass  # then their places end with their patience
 
-    def freeze(self) -> None:
+    def before_fork(self) -> None:
         self._mutex.acquire()
 
-    def thaw(self) -> None:
+    def after_fork_in_parent(self) -> None:
         self._mutex.release()
 
-    def forked(self) -> None:
-        self._ears.forked()
+    def after_fork_in_child(self) -> None:
+        self._ears.after_fork_in_child()
         if self._link is not None:
             self._link.disown()
         self._begin()

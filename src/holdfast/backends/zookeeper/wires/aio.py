@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from ...line import closed
+from ...queue_backend import closed
 from ..address import Address
 from ..ops import Watches
 from ..requests import Batch
@@ -42,7 +42,7 @@ class AsyncZooKeeperWire:
         owner = place.claim.owner
         mine = place.link
         if not isinstance(mine, AsyncLink):
-            link = self._link(place.claim.ask.ttl)
+            link = self._link(place.claim.spec.ttl)
             return await link.call(request.ops, timeout, owner, (place, *request.companions))
         if request.ops[-1].__class__ is Watches:
             self._waits[owner] = mine
@@ -84,13 +84,13 @@ class AsyncZooKeeperWire:
             pass  # as it should be
         return None
 
-    def freeze(self) -> None:
+    def before_fork(self) -> None:
         pass  # the child does not touch what is under way
 
-    def thaw(self) -> None:
+    def after_fork_in_parent(self) -> None:
         pass
 
-    def forked(self) -> None:
+    def after_fork_in_child(self) -> None:
         _abandoned.extend([self._links, self._ending])
         self._begin()
 

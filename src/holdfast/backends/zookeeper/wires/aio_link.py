@@ -12,7 +12,7 @@ from typing import Any
 
 from ....clock import now as clock
 from ....errors import BackendUnavailable, HoldfastError, Misconfigured, OutcomeUnknown
-from ...line import closed
+from ...queue_backend import closed
 from ..book import Book
 from ..ops import CloseSession, Op, Watches
 from ..places import Place
@@ -143,14 +143,14 @@ class AsyncLink(asyncio.Protocol):
             self._transport.write(b"".join(frames))
 
     async def wait(self, owner: str, timeout: float) -> list[str] | None:
-        bell = self._bells.setdefault(owner, asyncio.Event())
+        event = self._bells.setdefault(owner, asyncio.Event())
         try:
             async with asyncio.timeout(timeout):
                 if not self.over and not self.closed:
-                    await bell.wait()
+                    await event.wait()
         except TimeoutError:
             return None
-        bell.clear()
+        event.clear()
         return self._board.hear(owner)
 
     def forget(self, owner: str) -> None:
@@ -158,8 +158,8 @@ class AsyncLink(asyncio.Protocol):
         self._board.forget(owner)
 
     def ring_all(self) -> None:
-        for bell in self._bells.values():
-            bell.set()
+        for event in self._bells.values():
+            event.set()
 
     # The connection
 
@@ -177,8 +177,8 @@ class AsyncLink(asyncio.Protocol):
             _settle(ticket.gate)
         if events:
             for owner in self._board.events(events):
-                if (bell := self._bells.get(owner)) is not None:
-                    bell.set()
+                if (event := self._bells.get(owner)) is not None:
+                    event.set()
             if self.book.next == 0.0:
                 self.alarm.set()
         if not self._up.is_set() and self.session.state is not State.GREETING:

@@ -94,13 +94,13 @@ def _greet(hosts: Hosts, tree: Tree, timeout: float) -> Greeting:
         return Greeting(least, f"{root.czxid:x}-{root.ctime:x}")
 
 
-def _run(flow: Flow[None], ask: Any) -> None:
+def _run(flow: Flow[None], spec: Any) -> None:
     """The one flow that is run before there is a wire: requests only."""
     answer = None
     try:
         while True:
             op = flow.send(answer)
             assert isinstance(op, Call)
-            answer = ask(*op.request.ops)
+            answer = spec(*op.request.ops)
     except StopIteration:
         return

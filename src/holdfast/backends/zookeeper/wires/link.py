@@ -19,7 +19,7 @@ from typing import Any
 
 from ....clock import now as clock
 from ....errors import BackendUnavailable, Misconfigured, OutcomeUnknown
-from ...line import closed
+from ...queue_backend import closed
 from ..book import Book
 from ..ops import Op, Watches
 from ..places import Place
@@ -27,7 +27,7 @@ from ..session import Session, State, Ticket
 from ..trouble import unknown
 from .dialling import READ_SIZE, Hosts
 from .pace import lasts, session_for, silence
-from .reading import Reading, open_gate, ring
+from .reading import Reading, open_gate, wake
 from .switchboard import Proof, Switchboard, proves, repeatable
 
 IDLE_S = 0.01
@@ -214,15 +214,15 @@ class Link:
 
     def wait(self, owner: str, timeout: float) -> list[str] | None:
         """Until the bell of this owner rings: what it has to hear then."""
-        bell = self._bells.setdefault(owner, Ticket(1))
+        event = self._bells.setdefault(owner, Ticket(1))
         end = clock() + timeout
-        while not bell.done and not self.closed and not self.over:
+        while not event.done and not self.closed and not self.over:
             left = end - clock()
-            if left <= 0 or ((sock := self._sock) is not None and self._reading.wait_for(bell, sock, left, end)):
+            if left <= 0 or ((sock := self._sock) is not None and self._reading.wait_for(event, sock, left, end)):
                 break
             if self._sock is None or self._sock is not sock:
                 self.up.wait(max(0.0, min(0.05, end - clock())))
-        if not bell.done:
+        if not event.done:
             return None
         self._bells[owner] = Ticket(1)
         return self._board.hear(owner)
@@ -232,8 +232,8 @@ class Link:
         self._board.forget(owner)
 
     def ring_all(self) -> None:
-        for bell in list(self._bells.values()):
-            ring(bell)
+        for event in list(self._bells.values()):
+            wake(event)
 
     def _take_in(self, sock: socket.socket, data: bytes) -> None:
         """Hand out what came."""
@@ -243,8 +243,8 @@ class Link:
             open_gate(ticket)
         if events:
             for owner in self._board.events(events):
-                if (bell := self._bells.get(owner)) is not None:
-                    ring(bell)
+                if (event := self._bells.get(owner)) is not None:
+                    wake(event)
             if self.book.next == 0.0:
                 self.alarm.set()
         if answer:

@@ -123,6 +123,6 @@ def open_gate(ticket: Ticket) -> None:
             pass  # it was open
 
 
-def ring(bell: Ticket) -> None:
-    bell.done = True
-    open_gate(bell)
+def wake(event: Ticket) -> None:
+    event.done = True
+    open_gate(event)

@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 from ....clock import now as clock
-from ...line import closed
+from ...queue_backend import closed
 from ..address import Address
 from ..ops import Watches
 from ..requests import Batch
@@ -56,7 +56,7 @@ class ZooKeeperWire:
             if not mine.kept:
                 mine.have_it_kept()
             return mine.call(request.ops, timeout, owner)
-        link = self._link(place.claim.ask.ttl)
+        link = self._link(place.claim.spec.ttl)
         return link.call(request.ops, timeout, owner, (place, *request.companions))
 
     def _ended(self, link: Link) -> None:
@@ -91,13 +91,13 @@ class ZooKeeperWire:
             return None
         return link.wait(owner, timeout)
 
-    def freeze(self) -> None:
+    def before_fork(self) -> None:
         pass  # the child does not touch what is under way
 
-    def thaw(self) -> None:
+    def after_fork_in_parent(self) -> None:
         pass
 
-    def forked(self) -> None:
+    def after_fork_in_child(self) -> None:
         for link in self._links.values():
             link.disown()
         self._begin()

@@ -1,0 +1,343 @@
+"""What the blocking and the asyncio coordinator share: identities, and the flows from an ask to a hold and back.
+
+An owner id is made before the first request and used once. An actor is whoever waits and holds as one (a thread, a
+task): circles of waiters are circles of actors, and only an actor that holds something can close one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..errors import BackendUnavailable, HoldfastError, Misconfigured, NotAcquired
+from ..model import Claim, Grant, LockSpec, Queued, Sequencer, check_name, check_token
+from ..observe.event import Event
+from ..ports import Asks, Backend, Guards, Surveys
+from .acquire import Admission, acquire, within
+from .deadlock import LOOSE
+from .flow import NOW, Flow, Shield, Sleep, Spawn
+from .lease import Hold
+from .renewal import Keeper, renew_now
+from .withdraw import PATIENCE, Patience, release_all_until_done, release_each, release_until_done, withdraw
+
+Emit = Callable[[Event], None]
+Beside = Callable[[Callable[[Any], object], Any], None]
+
+
+class CoordinatorCore:
+    """One coordinator's side of the protocol, for any driver."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        keeper: Keeper,
+        prefix: str,
+        emit: Emit | None,
+        beside: Beside | None = None,
+        pid: int = 0,
+    ) -> None:
+        self.backend = backend
+        self.pid = pid
+        """The process that it belongs to. In any other, what it holds is held by somebody else."""
+        self.keeper = keeper
+        self.emit = emit
+        self._beside = beside
+        """Has the listener called beside the keeper, which must not wait for it."""
+        keeper.dropped = self._drop
+        self._prefix = prefix
+        self._numbers = itertools.count(1)
+        self._least_ttl = backend.least_ttl
+        self._enter = keeper.enter
+        self.holding: dict[str, int] = {}
+        """How many names each actor holds."""
+        self.holds: set[Hold] = set()
+        """Everything in the keeper's hands, or lost and not yet let go of."""
+        self.admission = Admission()
+        self.reentered: dict[tuple[str, str, object], Hold] = {}
+        """What reentrant locks hold, by name and actor (and task, where tasks share a thread)."""
+
+    def claim(self, spec: LockSpec, actor: str) -> Claim:
+        """A claim of its own for an ask; checks what only the engine's limits can tell."""
+        if spec.ttl < self.backend.least_ttl:
+            raise Misconfigured(
+                f"ttl of {spec.name!r} is {spec.ttl:g} s; {self.backend.scheme} keeps no less than "
+                f"{self.backend.least_ttl:g} s"
+            )
+        return Claim(spec, f"{self._prefix}-{next(self._numbers):x}", actor)
+
+    def actor(self, number: int) -> str:
+        """The name of one thread or task, as others see it."""
+        return f"{self._prefix}.{number}"
+
+    def entangled(self, claim: Claim) -> bool:
+        """Whether its actor holds something: only then can it close a circle."""
+        return claim.actor.removeprefix(LOOSE) in self.holding
+
+    def obtain(self, spec: LockSpec, timeout: float | None, actor: str) -> Flow[Hold]:
+        """Acquire and have it kept. The first try stands here: mostly it is all there is to do."""
+        if spec.ttl >= self._least_ttl:
+            claim = Claim(spec, f"{self._prefix}-{next(self._numbers):x}", actor)  # `claim`, in place
+        else:
+            claim = self.claim(spec, actor)  # says what is wrong
+        admission = self.admission
+        admission.asking[claim.owner] = claim
+        try:
+            if admission.closed:
+                admission.check()
+            began = 0.0 if timeout is None else (yield NOW)  # without a timeout the first request's own look will do
+            first: Grant | Queued | BaseException | None
+            try:
+                first = yield from self.backend.take(claim, timeout != 0, within(timeout) if timeout else None)
+            except GeneratorExit:
+                raise
+            except BaseException as error:  # noqa: BLE001  `acquire` raises it again, after undoing what it may have left
+                first = error
+            else:
+                if first.__class__ is Grant:
+                    now: float = yield NOW
+                    hold = Hold(claim, first, now)
+                    if now < hold.deadline:
+                        self.keep(hold, now - (began or first.since))
+                        if admission.closed:
+                            yield from self.refuse([hold])
+                        return hold
+            if timeout is None:
+                began = first.since if isinstance(first, (Grant, Queued)) else (yield NOW)
+            try:
+                hold = yield from acquire(self.backend, claim, first, began, timeout, self.entangled(claim), admission)
+            except NotAcquired as failure:
+                if self.emit is not None:
+                    self.emit(Event("timed_out", spec.name, claim.owner, seconds=failure.waited, ttl=spec.ttl))
+                raise
+            except BackendUnavailable as failure:
+                if self.emit is not None:
+                    waited = (yield NOW) - began
+                    self.emit(Event("failed", spec.name, claim.owner, 0, waited, str(failure), spec.ttl))
+                raise
+            self.keep(hold, hold.since - began)
+            if admission.closed:
+                yield from self.refuse([hold])
+            return hold
+        finally:
+            admission.asking.pop(claim.owner, None)
+
+    def refuse(self, holds: Sequence[Hold]) -> Flow[None]:
+        """Granted while the coordinator was closing: nobody holds it."""
+        for hold in holds:
+            hold.lose("closed")
+        try:
+            yield Shield(self.let_go_each(holds))
+        except HoldfastError:
+            pass  # closed by now, and what was granted with it
+        self.admission.check()
+
+    def keep(self, hold: Hold, waited: float) -> Hold:
+        """Put a hold into the keeper's hands."""
+        self.holds.add(hold)
+        actor = hold.claim.actor
+        if actor[0] == LOOSE:
+            actor = actor[1:]
+        self.holding[actor] = self.holding.get(actor, 0) + 1
+        if self._enter(hold):  # `Keeper.put`, in place
+            self.keeper.wake()
+        if self.emit is not None:
+            spec = hold.claim.spec
+            self.emit(Event("acquired", spec.name, hold.claim.owner, hold.token, seconds=waited, ttl=spec.ttl))
+        return hold
+
+    def let_go(self, hold: Hold, patience: Patience | None = None) -> Flow[bool]:
+        """Release. True if it was held until now. An engine out of reach is told later, in the background.
+
+        Whatever is not needed for the request is done after it: the next holder does not wait for our book-keeping.
+        With `patience` it is one of several: what is left to do is noted there.
+        """
+        spec = hold.claim.spec
+        now: float = yield NOW
+        mine, last = self._part(hold, now)
+        if not last:
+            return mine
+        until = hold.since + spec.hold_at_least if spec.hold_at_least else 0.0
+        try:
+            if patience is not None and patience.exhausted:
+                raise BackendUnavailable("the engine does not answer")
+            held = yield from self.backend.release(hold.claim, max(0.0, until - now) if until else 0.0)
+        except BackendUnavailable as error:
+            if patience is None:
+                yield Spawn(release_until_done(self.backend, hold.claim, until))
+            else:
+                patience.left.append((hold.claim, until))
+                patience.lost += (yield NOW) - now
+            held = mine
+            if self.emit is not None:
+                self.emit(Event("unreleased", spec.name, hold.claim.owner, hold.token, reason=str(error), ttl=spec.ttl))
+        except GeneratorExit:
+            raise
+        except BaseException:  # cancelled before it was sent, perhaps
+            yield Shield(withdraw(self.backend, hold.claim, until))
+            raise
+        finally:
+            self.forget(hold)
+        if mine and self.emit is not None:
+            now = yield NOW
+            self.emit(
+                Event("released", spec.name, hold.claim.owner, hold.token, seconds=now - hold.since, ttl=spec.ttl)
+            )
+        return mine and held
+
+    def _part(self, hold: Hold, now: float) -> tuple[bool, bool]:
+        """The holder lets go: whether it held until now, and whether the engine has to be told."""
+        if hold.reason == "forked":
+            return False, False
+        if hold.depth > 1:
+            hold.depth -= 1
+            return hold.over(now) is None, False
+        mine = hold.let_go(now)
+        if hold.forgotten:
+            return False, False
+        hold.forgotten = True
+        return mine, True
+
+    def let_go_each(self, holds: Sequence[Hold]) -> Flow[bool]:
+        """Let go of several, one after the other. True if all were held until now.
+
+        Whatever happens meanwhile, none is left out; an engine that does not answer is waited for once.
+        """
+        held, patience = True, Patience()
+        failure: BaseException | None = None
+        for hold in holds:
+            try:
+                held = (yield from self.let_go(hold, patience)) and held
+            except GeneratorExit:
+                raise
+            except BaseException as error:  # noqa: BLE001  Ctrl-C, mostly: raised below, when all are let go
+                failure = failure or error
+        if patience.left:
+            yield Spawn(release_all_until_done(self.backend, patience.left))
+        if failure is not None:
+            raise failure
+        return held
+
+    def close(self) -> Flow[None]:
+        """End all that is held and waited for. An engine that does not answer is waited for once; the rest expires."""
+        self.admission.closed = True
+        self.keeper.close()
+        holds = list(self.holds)
+        for hold in holds:
+            hold.lose("closed")
+        patience = Patience()
+        yield from self._settle()
+        waiting = list(self.admission.asking.values())
+        yield from release_each(self.backend, [(claim, 0.0) for claim in waiting], patience)
+        for hold in holds:
+            try:
+                yield from self.let_go(hold, patience)
+            except Misconfigured:
+                pass  # the engine refuses it for good
+
+    def release_at_exit(self, holds: Sequence[Hold]) -> Flow[None]:
+        """The same at the end of the process, when nobody is left to be told."""
+        claims = [(hold.claim, hold.since + hold.claim.spec.hold_at_least) for hold in holds]
+        return release_each(self.backend, claims, Patience())
+
+    def _settle(self) -> Flow[None]:
+        """Wait, but not for long, until no request of others is under way: to be let in, or to let go."""
+        admission = self.admission
+        now: float = yield NOW
+        end = now + PATIENCE
+        while now < end and (
+            any(owner not in admission.waiting for owner in list(admission.asking))
+            or any(hold.forgotten for hold in list(self.holds))
+        ):
+            yield Sleep(0.002)
+            now = yield NOW
+
+    def forget(self, hold: Hold) -> None:
+        """Out of the keeper's hands, and off its actor's account."""
+        hold.forgotten = True
+        hold.lease = hold.listener = None  # so that neither keeps the other from being freed
+        self.holds.discard(hold)
+        self.keeper.discard(hold)
+        if hold.key is not None and self.reentered.get(hold.key) is hold:
+            del self.reentered[hold.key]
+        actor = hold.claim.actor
+        if actor[0] == LOOSE:
+            actor = actor[1:]
+        if (count := self.holding.get(actor, 0)) > 1:
+            self.holding[actor] = count - 1
+        else:
+            self.holding.pop(actor, None)
+
+    def _drop(self, hold: Hold) -> None:
+        """Its lease was dropped without a release: nobody can use it any more, and it ends with its ttl."""
+        self.forget(hold)
+        if self._beside is not None:
+            self._beside(_warn_dropped, hold)
+
+    def renew(self, hold: Hold) -> Flow[None]:
+        """Renew at the holder's own wish; raises `LeaseLost` if it is over."""
+        hold.check((yield NOW))
+        yield from renew_now(self.backend, hold)
+        now: float = yield NOW
+        hold.check(now)
+        self.keeper.put(hold)
+
+    def sequencer(self, hold: Hold) -> Sequencer:
+        spec = hold.claim.spec
+        return Sequencer(self.backend.scheme, self.backend.cluster, spec.name, spec.mode, hold.token)
+
+    def check(self, sequencer: Sequencer) -> Flow[bool]:
+        """Whether the grant of a sequencer is held at this moment: one read."""
+        if (sequencer.backend, sequencer.cluster) != (self.backend.scheme, self.backend.cluster):
+            raise Misconfigured(
+                f"the sequencer is from {sequencer.backend} {sequencer.cluster}, this is "
+                f"{self.backend.scheme} {self.backend.cluster}; check it where it was made"
+            )
+        if not isinstance(self.backend, Surveys):
+            raise Misconfigured(f"{self.backend.scheme} can not be surveyed, so a sequencer can not be checked")
+        views = yield from self.backend.survey(sequencer.name, exact=True)
+        return any(
+            claim.token == sequencer.token and claim.live
+            for view in views
+            if view.name == sequencer.name
+            for claim in view.holders
+        )
+
+    def ask(self, name: str, token: int | None) -> Flow[int]:
+        """Ask the holders of a name to give way; answers how many were asked."""
+        if not isinstance(self.backend, Asks):
+            raise Misconfigured(
+                f"{self.backend.scheme} can not ask a holder of {name!r} to give way; `evict` ends a hold by force"
+            )
+        return self.backend.ask(check_name(name), None if token is None else check_token(token, name))
+
+    def guard(self, hold: Hold) -> Any:
+        """A condition for the user's own transaction on the same engine: that this very grant stands."""
+        if not isinstance(self.backend, Guards):
+            raise Misconfigured(
+                f"{self.backend.scheme} has no condition to put into a transaction of yours: {hold.claim.spec.name!r} "
+                "can not be guarded so; claim a fence with the lease instead, see holdfast.fenced and holdfast.sql"
+            )
+        return self.backend.guard(hold.granted())
+
+    def observe(self, hold: Hold, kind: str, held: float) -> None:
+        """Tell of a change in a lease's life, after it was held for so many seconds."""
+        if self.emit is not None:
+            spec = hold.claim.spec
+            reason = hold.failure if kind == "jeopardy" else hold.reason or ""
+            event = Event(kind, spec.name, hold.claim.owner, hold.token, seconds=held, reason=reason, ttl=spec.ttl)
+            if self._beside is None:
+                self.emit(event)
+            else:
+                self._beside(self.emit, event)
+
+
+def _warn_dropped(hold: Hold) -> None:
+    spec = hold.claim.spec
+    warnings.warn(
+        f"the lease on {spec.name!r} (token {hold.token}) was dropped without a release: it is renewed no more, and "
+        f"ends within its ttl of {spec.ttl:g} s; keep it for as long as you need it, or use `with`",
+        ResourceWarning,
+        stacklevel=1,
+    )

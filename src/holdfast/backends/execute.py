@@ -1,0 +1,167 @@
+"""What a server does for each verb of `backends.line`, on lines that it loads and saves.
+
+`Lines` is where an engine keeps them: a dict, or a table inside a transaction. Whoever calls `carry_out` makes it
+atomic. Times are integers in microseconds: `Moment.now` on the engine's clock (validity), `Moment.clock` calendar
+time (the lower bound of tokens).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from .._core import gcra
+from .._core.line import GHOST, Line, Place
+from ..model import Claim, ClaimView, LockView
+from .queue_backend import Allow, Evict, Release, Renew, Survey, Take, Taken, patience
+
+SECOND = 1_000_000
+
+
+@dataclass(slots=True)
+class Moment:
+    """When, and on whose behalf, a verb is carried out. `wake` is where a push reaches the asker."""
+
+    now: int
+    clock: int
+    wake: str = ""
+    host: str = ""
+    pid: int = 0
+
+
+class Lines(Protocol):
+    """Where an engine keeps its lines."""
+
+    def load(self, name: str) -> Line: ...
+
+    def save(self, name: str, line: Line) -> None: ...
+
+    def names(self, prefix: str) -> Iterable[str]: ...
+
+    def load_tat(self, name: str) -> int: ...
+
+    def save_tat(self, name: str, tat: int) -> None: ...
+
+
+def us(seconds: float) -> int:
+    return int(seconds * SECOND)
+
+
+def carry_out(lines: Lines, request: Any, at: Moment) -> tuple[Any, list[tuple[str, Place]]]:
+    """Answers with the reply, and the places that it promoted, each with its name."""
+    match request:
+        case Take():
+            return _take(lines, request, at)
+        case Renew(claims=claims):
+            said = []
+            for claim in claims:
+                line = lines.load(claim.spec.name)
+                said.append(line.renew(claim.owner, at.now, claim.token))
+                lines.save(claim.spec.name, line)
+            return said, []
+        case Release(claim=claim, linger=linger):
+            name = claim.spec.name
+            line = lines.load(name)
+            held, promoted = line.release(claim.owner, at.now, at.clock, us(linger))
+            lines.save(name, line)
+            return held, [(name, place) for place in promoted]
+        case Survey(prefix=prefix, exact=exact):
+            names = [prefix] if exact else lines.names(prefix)
+            views = [survey_line(name, lines.load(name), at.now) for name in names]
+            return [view for view in views if view is not None], []
+        case Evict(name=name, token=token):
+            line = lines.load(name)
+            found, promoted = line.evict(token, at.now, at.clock)
+            lines.save(name, line)
+            return found, [(name, place) for place in promoted]
+        case Allow(name=name):
+            ok, wait, tat = gcra.allow(
+                lines.load_tat(name),
+                at.now,
+                us(request.interval),
+                request.burst,
+                request.cost,
+                us(request.reserve),
+            )
+            lines.save_tat(name, tat)
+            return (ok, wait / SECOND), []
+    raise TypeError(f"not a verb: {request!r}")
+
+
+def _take(lines: Lines, request: Take, at: Moment) -> tuple[list[Taken], list[tuple[str, Place]]]:
+    claims = request.claims
+    loaded = [lines.load(claim.spec.name) for claim in claims]
+    other = [line.mismatch(claim.spec.capacity, at.now) for claim, line in zip(claims, loaded, strict=True)]
+    if any(capacity is not None for capacity in other):
+        return [Taken(0, capacity=capacity) for capacity in other], []
+    promoted: list[tuple[str, Place]] = []
+    mine: list[Place | None] = []
+    before = [line.find(claim.owner) is not None for claim, line in zip(claims, loaded, strict=True)]
+    for claim, line in zip(claims, loaded, strict=True):
+        place, others = line.take(place_of(claim, at), claim.spec.capacity, at.now, at.clock, request.queue)
+        promoted += [(claim.spec.name, other_place) for other_place in others]
+        mine.append(place)
+    if not request.queue and None in mine:  # all or none
+        for claim, line, place, old in zip(claims, loaded, mine, before, strict=True):
+            if place is not None and not old:
+                promoted += [(claim.spec.name, p) for p in line.release(claim.owner, at.now, at.clock)[1]]
+        mine = [None] * len(claims)
+    taken = []
+    for claim, line, place in zip(claims, loaded, mine, strict=True):
+        if place is None or place.token:
+            taken.append(Taken(place.token if place else 0))
+        else:
+            look_again = line.look_again(place, at.now) / SECOND
+            taken.append(Taken(0, look_again, line.ahead(place, at.now), mark=line.mark))
+        lines.save(claim.spec.name, line)
+    return taken, promoted
+
+
+def place_of(claim: Claim, at: Moment) -> Place:
+    """A claim as it enters the line."""
+    spec = claim.spec
+    return Place(
+        owner=claim.owner,
+        weight=spec.weight,
+        fair=spec.fair,
+        ttl=us(spec.ttl),
+        patience=us(patience(spec)),
+        delay=us(spec.lock_delay),
+        since=at.now,
+        expires=at.now,
+        wake=at.wake,
+        actor=claim.actor,
+        mode=spec.mode,
+        host=at.host,
+        pid=at.pid,
+    )
+
+
+def survey_line(name: str, line: Line, now: int) -> LockView | None:
+    """A line as others see it; None if nothing stands in it."""
+    standing = [place for place in line.places if place.counts(now) and not place.gone(now)]
+    if not standing:
+        return None
+    return LockView(
+        name,
+        line.capacity,
+        tuple(_view(place, now) for place in standing if place.token),
+        tuple(_view(place, now) for place in standing if not place.token),
+    )
+
+
+def _view(place: Place, now: int) -> ClaimView:
+    return ClaimView(
+        owner=place.owner.removeprefix(GHOST),
+        token=place.token or None,
+        weight=place.weight,
+        host=place.host,
+        pid=place.pid,
+        since=place.since / SECOND,
+        remaining=max(0, place.expires - now) / SECOND,
+        actor=place.actor,
+        mode=place.mode,
+        live=not place.token or (place.holds(now) and not place.owner.startswith(GHOST)),
+        age=max(0, now - place.since) / SECOND,
+    )

@@ -1,0 +1,53 @@
+"""The recipes that are one claim: what each asks for, out of which capacity."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ..errors import Misconfigured
+from ..model import SHARED_CAPACITY, LockSpec
+from .options import Options
+
+
+def mutex(name: str, options: Options, mode: str = "lock") -> LockSpec:
+    """One at a time: 1 of 1."""
+    return _ask(name, options, mode=mode)
+
+
+def reader(name: str, options: Options) -> LockSpec:
+    """Many readers together: 1 of all."""
+    return _ask(name, options, capacity=SHARED_CAPACITY, mode="read")
+
+
+def writer(name: str, options: Options) -> LockSpec:
+    """A writer alone: all of all."""
+    return _ask(name, options, weight=SHARED_CAPACITY, capacity=SHARED_CAPACITY, mode="write")
+
+
+def permit(name: str, permits: int, weight: int, options: Options) -> LockSpec:
+    """`weight` of `permits`."""
+    return _ask(name, options, weight=weight, capacity=permits, mode="permit")
+
+
+def changed(spec: LockSpec, options: Options) -> LockSpec:
+    """The same with other options, as given to one call."""
+    _check(spec.name, options)
+    return replace(spec, **options)
+
+
+def _ask(name: str, options: Options, **kind: Any) -> LockSpec:
+    _check(name, options)
+    return LockSpec(name, **kind, **options)
+
+
+KNOWN = frozenset(Options.__annotations__)
+
+
+def _check(name: str, options: Options) -> None:
+    if not KNOWN.issuperset(options):
+        unknown = options.keys() - KNOWN
+        raise Misconfigured(
+            f"{name!r} was given the unknown option {min(unknown)!r}; there are: "
+            + ", ".join(sorted(Options.__annotations__))
+        )

@@ -1,0 +1,55 @@
+"""All planted bugs by name, and how one is put in and taken out again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.errors import Misconfigured
+
+Patch = Callable[[Any, str, Any], None]
+Plant = Callable[[Patch], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Bug:
+    """A bug that can be planted, and the invariant that is there to catch it."""
+
+    name: str
+    invariant: str
+    about: str
+    plant: Plant
+
+
+BUGS: dict[str, Bug] = {}
+
+
+def bug(invariant: str) -> Callable[[Plant], Plant]:
+    def enter(plant: Plant) -> Plant:
+        name = plant.__name__.replace("_", "-")
+        BUGS[name] = Bug(name, invariant, (plant.__doc__ or "").strip(), plant)
+        return plant
+
+    return enter
+
+
+@contextmanager
+def planted(name: str | None) -> Iterator[None]:
+    """Have a bug in the code, and then no more. None plants nothing."""
+    if name is not None and name not in BUGS:
+        raise Misconfigured(f"no bug is called {name!r}; there are: {', '.join(BUGS)}")
+    undo: list[tuple[Any, str, Any]] = []
+
+    def patch(owner: Any, attribute: str, value: Any) -> None:
+        undo.append((owner, attribute, getattr(owner, attribute)))
+        setattr(owner, attribute, value)
+
+    try:
+        if name is not None:
+            BUGS[name].plant(patch)
+        yield
+    finally:
+        for owner, attribute, value in reversed(undo):
+            setattr(owner, attribute, value)

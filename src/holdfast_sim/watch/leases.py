@@ -1,0 +1,110 @@
+"""What must hold for those who hold leases.
+
+A lease is *definitely held* from when its acquire returned until its release is called, it is declared lost, or its
+deadline passes by its holder's clock, whichever comes first. What is said of those is asked for whenever the engine
+kept its memory, its expiry clock did not jump forward, and nobody broke the lock by hand, since the request on which
+the lease stands was sent.
+
+1. At no moment do definitely held leases exceed the capacity; in particular a lease is over for its holder before
+   anybody else is granted the name.
+2. What is handed to a caller is a lease that is not over yet.
+3. A definitely held lease has its place in the line, with its own token, and is over before its place is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast._core.lease import Hold, drift
+
+from ..violation import Violation
+from .deadlines import due
+
+if TYPE_CHECKING:
+    from ..process import Process
+    from ..world import World
+
+ROUNDING = 1e-5
+"""An engine counts in whole microseconds."""
+
+
+class LeaseWatch:
+    """All leases in their holders' hands."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._held: dict[str, list[tuple[Process, Hold]]] = {}
+        self._void_before = -1.0
+        """True time: what was asked for earlier stands on ground that is gone."""
+        self._evicted: dict[tuple[str, int], float] = {}
+        """When, by name and token."""
+
+    def void(self, now: float) -> None:
+        self._void_before = now
+
+    def evicted(self, name: str, token: int) -> None:
+        self._evicted[name, token] = self._world.timeline.now
+
+    def evicted_at(self, hold: Hold) -> float | None:
+        """When it was evicted, if it was and the engine still knows."""
+        at = self._evicted.get((hold.claim.spec.name, hold.token))
+        return at if at is not None and at > self._void_before else None
+
+    def _definite(self, process: Process, hold: Hold) -> bool:
+        if not hold.alive or process.clock() >= due(hold):
+            return False
+        spec = hold.claim.spec
+        if (spec.name, hold.token) in self._evicted:
+            return False
+        ttl = spec.ttl
+        return process.true_time(hold.valid_until + drift(ttl) - ttl) > self._void_before
+
+    def acquired(self, process: Process, hold: Hold) -> None:
+        spec = hold.claim.spec
+        if due(hold) <= hold.since and process.awake_since < hold.since - 0.01:
+            raise Violation(
+                "a lease begins alive", f"{hold.claim.owner} was handed a lease that had ended at {due(hold):.3f}"
+            )
+        self._held.setdefault(spec.name, []).append((process, hold))
+        if self._definite(process, hold):
+            self.granted(spec.name, hold.claim.owner, spec.weight, spec.capacity)
+            self._in_its_place(process, hold)
+
+    def stand(self, name: str) -> None:
+        """The line of this name may have changed: all leases must still stand in it."""
+        held = self._held.get(name)
+        if held:
+            held[:] = [(process, hold) for process, hold in held if hold.alive]
+            for process, hold in held:
+                if self._definite(process, hold):
+                    self._in_its_place(process, hold)
+
+    def _in_its_place(self, process: Process, hold: Hold) -> None:
+        engine, claim = self._world.engine, hold.claim
+        line = engine.store.lines.get(claim.spec.name)
+        place = line.find(claim.owner) if line is not None else None
+        if place is None or place.token != hold.token:
+            found = "nothing" if place is None else f"token {place.token}"
+            raise Violation(
+                "a lease has its place in the line",
+                f"{claim.spec.name!r}: {claim.owner} holds token {hold.token}, and the engine has {found}",
+            )
+        beyond = process.true_time(hold.valid_until) - engine.true_time(place.expires)
+        if beyond > ROUNDING:
+            raise Violation(
+                "a lease is over before its place",
+                f"{claim.spec.name!r}: {claim.owner} counts on it for {beyond:.4f} s longer than the engine",
+            )
+
+    def granted(self, name: str, owner: str, weight: int, capacity: int) -> None:
+        """Somebody is granted the name: everybody else who holds it must leave room."""
+        rivals = [(p, h) for p, h in self._held.get(name, ()) if h.claim.owner != owner and self._definite(p, h)]
+        if weight + sum(hold.claim.spec.weight for _, hold in rivals) > capacity:
+            story = ", ".join(
+                f"{hold.claim.owner} (token {hold.token}) for {due(hold) - process.clock():.4f} s more"
+                for process, hold in rivals
+            )
+            raise Violation(
+                "leases stay within capacity",
+                f"{name!r} of {capacity}: {owner} has {weight} of it, while it is held by {story}",
+            )

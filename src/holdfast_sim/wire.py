@@ -1,0 +1,108 @@
+"""One client's wire: requests out, replies and pushes in. The same rules as the wires that ship.
+
+1. A call is answered once: with the reply, or after its timeout with `OutcomeUnknown`; what comes later is dropped.
+2. The inbox of an owner opens with its first take and closes once it is granted by reply, or releases.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from holdfast.backends.queue_backend import Push, Release, Renew, Take
+from holdfast.errors import OutcomeUnknown
+
+from .driver import TICK, Task
+
+if TYPE_CHECKING:
+    from .process import Process
+
+
+class Flight:
+    """A request under way."""
+
+    __slots__ = ("done", "doubled", "epoch", "lapsed", "process", "request", "task")
+
+    def __init__(self, process: Process, task: Task, request: Any) -> None:
+        self.process = process
+        self.task = task
+        self.epoch = task.epoch
+        self.request = request
+        self.done = False
+        self.doubled = False
+        """It is carried twice: either copy may come first, and be the one that is answered."""
+        self.lapsed = False
+        """Its timeout has passed: nobody waits for it any more, as the rules have it."""
+
+
+class SimWire:
+    """Between one process and everything outside it."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._inboxes: dict[str, list[Push]] = {}
+        self._waiting: dict[str, tuple[Task, int]] = {}
+
+    def call(self, task: Task, request: Any, timeout: float) -> None:
+        process = self._process
+        kind = request.__class__
+        if kind is Take:
+            for claim in request.claims:
+                task.owners[claim.owner] = claim
+                if request.queue:
+                    self._inboxes.setdefault(claim.owner, [])
+        elif kind is Release:
+            self._inboxes.pop(request.claim.owner, None)
+        elif kind is Renew:
+            process.renewing += 1
+        flight = Flight(process, task, request)
+        process.after(timeout, self._lapse, flight)
+        process.world.network.send(flight)
+
+    def answer(self, flight: Flight, reply: Any, error: BaseException | None = None) -> None:
+        if flight.done:
+            return
+        flight.done = True
+        request = flight.request
+        if request.__class__ is Take and request.queue and error is None:
+            for claim, taken in zip(request.claims, reply, strict=True):
+                if taken.token:
+                    self._inboxes.pop(claim.owner, None)
+        elif request.__class__ is Renew:
+            self._renewal_ended()
+        flight.task.wake(flight.epoch, reply, error)
+
+    def _lapse(self, flight: Flight) -> None:
+        if flight.done:
+            return
+        flight.done = flight.lapsed = True
+        world = self._process.world
+        world.watch.disturbed(flight.request)
+        world.trace(self._process.name, "gets no reply to {}", flight.request)
+        if flight.request.__class__ is Renew:
+            self._renewal_ended()
+        flight.task.wake(flight.epoch, None, OutcomeUnknown("no reply came in time"))
+
+    def _renewal_ended(self) -> None:
+        self._process.renewing -= 1
+        self._process.renewed_at = self._process.clock()
+
+    def wait(self, task: Task, owner: str, timeout: float) -> None:
+        inbox = self._inboxes.get(owner)
+        if inbox is None:
+            self._process.after(TICK, task.wake, task.epoch)
+        elif inbox:
+            self._process.after(TICK, task.wake, task.epoch, inbox.pop(0))
+        else:
+            self._waiting[owner] = (task, task.epoch)
+            self._process.after(max(TICK, timeout), task.wake, task.epoch)
+
+    def deliver(self, owner: str, push: Push) -> None:
+        """A push has come in."""
+        inbox = self._inboxes.get(owner)
+        if inbox is None:
+            return
+        task, epoch = self._waiting.pop(owner, (None, 0))
+        if task is not None and task.epoch == epoch and not task.done:
+            task.wake(epoch, push)
+        else:
+            inbox.append(push)

@@ -1,0 +1,160 @@
+"""What the clients do: rounds of asking for something, doing something with it, and letting go.
+
+What to ask for, how long to wait, what to do in the body, whether the round is cancelled and when: all is drawn anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from holdfast._core.flow import NOW, Flow, Shield, Sleep
+from holdfast._core.lease import Hold
+from holdfast.errors import BackendUnavailable, DeadlockDetected, FenceRejected, LeaseLost, NotAcquired
+from holdfast.recipes.multi import let_go_all
+
+from .asking import obtain, pass_limiter
+from .body import body
+from .driver import Cancelled, Task
+from .violation import Violation
+
+if TYPE_CHECKING:
+    from .process import Process
+
+DEEPEST = 2
+"""How many rounds a task may have inside each other."""
+
+
+@dataclass(slots=True, weakref_slot=True)
+class Follower:
+    """Follows one lease for a worker; `number` is the round to cancel when it is lost, or -1."""
+
+    worker: Worker
+    hold: Hold
+    number: int
+
+    def _told(self, what: str) -> None:
+        self.worker.told(self.hold, what, self.number)
+
+
+class Worker:
+    """One task of a client, and its script."""
+
+    def __init__(self, process: Process, number: int, kinds: dict[str, str]) -> None:
+        self.process = process
+        self.world = process.world
+        self.chance = process.world.chance
+        self.actor = process.core.actor(number)
+        self.kinds = kinds
+        self._round = 0
+        self._depth = 0
+        self.task: Task = process.spawn(self._script(), f"script {number}")
+        process.scripts += 1
+
+    def _script(self) -> Flow[None]:
+        for _ in range(self.chance.randint(2, 6)):
+            yield Sleep(self.chance.random() ** 3 * 2.0)
+            if self.chance.random() < 0.1:
+                yield from self._pass_limiter()
+            yield from self.round()
+
+    def _pass_limiter(self) -> Flow[None]:
+        try:
+            yield from pass_limiter(self)
+        except (NotAcquired, BackendUnavailable) as error:
+            self.world.trace(self.process.name, "{} does not pass: {}", self.task.label, error)
+
+    def round(self) -> Flow[None]:
+        """Ask, use, let go; whatever happens, account for it."""
+        chance = self.chance
+        self._round += 1
+        self._depth += 1
+        number = self._round
+        outer, self.task.owners = self.task.owners, {}
+        reached = True
+        try:
+            if chance.random() < self.world.weather.cancelling:
+                self.process.after(chance.random() ** chance.choice((1, 4)) * 2.0, self._cancel, number)
+            reached = yield from self._one_round(number)
+        except Cancelled:
+            self.world.count("cancelled")
+        claims = list(self.task.owners.values())
+        self.task.owners = outer
+        self._depth -= 1
+        self.world.watch.ended(claims, reached)
+
+    def _cancel(self, number: int) -> None:
+        if self._round == number and self._depth:
+            self.world.trace(self.process.name, "{} is cancelled", self.task.label)
+            self.task.cancel()
+
+    def may_take_more(self) -> bool:
+        return self._depth < DEEPEST
+
+    # Asking
+
+    def _one_round(self, number: int) -> Flow[bool]:
+        """Answers whether the engine was within reach to the end."""
+        chance = self.chance
+        timeout = chance.choice((None, None, 0.0, 0.05, 0.3, 1.0))
+        name = chance.choice(list(self.kinds))
+        began: float = yield NOW
+        try:
+            holds = yield from obtain(self, name, timeout)
+        except (NotAcquired, BackendUnavailable, DeadlockDetected) as error:
+            self.world.count("not acquired" if isinstance(error, NotAcquired) else "given up")
+            self.world.trace(self.process.name, "{} gets nothing: {}", self.task.label, error)
+            self._in_time(began, timeout)
+            return not isinstance(error, BackendUnavailable)
+        self._in_time(began, timeout)
+        cancels = chance.random() < 0.5
+        for hold in holds:
+            if hold.lease is None:
+                self._follow(hold, number if cancels else -1)
+        try:
+            yield from body(self, holds)
+        except (LeaseLost, FenceRejected, BackendUnavailable) as error:
+            self.world.trace(self.process.name, "{} stops: {}", self.task.label, error)
+        except Cancelled:
+            yield from self._let_go(holds)
+            raise
+        yield from self._let_go(holds)
+        return True
+
+    def _in_time(self, began: float, timeout: float | None) -> None:
+        """One timeout counts for the whole, but for the requests that were under way, and for stops."""
+        process = self.process
+        if timeout is None or process.awake_since > began:
+            return
+        waited = process.clock() - began
+        requests = 4 + 2 * len(self.kinds)
+        if waited > timeout + requests * self.world.weather.request_timeout + 0.1:
+            raise Violation("a timeout is kept", f"{process.name} waited {waited:.3f} s, and was to wait {timeout:g} s")
+
+    # Holding
+
+    def _follow(self, hold: Hold, number: int) -> None:
+        """Watch a new lease; with a round's number, cancel that round when it is lost, as asyncio does."""
+        process, world = self.process, self.world
+
+        world.trace(process.name, "{} holds {!r} with token {}", hold.claim.owner, hold.claim.spec.name, hold.token)
+        world.watch.acquired(process, hold)
+        hold.listen(Follower(self, hold, number), keep=True)
+
+    def told(self, hold: Hold, what: str, number: int) -> None:
+        process, world = self.process, self.world
+        world.trace(process.name, "{} is told {} {}", hold.claim.owner, what, hold.reason or "")
+        if what == "lost":
+            world.count("lost")
+            world.watch.deadlines.lost(process, hold)
+            if number >= 0:
+                process.after(0.0, self._cancel, number)
+
+    def _let_go(self, holds: list[Hold]) -> Flow[Any]:
+        core = self.process.core
+        for hold in holds:
+            self.world.watch.letting_go(self.process, hold)
+        flow = let_go_all(core, holds) if len(holds) > 1 else core.let_go(holds[0])
+        if self.chance.random() < 0.5:
+            return (yield Shield(flow))
+        return (yield from flow)

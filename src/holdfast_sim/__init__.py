@@ -1,16 +1,17 @@
-"""The simulator: the third driver, and a world that does its worst to it.
+"""The simulator: the third driver, with simulated processes, networks, clocks and servers.
 
-    timeline   virtual time, and a heap of what happens next
-    driver     runs the flows that ship, under the rules at the head of `_core.flow`
-    process    one client: its own clock, its own coordination and keeper; it may stop, and it may die
-    network    carries requests, replies and pushes: late, twice, or not at all
-    engine     the store that ships, on clocks that drift and jump; it may stall, and it may forget
-    resource   what the locks protect: once behind a fence, once without, for contrast
-    weather    which of these faults a seed has, and when
-    workload   what the clients do, in rounds: ask (`asking`: all recipes, random options), work (`body`), let go
-    watch      the invariants, checked after each step
-    planted    known bugs, patched into the code that ships, that the invariants must catch
+    timeline           virtual time: a heap of events
+    driver             runs the flows that ship, under the rules at the head of `_core.flow`
+    process            one client process: its own clock, coordinator core and keeper; it may be paused or crash
+    network            carries requests, replies and pushes: late, twice, or not at all
+    engine             the store that ships, on clocks that drift and jump; it may stall, and it may lose its data
+    resource           what the locks protect: once behind a fence, once without, for contrast
+    faults             which faults a seed has, how often, and when
+    workload           the clients' rounds: acquire (`workload_recipes`), use the lease (`workload_steps`), release
+    invariants         what must hold, checked after each step
+    planted            known bugs, patched into the code that ships, that the invariants must catch
+    seed, seeds, cli   run one seed; run many on several cores; the command
 
-All chance comes from one seeded generator, and nothing depends on the order of a set or on the real clock: a seed
-is a story, and it can be told again.
+All random choices come from one seeded generator, and nothing depends on the order of a set or on the real clock: a
+seed can be replayed exactly.
 """

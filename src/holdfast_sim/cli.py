@@ -12,11 +12,11 @@ import time
 from argparse import Namespace
 from collections.abc import Sequence
 
-from .fleet import Tally, find, run_all
 from .options import parse
 from .planted import BUGS, planted
 from .report import Progress, bug_data, bug_line, bug_table_head, outcome_data, replay_command, summary, summary_data
 from .seed import run
+from .seeds import SeedTotals, find, run_all
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -25,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if args.seed is not None:
             return _replay(args.seed, args.planted, args.json)
         if args.planted is not None:
-            return _look_for_bugs(args)
+            return _find_bugs(args)
         return _run(args)
     except KeyboardInterrupt:
         print("\nstopped", file=sys.stderr)
@@ -37,15 +37,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(args: Namespace) -> int:
     seeds = range(args.first, args.first + args.seeds)
-    tally = Tally()
+    totals = SeedTotals()
     began = time.monotonic()
     with Progress(len(seeds)) as progress:
         for part in run_all(seeds, args.jobs):
-            tally.merge(part)
-            progress.show(tally)
+            totals.merge(part)
+            progress.show(totals)
     took = time.monotonic() - began
-    print(json.dumps(summary_data(tally, took), indent=2) if args.json else summary(tally, took))
-    return 1 if tally.broken else 0
+    print(json.dumps(summary_data(totals, took), indent=2) if args.json else summary(totals, took))
+    return 1 if totals.broken else 0
 
 
 def _replay(seed: int, bug: str | None, as_json: bool) -> int:
@@ -64,7 +64,7 @@ def _replay(seed: int, bug: str | None, as_json: bool) -> int:
     return 1 if outcome.invariant else 0
 
 
-def _look_for_bugs(args: Namespace) -> int:
+def _find_bugs(args: Namespace) -> int:
     bugs = list(BUGS) if args.planted == "all" else [args.planted]
     seeds = range(args.first, args.first + args.seeds)
     results = []
@@ -72,10 +72,10 @@ def _look_for_bugs(args: Namespace) -> int:
         print(bug_table_head())
     for bug in bugs:
         began = time.monotonic()
-        tally = find(bug, seeds, args.jobs)
-        results.append(bug_data(bug, tally, time.monotonic() - began))
+        totals = find(bug, seeds, args.jobs)
+        results.append(bug_data(bug, totals, time.monotonic() - began))
         if not args.json:
-            print(bug_line(bug, tally), flush=True)
+            print(bug_line(bug, totals), flush=True)
     found = [result for result in results if result["found"]]
     if args.json:
         print(json.dumps(results, indent=2))

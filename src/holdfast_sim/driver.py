@@ -1,9 +1,9 @@
 """The third driver: runs flows in virtual time, under the rules at the head of `_core.flow`.
 
-1. A cancellation that comes during a `Call` is delivered in place of the reply, once that is there or overdue; one
-   that comes during a `Shield` is delivered in place of its result. So it is with asyncio, and no less is asked here.
-2. `Now` and `Random` are not points where a task can be cancelled. But the process may stop right after its look at
-   the clock, for as long as it likes: whoever trusts a time that it has read must bear that.
+1. A cancellation that comes during a `Call` is delivered in place of the reply, once the reply is there or overdue; one
+   that comes during a `Shield` is delivered in place of its result. asyncio does the same.
+2. `Now` and `Random` are not points where a task can be cancelled. But the process may be paused right after it has
+   read the clock, for any length of time: a flow must not rely on a reading being recent.
 """
 
 from __future__ import annotations
@@ -18,60 +18,60 @@ from .violation import Violation
 if TYPE_CHECKING:
     from .process import Process
 
-TICK = 50e-6
-"""The least time that anything takes; nothing turns on the spot for ever."""
+TICK_S = 50e-6
+"""The least time that any op takes, so that a loop of ops makes virtual time pass."""
 
 _LATER: Final = object()
 _PAUSES: Final = frozenset({Wait, Sleep, WaitEvent})
-"""Where a cancellation that came too early for its point is delivered at once."""
+"""Ops at which a cancellation that could not be delivered earlier is delivered at once."""
 
 
-class Cancelled(BaseException):
+class TaskCancelled(BaseException):
     """A cancellation from outside, as a flow sees it."""
 
 
 class Task:
-    """A flow under way in a process. The frames above the first are shielded."""
+    """A flow that runs in a process. All frames above the first are shielded."""
 
-    __slots__ = ("_cancelling", "_frames", "_stumbled", "calling", "done", "epoch", "label", "owners", "process")
+    __slots__ = ("_cancelling", "_frames", "_paused", "calling", "done", "epoch", "label", "owners", "process")
 
     def __init__(self, process: Process, flow: Flow[Any], label: str) -> None:
         self.process = process
         self.label = label
         self._frames = [flow]
         self._cancelling = False
-        self._stumbled = False
+        self._paused = False
         self.calling = False
         self.done = False
         self.epoch = 0
-        """Counts the ops: an answer to an earlier one comes too late."""
+        """The number of the current op: an answer with a smaller number is late and ignored."""
         self.owners: dict[str, Claim] = {}
-        """What this task has asked the engine for."""
+        """The claims that this task has sent to the engine, by owner."""
 
     def start(self) -> None:
-        self.process.after(TICK, self.wake, self.epoch)
+        self.process.after(TICK_S, self.wake, self.epoch)
 
     def wake(self, epoch: int, value: Any = None, error: BaseException | None = None) -> None:
-        """Answer the op of this epoch; nothing if that is over."""
+        """Answer the op of this epoch; ignored if a later op has begun."""
         if epoch != self.epoch or self.done:
             return
         self.epoch += 1
-        self._stumbled = False
+        self._paused = False
         if self.calling:
             self.calling = False
             if self._cancelling and len(self._frames) == 1:
-                self._cancelling, error = False, Cancelled()
+                self._cancelling, error = False, TaskCancelled()
         self._step(value, error)
 
     def cancel(self) -> None:
-        """Cancel it, as soon as the rules allow."""
+        """Cancel the task, as soon as the rules allow."""
         if self.done:
             return
-        if self.calling or self._stumbled or len(self._frames) > 1:
+        if self.calling or self._paused or len(self._frames) > 1:
             self._cancelling = True
         else:
             self.epoch += 1
-            self._step(None, Cancelled())
+            self._step(None, TaskCancelled())
 
     def _step(self, value: Any, error: BaseException | None) -> None:
         frames = self._frames
@@ -86,7 +86,7 @@ class Task:
                 value, error = None, raised
             else:
                 if self._cancelling and len(frames) == 1 and op.__class__ in _PAUSES:
-                    self._cancelling, error = False, Cancelled()
+                    self._cancelling, error = False, TaskCancelled()
                     continue
                 error = None
                 value = self._begin(op)
@@ -99,16 +99,16 @@ class Task:
                 self.process.ended(self, error)
                 return
             if self._cancelling and len(frames) == 1:
-                self._cancelling, error = False, Cancelled()
+                self._cancelling, error = False, TaskCancelled()
 
     def _begin(self, op: Any) -> Any:
-        """Begin an op; its answer if it has one at once."""
+        """Begin an op. Returns its answer, or `_LATER` if the answer comes through `wake`."""
         process = self.process
         kind = op.__class__
         if kind is Now:
             now = process.clock()
-            if process.stumbles():
-                self._stumbled = True
+            if process.pauses_here():
+                self._paused = True
                 process.after(0.0, self.wake, self.epoch, now)
                 return _LATER
             return now
@@ -120,14 +120,14 @@ class Task:
         elif kind is Random:
             return process.world.chance.random()
         elif kind is Sleep:
-            process.after(max(TICK, op.seconds), self.wake, self.epoch)
+            process.after(max(TICK_S, op.seconds), self.wake, self.epoch)
         elif kind is WaitEvent:
             op.event.wait(self, op.timeout)
         elif kind is Shield:
             self._frames.append(op.flow)
             return None
         elif kind is Spawn:
-            process.spawn(op.flow, "errand")
+            process.spawn(op.flow, "background")
             return None
         else:
             raise TypeError(f"not an op of this driver: {op!r}")
@@ -135,24 +135,24 @@ class Task:
 
 
 class SimEvent:
-    """Wakes a dozing task."""
+    """Wakes the task that waits for it."""
 
-    __slots__ = ("_dozer", "_epoch", "_rung")
+    __slots__ = ("_epoch", "_is_set", "_task")
 
     def __init__(self) -> None:
-        self._dozer: Task | None = None
+        self._task: Task | None = None
         self._epoch = 0
-        self._rung = False
+        self._is_set = False
 
     def set(self) -> None:
-        if self._dozer is not None and self._dozer.epoch == self._epoch:
-            self._dozer.process.after(TICK, self._dozer.wake, self._epoch)
+        if self._task is not None and self._task.epoch == self._epoch:
+            self._task.process.after(TICK_S, self._task.wake, self._epoch)
         else:
-            self._rung = True
+            self._is_set = True
 
     def wait(self, task: Task, timeout: float | None) -> None:
-        self._dozer, self._epoch = task, task.epoch
-        if self._rung:
-            self._rung, timeout = False, 0.0
+        self._task, self._epoch = task, task.epoch
+        if self._is_set:
+            self._is_set, timeout = False, 0.0
         if timeout is not None:
-            task.process.after(max(TICK, timeout), task.wake, task.epoch)
+            task.process.after(max(TICK_S, timeout), task.wake, task.epoch)

@@ -1,8 +1,8 @@
 """The engine: the store that ships, on clocks of its own.
 
 Its expiry clock drifts within the allowance, and may jump; its calendar clock may jump either way. It may stall (all
-requests wait), and restart: then it may forget who holds what, and even its marks, provided that its calendar has
-moved past them: that is what `max(mark + 1, clock)` promises to survive, and no more.
+requests wait) and restart. A restart may lose the holds, and even the marks, but the marks only if its calendar has
+moved past them: `max(mark + 1, clock)` promises to survive that, and no more.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from holdfast.backends.memory.store import MemoryStore
 from holdfast.errors import BackendUnavailable
 
 if TYPE_CHECKING:
-    from .wire import Flight
+    from .wire import PendingRequest
     from .world import World
 
-EPOCH = 1_700_000_000.0
-"""What the calendar shows at the beginning."""
+EPOCH_S = 1_700_000_000.0
+"""The calendar time at which a seed begins."""
 
 
 class SimEngine:
-    """Carries out verbs, one at a time."""
+    """Executes requests, one at a time."""
 
     def __init__(self, world: World, rate: float) -> None:
         self._world = world
         self._rate = rate
         self._jumped = 0.0
         self.jumped_back = 0.0
-        """By how much its expiry clock has gone back in all: for so long, more may stay behind."""
+        """How far its expiry clock has been set back in all: entries may outlive their ttl by that."""
         self._calendar_jumped = 0.0
         self._forgotten = 0
-        """The highest mark that it no longer knows: its calendar must not go back behind it."""
+        """The highest mark that it has lost: its calendar must not be set back behind it."""
         self._stalled_until = 0.0
         self._down_until = 0.0
         self.store = MemoryStore()
@@ -48,28 +48,28 @@ class SimEngine:
 
     @property
     def calendar(self) -> int:
-        return us(EPOCH + self._world.timeline.now + self._calendar_jumped)
+        return us(EPOCH_S + self._world.timeline.now + self._calendar_jumped)
 
-    def receive(self, flight: Flight, again: bool) -> None:
+    def receive(self, pending: PendingRequest, again: bool) -> None:
         world = self._world
         now = world.timeline.now
         if now < self._down_until:
-            world.watch.disturbed(flight.request)
-            world.trace("engine", "is down for {}", flight.request)
-            world.network.reply(flight, None, BackendUnavailable("the engine is down"))
+            world.invariants.disturbed(pending.request)
+            world.trace("engine", "is down for {}", pending.request)
+            world.network.reply(pending, None, BackendUnavailable("the engine is down"))
         elif now < self._stalled_until:
-            world.timeline.at(self._stalled_until, self.receive, flight, again)
+            world.timeline.at(self._stalled_until, self.receive, pending, again)
         else:
-            at = Moment(self.now, self.calendar, str(flight.process.number), "sim", flight.process.number)
-            reply = self.carry_out(flight.request, at, flight, again)
-            world.network.reply(flight, reply)
+            at = Moment(self.now, self.calendar, str(pending.process.number), "sim", pending.process.number)
+            reply = self.carry_out(pending.request, at, pending, again)
+            world.network.reply(pending, reply)
 
-    def carry_out(self, request: Any, at: Moment, flight: Flight | None = None, again: bool = False) -> Any:
+    def carry_out(self, request: Any, at: Moment, pending: PendingRequest | None = None, again: bool = False) -> Any:
         world = self._world
         world.operations += 1
         reply, promoted = self.store.carry_out(request, at)
         world.trace("engine", "{} {}: {}", "carries out again" if again else "carries out", request, reply)
-        world.watch.carried_out(request, reply, at.now, flight, again)
+        world.invariants.carried_out(request, reply, at.now, pending, again)
         for name, place in promoted:
             world.network.push(name, place)
         return reply
@@ -80,12 +80,12 @@ class SimEngine:
         self._stalled_until = max(self._stalled_until, self._world.timeline.now + seconds)
 
     def jump(self, seconds: float) -> None:
-        """Its expiry clock jumps. Forward, it ends holds before their time: exclusion is not promised then."""
+        """Set its expiry clock. A jump forward ends holds early, so exclusion is not promised then."""
         self._world.fault("engine clock jumps " + ("forward" if seconds > 0 else "back"))
         self._world.trace("engine", "its clock jumps by {:+.3f} s", seconds)
         self._jumped += seconds
         if seconds > 0:
-            self._world.watch.voided()
+            self._world.invariants.voided()
         else:
             self.jumped_back -= seconds
 
@@ -109,5 +109,5 @@ class SimEngine:
             else:
                 self.store.marks = marks
             world.fault("engine forgets its holds")
-            world.watch.forgotten()
+            world.invariants.forgotten()
         world.trace("engine", "restarts, and knows {} marks", len(self.store.marks))

@@ -1,8 +1,8 @@
-"""The network: requests, replies and pushes, each with a fate of its own.
+"""The network: carries requests, replies and pushes; draws a delay, a loss or a duplicate for each message.
 
-A message may be late (with a heavy tail: later than any timeout, now and then), lost, or carried twice, the second
-time much later, when its sender has long gone on. Messages overtake each other. Only traffic with the resource is
-never doubled: there a write happens in a transaction of its own.
+A message may be late (with a heavy tail: sometimes later than any timeout), lost, or delivered twice, the second time
+much later. Messages may arrive out of order. Only traffic with the resource is never duplicated: a write there is a
+transaction.
 """
 
 from __future__ import annotations
@@ -13,72 +13,77 @@ from typing import TYPE_CHECKING, Any
 from holdfast._core.line import Place
 from holdfast.backends.queue_backend import Push
 
-from .driver import TICK
+from .driver import TICK_S
 
 if TYPE_CHECKING:
-    from .wire import Flight
+    from .wire import PendingRequest
     from .world import World
 
-LONGEST = 8.0
-"""No message is under way for longer, in seconds."""
+LONGEST_DELAY_S = 8.0
+"""The longest delay of a message."""
 
 
-class Network:
-    """Decides what becomes of each message."""
+class SimNetwork:
+    """Delivers messages, under the faults of the seed."""
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._random = world.chance.random
-        self._weather = world.weather
+        self._profile = world.profile
 
-    def _rough(self) -> bool:
-        return self._world.timeline.now < self._weather.clears_at
+    def _faults_active(self) -> bool:
+        return self._world.timeline.now < self._profile.faults_end_at
 
     def _delay(self, tail: float) -> float:
-        weather = self._weather
-        if tail and self._random() < tail and self._rough():
-            return min(LONGEST, 0.02 / (1.0 - self._random()))
-        return TICK + min(20.0, -log(1.0 - self._random())) * weather.latency
+        profile = self._profile
+        if tail and self._random() < tail and self._faults_active():
+            return min(LONGEST_DELAY_S, 0.02 / (1.0 - self._random()))
+        return TICK_S + min(20.0, -log(1.0 - self._random())) * profile.latency
 
-    def send(self, flight: Flight) -> None:
-        world, weather = self._world, self._weather
+    def send(self, pending: PendingRequest) -> None:
+        world, profile = self._world, self._profile
         now = world.timeline.now
-        server = world.engine if world.is_verb(flight.request) else world.resources
-        world.trace(flight.process.name, "sends {}", flight.request)
-        if weather.loss and self._random() < weather.loss and self._rough():
+        server = world.engine if world.is_verb(pending.request) else world.resources
+        world.trace(pending.process.name, "sends {}", pending.request)
+        if profile.loss and self._random() < profile.loss and self._faults_active():
             world.fault("request lost")
             world.trace("network", "loses it")
-            world.watch.disturbed(flight.request)
+            world.invariants.disturbed(pending.request)
             return
-        delay = self._delay(weather.tail if server is world.engine else weather.resource_tail)
-        world.timeline.at(now + delay, server.receive, flight, False)
-        if server is world.engine and weather.duplication and self._random() < weather.duplication and self._rough():
+        delay = self._delay(profile.tail if server is world.engine else profile.resource_tail)
+        world.timeline.at(now + delay, server.receive, pending, False)
+        if (
+            server is world.engine
+            and profile.duplication
+            and self._random() < profile.duplication
+            and self._faults_active()
+        ):
             world.fault("request doubled")
-            flight.doubled = True
-            world.watch.disturbed(flight.request)
-            later = delay + self._delay(weather.tail) + self._random() ** 3 * weather.double_within
-            world.timeline.at(now + later, server.receive, flight, True)
+            pending.duplicated = True
+            world.invariants.disturbed(pending.request)
+            later = delay + self._delay(profile.tail) + self._random() ** 3 * profile.duplicate_within_s
+            world.timeline.at(now + later, server.receive, pending, True)
 
-    def reply(self, flight: Flight, reply: Any, error: BaseException | None = None) -> None:
-        world, weather = self._world, self._weather
-        if weather.loss and self._random() < weather.loss and self._rough():
+    def reply(self, pending: PendingRequest, reply: Any, error: BaseException | None = None) -> None:
+        world, profile = self._world, self._profile
+        if profile.loss and self._random() < profile.loss and self._faults_active():
             world.fault("reply lost")
-            world.trace("network", "loses the reply to {}", flight.request)
-            world.watch.disturbed(flight.request)
+            world.trace("network", "loses the reply to {}", pending.request)
+            world.invariants.disturbed(pending.request)
             return
-        process = flight.process
-        process.receive(world.timeline.now + self._delay(weather.tail), process.wire.answer, flight, reply, error)
+        process = pending.process
+        process.receive(world.timeline.now + self._delay(profile.tail), process.wire.answer, pending, reply, error)
 
     def push(self, name: str, place: Place) -> None:
-        world, weather = self._world, self._weather
+        world, profile = self._world, self._profile
         process = world.processes[int(place.wake)]
-        if weather.push_loss and self._random() < weather.push_loss and self._rough():
+        if profile.push_loss and self._random() < profile.push_loss and self._faults_active():
             world.fault("push lost")
             world.trace("network", "loses the push of {!r} to {}", name, place.owner)
             return
         now = world.timeline.now
-        process.receive(now + self._delay(weather.tail), process.wire.deliver, place.owner, Push(place.token))
-        if weather.duplication and self._random() < weather.duplication and self._rough():
+        process.receive(now + self._delay(profile.tail), process.wire.deliver, place.owner, Push(place.token))
+        if profile.duplication and self._random() < profile.duplication and self._faults_active():
             world.fault("push doubled")
-            later = self._delay(weather.tail) + self._random() ** 3 * weather.double_within
+            later = self._delay(profile.tail) + self._random() ** 3 * profile.duplicate_within_s
             process.receive(now + later, process.wire.deliver, place.owner, Push(place.token))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from .planted import BUGS
 
-SEEDS = 2000
+DEFAULT_SEED_COUNT = 2000
 
 EXAMPLES = """\
 examples:
@@ -35,7 +35,13 @@ def parse(argv: Sequence[str] | None) -> Namespace:
         formatter_class=RawDescriptionHelpFormatter,
     )
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--seeds", type=_count, default=SEEDS, help=f"how many seeds to run ({SEEDS})", metavar="N")
+    which.add_argument(
+        "--seeds",
+        type=_count,
+        default=DEFAULT_SEED_COUNT,
+        help=f"how many seeds to run ({DEFAULT_SEED_COUNT})",
+        metavar="N",
+    )
     which.add_argument("--seed", type=_seed, help="replay one seed, and tell all that happens in it", metavar="SEED")
     parser.add_argument("--first", type=_seed, default=0, help="the first of the seeds (0)", metavar="SEED")
     parser.add_argument(

@@ -1,7 +1,7 @@
-"""One client process: its own clock, its own coordination and keeper, and its own bad luck.
+"""One client process: its own clock, coordinator core and keeper, and its own faults.
 
-A stopped process (a long garbage collection, a suspended machine) does nothing, but its clock goes on; what came
-meanwhile is there when it wakes. A crashed one is gone for ever, and nobody is told.
+A paused process (a long garbage collection, a suspended machine) does nothing, but its clock goes on; messages that
+arrived meanwhile are there when it resumes. A crashed one never comes back, and nobody is told.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from holdfast._core.flow import Flow
 from holdfast._core.renewal import Keeper
 from holdfast._core.renewal_schedule import RenewalSchedule
 
-from .driver import Cancelled, SimEvent, Task
+from .driver import SimEvent, Task, TaskCancelled
 from .violation import Violation
 from .wire import SimWire
 
 if TYPE_CHECKING:
     from .world import World
 
-NEVER_STUMBLES = 1 << 60
+NEVER_STEP_COUNT = 1 << 60
+"""More clock readings than a seed has."""
 
 
 class Process:
@@ -37,13 +38,13 @@ class Process:
         self.wire = SimWire(self)
         self.crashed = False
         self.stopped_until = 0.0
-        """In true time; in the past if it runs."""
-        self.steps_to_stumble = NEVER_STUMBLES
+        """In true time; in the past if the process runs."""
+        self.steps_to_pause = NEVER_STEP_COUNT
         self.renewing = 0
         self.renewed_at = 0.0
-        """Renewals under way, and when the last one ended (by its own clock)."""
+        """Renewals in flight, and when the last one ended (by the process's clock)."""
         self.scripts = 0
-        """Scripts of the workload that have not ended."""
+        """How many scripts of the workload have not ended."""
         keeper = Keeper(world.backend, RenewalSchedule(nullcontext()), SimEvent(), self._launch, self._begin)
         self.core = CoordinatorCore(world.backend, keeper, name, None)
 
@@ -55,16 +56,16 @@ class Process:
 
     @property
     def awake_since(self) -> float:
-        """By its own clock: until when it was stopped last."""
+        """When its last pause ended, by its own clock."""
         return self._base + self.stopped_until * self.rate
 
     def after(self, seconds: float, action: Callable[..., None], *args: Any) -> None:
-        """Have something happen in this process, by its clock and if it runs then."""
+        """Run an action in this process after a delay by its clock; a paused process runs it when it resumes."""
         timeline = self.world.timeline
         timeline.at(timeline.now + seconds / self.rate, self._gate, action, args)
 
     def receive(self, when: float, action: Callable[..., None], *args: Any) -> None:
-        """The same for what comes from outside, in true time."""
+        """Run an action in this process at a true time: for messages from outside."""
         self.world.timeline.at(when, self._gate, action, args)
 
     def _gate(self, action: Callable[..., None], args: tuple[Any, ...]) -> None:
@@ -76,23 +77,23 @@ class Process:
             action(*args)
 
     def stop(self, seconds: float) -> None:
-        """Nothing of it runs for a while."""
+        """Pause the whole process."""
         if not self.crashed:
             self.world.fault("client stops")
             self.world.trace(self.name, "stops for {:.3f} s", seconds)
             self.stopped_until = max(self.stopped_until, self.world.timeline.now + seconds)
 
-    def stumbles(self) -> bool:
-        """Whether it stops right here."""
-        self.steps_to_stumble -= 1
-        if self.steps_to_stumble > 0:
+    def pauses_here(self) -> bool:
+        """Whether the process is paused at this reading of the clock."""
+        self.steps_to_pause -= 1
+        if self.steps_to_pause > 0:
             return False
-        weather = self.world.weather
-        if self.world.timeline.now >= weather.clears_at:
-            self.steps_to_stumble = NEVER_STUMBLES
+        profile = self.world.profile
+        if self.world.timeline.now >= profile.faults_end_at:
+            self.steps_to_pause = NEVER_STEP_COUNT
             return False
-        self.steps_to_stumble = weather.steps_between_stumbles(self.world.chance)
-        self.stop(weather.stop_length(self.world.chance))
+        self.steps_to_pause = profile.steps_between_pauses(self.world.chance)
+        self.stop(profile.stop_length(self.world.chance))
         return True
 
     def crash(self) -> None:
@@ -117,8 +118,8 @@ class Process:
         return True
 
     def ended(self, task: Task, error: BaseException | None) -> None:
-        """A task has ended; scripts catch what they expect, so an error is news."""
+        """A task has ended. Scripts catch the errors they expect, so any other error is a violation."""
         if task.label.startswith("script"):
             self.scripts -= 1
-        if error is not None and not isinstance(error, Cancelled):
+        if error is not None and not isinstance(error, TaskCancelled):
             raise Violation("no flow breaks", f"{self.name} {task.label} ended with {error!r}") from error

@@ -1,4 +1,4 @@
-"""What the simulator shows: progress while it runs, and the sum at the end."""
+"""What the simulator prints: progress while it runs, and the totals at the end."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from textwrap import fill
 from types import TracebackType
 from typing import Any
 
-from .fleet import Tally
 from .planted import BUGS
 from .seed import Outcome
+from .seeds import SeedTotals
 
-SHOWN = 10
-"""Broken seeds that are told of one by one."""
+SHOWN_SEED_COUNT = 10
+"""How many broken seeds are printed one by one."""
 
 
 class Progress:
@@ -24,16 +24,16 @@ class Progress:
         self._lively = sys.stderr.isatty()
         self._began = self._shown = time.monotonic()
 
-    def show(self, tally: Tally) -> None:
+    def show(self, totals: SeedTotals) -> None:
         now = time.monotonic()
-        if now - self._shown < (0.2 if self._lively else 10.0) or tally.seeds == self._seeds:
+        if now - self._shown < (0.2 if self._lively else 10.0) or totals.seeds == self._seeds:
             return
         self._shown = now
-        rate = tally.seeds / (now - self._began)
-        left = (self._seeds - tally.seeds) / rate
+        rate = totals.seeds / (now - self._began)
+        left = (self._seeds - totals.seeds) / rate
         line = (
-            f"{tally.seeds} of {self._seeds} seeds, {rate * 60:.0f} a minute, "
-            f"{len(tally.broken)} broken, {left:.0f} s to go"
+            f"{totals.seeds} of {self._seeds} seeds, {rate * 60:.0f} a minute, "
+            f"{len(totals.broken)} broken, {left:.0f} s to go"
         )
         print(
             f"\r\x1b[K{line}" if self._lively else line, end="" if self._lively else "\n", file=sys.stderr, flush=True
@@ -60,30 +60,30 @@ def outcome_data(outcome: Outcome, bug: str | None = None) -> dict[str, Any]:
     }
 
 
-def summary_data(tally: Tally, took: float) -> dict[str, Any]:
+def summary_data(totals: SeedTotals, took: float) -> dict[str, Any]:
     return {
-        "seeds": tally.seeds,
-        "seeds_per_minute": round(tally.seeds / took * 60),
+        "seeds": totals.seeds,
+        "seeds_per_minute": round(totals.seeds / took * 60),
         "seconds": round(took, 1),
-        "virtual_seconds": round(tally.seconds),
-        "operations": tally.operations,
-        "events": tally.events,
-        "counts": dict(sorted(tally.counts.items())),
-        "faults": dict(sorted(tally.faults.items())),
-        "broken": [outcome_data(outcome) for outcome in tally.broken],
+        "virtual_seconds": round(totals.seconds),
+        "operations": totals.operations,
+        "events": totals.events,
+        "counts": dict(sorted(totals.counts.items())),
+        "faults": dict(sorted(totals.faults.items())),
+        "broken": [outcome_data(outcome) for outcome in totals.broken],
     }
 
 
-def summary(tally: Tally, took: float) -> str:
+def summary(totals: SeedTotals, took: float) -> str:
     def many(kind: str) -> str:
-        return f"{tally.counts.get(kind, 0):,}"
+        return f"{totals.counts.get(kind, 0):,}"
 
-    undone = sum(outcome.invariant == "the fence loses nothing" for outcome in tally.broken)
+    undone = sum(outcome.invariant == "the fence loses nothing" for outcome in totals.broken)
     lines = [
-        f"{tally.seeds:,} seeds in {took:.1f} s: {tally.seeds / took * 60:,.0f} a minute",
+        f"{totals.seeds:,} seeds in {took:.1f} s: {totals.seeds / took * 60:,.0f} a minute",
         "",
-        _row("time", f"{tally.seconds / 3600:,.1f} hours of virtual time, {tally.events:,} events"),
-        _row("engine", f"{tally.operations:,} operations, {many('grants')} grants, {many('passes')} limiter passes"),
+        _row("time", f"{totals.seconds / 3600:,.1f} hours of virtual time, {totals.events:,} events"),
+        _row("engine", f"{totals.operations:,} operations, {many('grants')} grants, {many('passes')} limiter passes"),
         _row(
             "clients",
             f"{many('acquired')} leases, of which {many('lost')} were lost; {many('not acquired')} timeouts, "
@@ -91,18 +91,18 @@ def summary(tally: Tally, took: float) -> str:
         ),
         _row("fenced", f"{many('fenced updates')} updates, {undone:,} lost, {many('fence refuses')} refused"),
         _row("bare", f"{many('bare updates')} updates, {many('bare updates lost')} lost"),
-        _row("faults", ", ".join(f"{kind} {count:,}" for kind, count in sorted(tally.faults.items())) or "none"),
+        _row("faults", ", ".join(f"{kind} {count:,}" for kind, count in sorted(totals.faults.items())) or "none"),
         "",
     ]
-    if not tally.broken:
+    if not totals.broken:
         lines.append("no invariant was broken")
-    for outcome in tally.broken[:SHOWN]:
+    for outcome in totals.broken[:SHOWN_SEED_COUNT]:
         lines += [
             f'seed {outcome.seed} breaks "{outcome.invariant}": {outcome.story}',
             f"    replay it: {replay_command(outcome.seed)}",
         ]
-    if len(tally.broken) > SHOWN:
-        lines.append(f"and {len(tally.broken) - SHOWN} more of {tally.seeds:,} seeds")
+    if len(totals.broken) > SHOWN_SEED_COUNT:
+        lines.append(f"and {len(totals.broken) - SHOWN_SEED_COUNT} more of {totals.seeds:,} seeds")
     return "\n".join(lines)
 
 
@@ -113,14 +113,14 @@ def _row(head: str, text: str) -> str:
 # Planted bugs
 
 
-def bug_data(bug: str, tally: Tally, took: float) -> dict[str, Any]:
-    outcome = tally.found(bug)
+def bug_data(bug: str, totals: SeedTotals, took: float) -> dict[str, Any]:
+    outcome = totals.found(bug)
     return {
         "bug": bug,
         "about": BUGS[bug].about,
         "found": outcome is not None,
         "seconds": round(took, 1),
-        "seeds": tally.seeds,
+        "seeds": totals.seeds,
         **(outcome_data(outcome, bug) if outcome is not None else {"invariant": BUGS[bug].invariant}),
     }
 
@@ -129,8 +129,8 @@ def bug_table_head() -> str:
     return f"{'planted bug':<34} {'found at':>8}  by the invariant"
 
 
-def bug_line(bug: str, tally: Tally) -> str:
-    outcome, invariant = tally.found(bug), BUGS[bug].invariant
+def bug_line(bug: str, totals: SeedTotals) -> str:
+    outcome, invariant = totals.found(bug), BUGS[bug].invariant
     if outcome is None:
-        return f"{bug:<34} {'never':>8}  {invariant} ({tally.seeds:,} seeds; {len(tally.broken)} broke others)"
+        return f"{bug:<34} {'never':>8}  {invariant} ({totals.seeds:,} seeds; {len(totals.broken)} broke others)"
     return f"{bug:<34} {outcome.seed:>8}  {invariant}"

@@ -15,19 +15,19 @@ from holdfast.errors import FenceRejected
 from .violation import Violation
 
 if TYPE_CHECKING:
-    from .wire import Flight
+    from .wire import PendingRequest
     from .world import World
 
 
 @dataclass(slots=True)
-class Read:
+class ReadCounter:
     """Read the bare counter. Reply: its value."""
 
     name: str
 
 
 @dataclass(slots=True)
-class Write:
+class WriteCounter:
     """Write the bare counter."""
 
     name: str
@@ -81,16 +81,16 @@ class Resources:
         self._fenced: dict[str, Fenced] = {}
         self._bare: dict[str, int] = {}
 
-    def receive(self, flight: Flight, _again: bool) -> None:
+    def receive(self, pending: PendingRequest, _again: bool) -> None:
         try:
-            reply = self._carry_out(flight.request)
+            reply = self._carry_out(pending.request)
         except FenceRejected as error:
             self._world.count("fence refuses")
-            self._world.trace("resource", "refuses {}: its mark is {}", flight.request, error.mark)
-            self._world.network.reply(flight, None, error)
+            self._world.trace("resource", "refuses {}: its mark is {}", pending.request, error.mark)
+            self._world.network.reply(pending, None, error)
         else:
-            self._world.trace("resource", "carries out {}: {}", flight.request, reply)
-            self._world.network.reply(flight, reply)
+            self._world.trace("resource", "carries out {}: {}", pending.request, reply)
+            self._world.network.reply(pending, reply)
 
     def _carry_out(self, request: Any) -> Any:
         match request:
@@ -106,9 +106,9 @@ class Resources:
                         "the fence loses nothing",
                         f"{name!r} went from {before} to {value} by token {token}: an update is lost",
                     )
-            case Read(name=name):
+            case ReadCounter(name=name):
                 return self._bare.get(name, 0)
-            case Write(name=name, value=value):
+            case WriteCounter(name=name, value=value):
                 self._world.count("bare updates")
                 if value != self._bare.get(name, 0) + 1:
                     self._world.count("bare updates lost")

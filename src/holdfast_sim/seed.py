@@ -1,24 +1,24 @@
-"""One seed: a world is built, lives, and is judged."""
+"""One seed: build a world, run it to its end, and check the invariants."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from random import Random
 
-from .asking import draw_kinds
-from .network import LONGEST
+from .faults import draw_profile, schedule_faults
+from .network import LONGEST_DELAY_S
 from .violation import Violation
-from .weather import forecast, let_loose
-from .workload import Worker
+from .workload import SimWorker
+from .workload_recipes import draw_kinds
 from .world import Teller, World
 
-PATIENT = 400.0
-"""How long after the weather has cleared everything must have come to its end, in seconds."""
+SETTLE_LIMIT_S = 400.0
+"""How long after the last fault everything must have ended."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of a seed."""
+    """The result of a seed."""
 
     seed: int
     events: int = 0
@@ -28,22 +28,22 @@ class Outcome:
     counts: dict[str, int] = field(default_factory=dict)
     faults: dict[str, int] = field(default_factory=dict)
     invariant: str = ""
-    """The one that was broken, if any."""
+    """The invariant that was broken, if any."""
     story: str = ""
 
 
 def run(seed: int, tell: Teller | None = None) -> Outcome:
-    """Live through a seed."""
+    """Run a seed."""
     chance = Random(seed)
-    weather = forecast(chance)
+    profile = draw_profile(chance)
     kinds = draw_kinds(chance)
-    world = World(chance, weather, chance.randint(2, 4), tell)
-    world.trace("weather", "{}", weather)
+    world = World(chance, profile, chance.randint(2, 4), tell)
+    world.trace("profile", "{}", profile)
     world.trace("names", "{}", kinds)
     for process in world.processes:
         for number in range(chance.randint(1, 3)):
-            Worker(process, number, kinds)
-    let_loose(world)
+            SimWorker(process, number, kinds)
+    schedule_faults(world)
     outcome = Outcome(seed)
     try:
         _live(world)
@@ -58,10 +58,10 @@ def run(seed: int, tell: Teller | None = None) -> Outcome:
 
 
 def _live(world: World) -> None:
-    ended = world.timeline.run(world.weather.clears_at + LONGEST + PATIENT)
+    ended = world.timeline.run(world.profile.faults_end_at + LONGEST_DELAY_S + SETTLE_LIMIT_S)
     stuck = [process.name for process in world.processes if process.scripts]
     if stuck:
         raise Violation("nobody waits for ever", f"{', '.join(stuck)} did not come to an end")
     if not ended:
         raise Violation("nobody waits for ever", "something is still under way")
-    world.watch.at_the_end()
+    world.invariants.at_the_end()

@@ -1,6 +1,6 @@
-"""Virtual time: what happens next, and nothing in between.
+"""Virtual time: a heap of events, each of which runs at its time.
 
-Events of one moment happen in the order in which they were entered, so a run depends on nothing but its seed.
+Events of the same time run in the order in which they were entered, so a run depends on nothing but its seed.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ class Timeline:
         self._entered = 0
 
     def at(self, when: float, action: Callable[..., None], *args: Any) -> None:
-        """Have something happen, now at the earliest."""
+        """Enter an event; one in the past runs now."""
         self._entered += 1
         heappush(self._heap, (max(self.now, when), self._entered, action, args))
 
     def run(self, until: float) -> bool:
-        """Let everything happen up to a moment. True if nothing is left to happen."""
+        """Run all events up to a time. True if no event is left."""
         heap = self._heap
         while heap:
             if heap[0][0] > until:

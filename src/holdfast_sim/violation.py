@@ -1,4 +1,4 @@
-"""A broken promise: what the simulator looks for."""
+"""The error that a broken invariant raises."""
 
 from __future__ import annotations
 

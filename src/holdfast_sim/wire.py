@@ -1,7 +1,7 @@
-"""One client's wire: requests out, replies and pushes in. The same rules as the wires that ship.
+"""One client's wire: requests out, replies and pushes in. It keeps the rules of the wires that ship.
 
-1. A call is answered once: with the reply, or after its timeout with `OutcomeUnknown`; what comes later is dropped.
-2. The inbox of an owner opens with its first take and closes once it is granted by reply, or releases.
+1. A call is answered once: with the reply, or after its timeout with `OutcomeUnknown`; a later reply is dropped.
+2. The inbox of an owner opens with its first take, and closes when a reply grants the lock or the owner releases.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 from holdfast.backends.queue_backend import Push, Release, Renew, Take
 from holdfast.errors import OutcomeUnknown
 
-from .driver import TICK, Task
+from .driver import TICK_S, Task
 
 if TYPE_CHECKING:
     from .process import Process
 
 
-class Flight:
-    """A request under way."""
+class PendingRequest:
+    """A request in flight."""
 
-    __slots__ = ("done", "doubled", "epoch", "lapsed", "process", "request", "task")
+    __slots__ = ("done", "duplicated", "epoch", "process", "request", "task", "timed_out")
 
     def __init__(self, process: Process, task: Task, request: Any) -> None:
         self.process = process
@@ -28,10 +28,10 @@ class Flight:
         self.epoch = task.epoch
         self.request = request
         self.done = False
-        self.doubled = False
-        """It is carried twice: either copy may come first, and be the one that is answered."""
-        self.lapsed = False
-        """Its timeout has passed: nobody waits for it any more, as the rules have it."""
+        self.duplicated = False
+        """It is delivered twice: either copy may arrive first and be the one that is answered."""
+        self.timed_out = False
+        """Its timeout has passed, so its sender no longer waits for the reply."""
 
 
 class SimWire:
@@ -54,33 +54,33 @@ class SimWire:
             self._inboxes.pop(request.claim.owner, None)
         elif kind is Renew:
             process.renewing += 1
-        flight = Flight(process, task, request)
-        process.after(timeout, self._lapse, flight)
-        process.world.network.send(flight)
+        pending = PendingRequest(process, task, request)
+        process.after(timeout, self._time_out, pending)
+        process.world.network.send(pending)
 
-    def answer(self, flight: Flight, reply: Any, error: BaseException | None = None) -> None:
-        if flight.done:
+    def answer(self, pending: PendingRequest, reply: Any, error: BaseException | None = None) -> None:
+        if pending.done:
             return
-        flight.done = True
-        request = flight.request
+        pending.done = True
+        request = pending.request
         if request.__class__ is Take and request.queue and error is None:
             for claim, taken in zip(request.claims, reply, strict=True):
                 if taken.token:
                     self._inboxes.pop(claim.owner, None)
         elif request.__class__ is Renew:
             self._renewal_ended()
-        flight.task.wake(flight.epoch, reply, error)
+        pending.task.wake(pending.epoch, reply, error)
 
-    def _lapse(self, flight: Flight) -> None:
-        if flight.done:
+    def _time_out(self, pending: PendingRequest) -> None:
+        if pending.done:
             return
-        flight.done = flight.lapsed = True
+        pending.done = pending.timed_out = True
         world = self._process.world
-        world.watch.disturbed(flight.request)
-        world.trace(self._process.name, "gets no reply to {}", flight.request)
-        if flight.request.__class__ is Renew:
+        world.invariants.disturbed(pending.request)
+        world.trace(self._process.name, "gets no reply to {}", pending.request)
+        if pending.request.__class__ is Renew:
             self._renewal_ended()
-        flight.task.wake(flight.epoch, None, OutcomeUnknown("no reply came in time"))
+        pending.task.wake(pending.epoch, None, OutcomeUnknown("no reply came in time"))
 
     def _renewal_ended(self) -> None:
         self._process.renewing -= 1
@@ -89,12 +89,12 @@ class SimWire:
     def wait(self, task: Task, owner: str, timeout: float) -> None:
         inbox = self._inboxes.get(owner)
         if inbox is None:
-            self._process.after(TICK, task.wake, task.epoch)
+            self._process.after(TICK_S, task.wake, task.epoch)
         elif inbox:
-            self._process.after(TICK, task.wake, task.epoch, inbox.pop(0))
+            self._process.after(TICK_S, task.wake, task.epoch, inbox.pop(0))
         else:
             self._waiting[owner] = (task, task.epoch)
-            self._process.after(max(TICK, timeout), task.wake, task.epoch)
+            self._process.after(max(TICK_S, timeout), task.wake, task.epoch)
 
     def deliver(self, owner: str, push: Push) -> None:
         """A push has come in."""

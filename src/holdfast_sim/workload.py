@@ -1,6 +1,6 @@
-"""What the clients do: rounds of asking for something, doing something with it, and letting go.
+"""What the clients do: rounds of acquiring, using and releasing.
 
-What to ask for, how long to wait, what to do in the body, whether the round is cancelled and when: all is drawn anew.
+Each round draws anew what to acquire, how long to wait, what to do with the lease, and whether it is cancelled.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from holdfast._core.lease import Hold
 from holdfast.errors import BackendUnavailable, DeadlockDetected, FenceRejected, LeaseLost, NotAcquired
 from holdfast.recipes.multi import let_go_all
 
-from .asking import obtain, pass_limiter
-from .body import body
-from .driver import Cancelled, Task
+from .driver import Task, TaskCancelled
 from .violation import Violation
+from .workload_recipes import obtain, pass_limiter
+from .workload_steps import use_lease
 
 if TYPE_CHECKING:
     from .process import Process
 
-DEEPEST = 2
-"""How many rounds a task may have inside each other."""
+NESTED_ROUND_COUNT = 2
+"""How deep a task may nest its rounds."""
 
 
 @dataclass(slots=True, weakref_slot=True)
-class Follower:
-    """Follows one lease for a worker; `number` is the round to cancel when it is lost, or -1."""
+class LeaseListener:
+    """Listens to one lease for a worker; `number` is the round to cancel when the lease is lost, or -1."""
 
-    worker: Worker
+    worker: SimWorker
     hold: Hold
     number: int
 
@@ -37,7 +37,7 @@ class Follower:
         self.worker.told(self.hold, what, self.number)
 
 
-class Worker:
+class SimWorker:
     """One task of a client, and its script."""
 
     def __init__(self, process: Process, number: int, kinds: dict[str, str]) -> None:
@@ -65,7 +65,7 @@ class Worker:
             self.world.trace(self.process.name, "{} does not pass: {}", self.task.label, error)
 
     def round(self) -> Flow[None]:
-        """Ask, use, let go; whatever happens, account for it."""
+        """Acquire, use, release; then tell the invariants which claims have ended."""
         chance = self.chance
         self._round += 1
         self._depth += 1
@@ -73,15 +73,15 @@ class Worker:
         outer, self.task.owners = self.task.owners, {}
         reached = True
         try:
-            if chance.random() < self.world.weather.cancelling:
+            if chance.random() < self.world.profile.cancel_ratio:
                 self.process.after(chance.random() ** chance.choice((1, 4)) * 2.0, self._cancel, number)
             reached = yield from self._one_round(number)
-        except Cancelled:
+        except TaskCancelled:
             self.world.count("cancelled")
         claims = list(self.task.owners.values())
         self.task.owners = outer
         self._depth -= 1
-        self.world.watch.ended(claims, reached)
+        self.world.invariants.ended(claims, reached)
 
     def _cancel(self, number: int) -> None:
         if self._round == number and self._depth:
@@ -89,12 +89,12 @@ class Worker:
             self.task.cancel()
 
     def may_take_more(self) -> bool:
-        return self._depth < DEEPEST
+        return self._depth < NESTED_ROUND_COUNT
 
     # Asking
 
     def _one_round(self, number: int) -> Flow[bool]:
-        """Answers whether the engine was within reach to the end."""
+        """Returns whether the engine could be reached until the end."""
         chance = self.chance
         timeout = chance.choice((None, None, 0.0, 0.05, 0.3, 1.0))
         name = chance.choice(list(self.kinds))
@@ -112,23 +112,23 @@ class Worker:
             if hold.lease is None:
                 self._follow(hold, number if cancels else -1)
         try:
-            yield from body(self, holds)
+            yield from use_lease(self, holds)
         except (LeaseLost, FenceRejected, BackendUnavailable) as error:
             self.world.trace(self.process.name, "{} stops: {}", self.task.label, error)
-        except Cancelled:
+        except TaskCancelled:
             yield from self._let_go(holds)
             raise
         yield from self._let_go(holds)
         return True
 
     def _in_time(self, began: float, timeout: float | None) -> None:
-        """One timeout counts for the whole, but for the requests that were under way, and for stops."""
+        """The timeout bounds the whole acquisition, apart from requests in flight and pauses of the process."""
         process = self.process
         if timeout is None or process.awake_since > began:
             return
         waited = process.clock() - began
         requests = 4 + 2 * len(self.kinds)
-        if waited > timeout + requests * self.world.weather.request_timeout + 0.1:
+        if waited > timeout + requests * self.world.profile.request_timeout + 0.1:
             raise Violation("a timeout is kept", f"{process.name} waited {waited:.3f} s, and was to wait {timeout:g} s")
 
     # Holding
@@ -138,22 +138,22 @@ class Worker:
         process, world = self.process, self.world
 
         world.trace(process.name, "{} holds {!r} with token {}", hold.claim.owner, hold.claim.spec.name, hold.token)
-        world.watch.acquired(process, hold)
-        hold.listen(Follower(self, hold, number), keep=True)
+        world.invariants.acquired(process, hold)
+        hold.listen(LeaseListener(self, hold, number), keep=True)
 
     def told(self, hold: Hold, what: str, number: int) -> None:
         process, world = self.process, self.world
         world.trace(process.name, "{} is told {} {}", hold.claim.owner, what, hold.reason or "")
         if what == "lost":
             world.count("lost")
-            world.watch.deadlines.lost(process, hold)
+            world.invariants.deadlines.lost(process, hold)
             if number >= 0:
                 process.after(0.0, self._cancel, number)
 
     def _let_go(self, holds: list[Hold]) -> Flow[Any]:
         core = self.process.core
         for hold in holds:
-            self.world.watch.letting_go(self.process, hold)
+            self.world.invariants.letting_go(self.process, hold)
         flow = let_go_all(core, holds) if len(holds) > 1 else core.let_go(holds[0])
         if self.chance.random() < 0.5:
             return (yield Shield(flow))

@@ -1,4 +1,4 @@
-"""One seed's world: everything in it, and the story so far."""
+"""One seed's world: everything that is simulated, and its counts."""
 
 from __future__ import annotations
 
@@ -10,43 +10,43 @@ from holdfast.backends.queue_backend import Allow, Evict, QueueBackend, Release,
 from holdfast.model import Promises
 
 from .engine import SimEngine
-from .network import Network
+from .faults import FaultProfile
+from .invariants import Invariants
+from .network import SimNetwork
 from .process import Process
 from .resource import Resources
 from .timeline import Timeline
-from .watch import Watch
-from .weather import Weather
 
 VERBS = frozenset({Allow, Evict, Release, Renew, Survey, Take})
-RATE_ERROR = 0.0049
-"""How wrong a clock may run. Two of them together stay within the drift allowance of a lease, 1 % of the ttl."""
+RATE_ERROR_RATIO = 0.0049
+"""How wrong a clock may run. Two such clocks stay within the drift allowance of a lease, 1 % of the ttl."""
 
 Teller = Callable[[float, str, str], None]
 
 
 class World:
-    """Built from a seed; `tell` hears the story, if anybody wants it."""
+    """Built from a seed. `tell` is called with each event of the trace, if it is given."""
 
-    def __init__(self, chance: Random, weather: Weather, clients: int, tell: Teller | None = None) -> None:
+    def __init__(self, chance: Random, profile: FaultProfile, clients: int, tell: Teller | None = None) -> None:
         self.chance = chance
-        self.weather = weather
+        self.profile = profile
         self.timeline = Timeline()
         self.operations = 0
         self.counts: dict[str, int] = {}
         self.faults: dict[str, int] = {}
         self._tell = tell
         promises = Promises(frozenset({"fencing", "linearizable", "shared", "counting"}))
-        self.backend = QueueBackend("sim", "sim", promises, 0.001, weather.request_timeout)
+        self.backend = QueueBackend("sim", "sim", promises, 0.001, profile.request_timeout)
         self.engine = SimEngine(self, self._rate())
-        self.network = Network(self)
+        self.network = SimNetwork(self)
         self.resources = Resources(self)
-        self.watch = Watch(self)
+        self.invariants = Invariants(self)
         self.processes = [
             Process(self, number, self._rate(), chance.uniform(100.0, 1000.0)) for number in range(clients)
         ]
 
     def _rate(self) -> float:
-        return 1.0 + self.chance.uniform(-RATE_ERROR, RATE_ERROR)
+        return 1.0 + self.chance.uniform(-RATE_ERROR_RATIO, RATE_ERROR_RATIO)
 
     @staticmethod
     def is_verb(request: Any) -> bool:
@@ -57,11 +57,11 @@ class World:
         self.faults[kind] = self.faults.get(kind, 0) + 1
 
     def count(self, kind: str) -> None:
-        """Count something else worth knowing."""
+        """Count an event that is not a fault."""
         self.counts[kind] = self.counts.get(kind, 0) + 1
 
     def trace(self, who: str, what: str, *args: Any) -> None:
-        """Tell what happens, if anybody listens."""
+        """Add an event to the trace, if there is one."""
         if self._tell is not None:
             self._tell(self.timeline.now, who, what.format(*(in_words(arg) for arg in args)))
 

@@ -7,13 +7,13 @@ import pytest
 from holdfast_sim.quorum.planted import BUGS, planted
 from holdfast_sim.quorum.world import run
 
-SEEDS = 300
+DEFAULT_SEED_COUNT = 300
 
 
 @pytest.mark.parametrize("part", range(3))
 def test_no_seed_breaks_an_invariant(part: int) -> None:
     acquired, faults = 0, dict[str, int]()
-    for seed in range(part * SEEDS, (part + 1) * SEEDS):
+    for seed in range(part * DEFAULT_SEED_COUNT, (part + 1) * DEFAULT_SEED_COUNT):
         outcome = run(seed)
         assert not outcome.invariant, f"seed {seed}: {outcome.invariant}: {outcome.story}"
         acquired += outcome.counts.get("acquired", 0)

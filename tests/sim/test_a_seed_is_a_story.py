@@ -13,14 +13,14 @@ import pytest
 from holdfast_sim.planted import BUGS, planted
 from holdfast_sim.seed import run
 
-SEEDS = range(40)
+DEFAULT_SEED_COUNT = range(40)
 PROGRAM = "from tests.sim.test_a_seed_is_a_story import fingerprint; print(fingerprint())"
 
 
 def fingerprint() -> str:
     """A hash of all that is told of some seeds."""
     told = hashlib.sha256()
-    for seed in SEEDS:
+    for seed in DEFAULT_SEED_COUNT:
         outcome = run(seed, lambda when, who, what: told.update(f"{when!r} {who} {what}\n".encode()))
         told.update(repr(outcome).encode())
     return told.hexdigest()

@@ -14,9 +14,9 @@ import pytest
 import holdfast_sim
 from holdfast._core.line import Line
 from holdfast.errors import Misconfigured
-from holdfast_sim.fleet import find
 from holdfast_sim.planted import BUGS, planted
 from holdfast_sim.seed import run
+from holdfast_sim.seeds import find
 
 WITHIN = 2000
 ASKED_FOR = {

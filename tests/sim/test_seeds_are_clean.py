@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast_sim.fleet import Tally, run_all
 from holdfast_sim.report import summary
+from holdfast_sim.seeds import SeedTotals, run_all
 
-SEEDS = 300
+DEFAULT_SEED_COUNT = 300
 
 
 @pytest.fixture(scope="module")
-def tally() -> Tally:
-    whole = Tally()
-    for part in run_all(range(SEEDS), jobs=1):
+def totals() -> SeedTotals:
+    whole = SeedTotals()
+    for part in run_all(range(DEFAULT_SEED_COUNT), jobs=1):
         whole.merge(part)
     return whole
 
 
-def test_no_invariant_is_broken(tally: Tally) -> None:
-    assert tally.seeds == SEEDS
-    assert not tally.broken, summary(tally, took=1.0)
+def test_no_invariant_is_broken(totals: SeedTotals) -> None:
+    assert totals.seeds == DEFAULT_SEED_COUNT
+    assert not totals.broken, summary(totals, took=1.0)
 
 
-def test_every_kind_of_fault_happens(tally: Tally) -> None:
-    assert set(tally.faults) >= {
+def test_every_kind_of_fault_happens(totals: SeedTotals) -> None:
+    assert set(totals.faults) >= {
         "request lost", "request doubled", "reply lost", "push lost", "push doubled", "client stops",
         "client crashes", "engine stalls", "engine restarts", "engine forgets its holds", "engine forgets its marks",
         "engine clock jumps forward", "engine clock jumps back", "calendar jumps forward", "calendar jumps back",
@@ -32,16 +32,16 @@ def test_every_kind_of_fault_happens(tally: Tally) -> None:
     }  # fmt: skip
 
 
-def test_the_clients_are_busy(tally: Tally) -> None:
+def test_the_clients_are_busy(totals: SeedTotals) -> None:
     """Invariants hold easily in a world where nothing is granted, lost, cancelled or written."""
     for kind, least in {
-        "acquired": 10 * SEEDS,
-        "lost": SEEDS,
-        "not acquired": SEEDS,
-        "cancelled": SEEDS,
-        "passes": SEEDS,
-        "fenced updates": SEEDS,
+        "acquired": 10 * DEFAULT_SEED_COUNT,
+        "lost": DEFAULT_SEED_COUNT,
+        "not acquired": DEFAULT_SEED_COUNT,
+        "cancelled": DEFAULT_SEED_COUNT,
+        "passes": DEFAULT_SEED_COUNT,
+        "fenced updates": DEFAULT_SEED_COUNT,
         "fence refuses": 5,
-        "bare updates": SEEDS,
+        "bare updates": DEFAULT_SEED_COUNT,
     }.items():
-        assert tally.counts.get(kind, 0) >= least, kind
+        assert totals.counts.get(kind, 0) >= least, kind

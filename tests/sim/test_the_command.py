@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from holdfast_sim import cli
-from holdfast_sim.fleet import Tally
 from holdfast_sim.options import parse
 from holdfast_sim.planted import BUGS, planted
-from holdfast_sim.report import SHOWN, summary
+from holdfast_sim.report import SHOWN_SEED_COUNT, summary
 from holdfast_sim.seed import run
+from holdfast_sim.seeds import SeedTotals
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -76,7 +76,7 @@ def test_json_says_it_all(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_replay_in_json_is_one_event_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--seed", "3", "--json"]) == 0
     *events, last = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [event[1] for event in events[:2]] == ["weather", "names"]
+    assert [event[1] for event in events[:2]] == ["profile", "names"]
     assert last == {"seed": 3, "invariant": None, "story": None, "replay": "python -m holdfast_sim --seed 3"}
 
 
@@ -88,14 +88,14 @@ def test_a_bug_that_is_not_found_ends_with_1(capsys: pytest.CaptureFixture[str])
 
 
 def test_many_broken_seeds_are_not_all_told_of() -> None:
-    tally = Tally()
+    totals = SeedTotals()
     with planted("token-from-a-deleted-counter"):
-        for seed in range(2 * SHOWN):
-            tally.add(run(seed))
-    assert len(tally.broken) > SHOWN
-    out = summary(tally, took=1.0)
-    assert out.count("replay it: ") == SHOWN
-    assert out.endswith(f"and {len(tally.broken) - SHOWN} more of {2 * SHOWN} seeds")
+        for seed in range(2 * SHOWN_SEED_COUNT):
+            totals.add(run(seed))
+    assert len(totals.broken) > SHOWN_SEED_COUNT
+    out = summary(totals, took=1.0)
+    assert out.count("replay it: ") == SHOWN_SEED_COUNT
+    assert out.endswith(f"and {len(totals.broken) - SHOWN_SEED_COUNT} more of {2 * SHOWN_SEED_COUNT} seeds")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""All planted bugs by name, and how one is put in and taken out again."""
+"""All planted bugs by name, and the context manager that plants one and removes it again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Plant = Callable[[Patch], None]
 
 @dataclass(frozen=True, slots=True)
 class Bug:
-    """A bug that can be planted, and the invariant that is there to catch it."""
+    """A bug that can be planted, and the invariant that must catch it."""
 
     name: str
     invariant: str
@@ -37,7 +37,7 @@ def bug(invariant: str) -> Callable[[Plant], Plant]:
 
 @contextmanager
 def planted(name: str | None) -> Iterator[None]:
-    """Have a bug in the code, and then no more. None plants nothing."""
+    """Plant a bug for the length of a `with`. None plants nothing."""
     if name is not None and name not in BUGS:
         raise Misconfigured(f"no bug is called {name!r}; there are: {', '.join(BUGS)}")
     undo: list[tuple[Any, str, Any]] = []

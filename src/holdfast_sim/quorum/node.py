@@ -1,7 +1,7 @@
 """What each program of `backends/redlock/scripts` does at a node, line by line, in Python.
 
-The same decisions in the same order; `tests/redlock/test_model.py` holds it to the programs on a real server. Times are
-microseconds of the node's own clock; as at a server, a key is gone once its millisecond has passed.
+The same decisions in the same order; `tests/redlock/test_model.py` compares it with the programs on a real server.
+Times are microseconds of the node's own clock; as at a server, a key is gone once its millisecond has passed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from typing import Any, TypeAlias
 
 NOBODY = "0" * 20
-DAY = 86_400_000_000
+DAY_US = 86_400_000_000
 
 Word: TypeAlias = int | bytes
 
@@ -55,12 +55,12 @@ class NodeModel:
         return memory if memory is not None and memory[0] == "+" else None
 
     def _mark(self, key: str, memory: str) -> int:
-        return self.marks[key] if key in self.marks else max(self.now - DAY, int(memory[1:21]))
+        return self.marks[key] if key in self.marks else max(self.now - DAY_US, int(memory[1:21]))
 
     def _raise(self, key: str, ballot: int) -> None:
         if ballot > self.marks.get(key, -1):
             self.marks[key] = ballot
-            self.marks = {name: mark for name, mark in self.marks.items() if mark >= self.now - DAY}
+            self.marks = {name: mark for name, mark in self.marks.items() if mark >= self.now - DAY_US}
 
     def is_live(self, key: str, hold: str) -> bool:
         return int(hold[20:30]) == 0 or self._left(key) > int(hold[20:30])

@@ -1,4 +1,4 @@
-"""Known bugs of quorums, planted into the flows that ship or into the nodes: the watch must find each of them.
+"""Known bugs of quorums, planted into the flows that ship or into the nodes: the invariants must find each.
 
 The numbers in brackets are the traps of other libraries that they are taken from.
 """
@@ -29,7 +29,7 @@ def bug(plant: Callable[[Patch], None]) -> Callable[[Patch], None]:
 
 @contextmanager
 def planted(name: str) -> Iterator[None]:
-    """Have a bug in the code, and then no more."""
+    """Plant a bug for the length of a `with`."""
     if name not in BUGS:
         raise Misconfigured(f"no bug is called {name!r}; there are: {', '.join(BUGS)}")
     undo: list[tuple[Any, str, Any]] = []

@@ -1,8 +1,8 @@
-"""Between one process and all nodes. Each message to each node has a fate of its own: late, lost, twice, overtaken.
+"""Between one process and all nodes. Each message to each node may be late, lost, duplicated or out of order.
 
-1. A connection never outlives a run of its node: what meets another run is lost, and the greeting (`hello`) comes
-   before anything else.
-2. A request is answered when it is decided, or after its timeout; what comes later is dropped.
+1. A connection never outlives a run of its node: a message that reaches another run is lost, and the handshake
+   (`hello`) comes before anything else.
+2. A request is answered when it is decided, or after its timeout; a later reply is dropped.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.backends.redlock.fanout import SENT, Fanout, Tally
 
-from ..driver import TICK, Task
+from ..driver import TICK_S, Task
 
 if TYPE_CHECKING:
     from ..process import Process
     from .world import QuorumWorld, SimNode
 
 
-class Poll:
-    """A request under way."""
+class QuorumRequest:
+    """A request in flight."""
 
     __slots__ = ("done", "epoch", "heard", "request", "tally", "task")
 
@@ -49,66 +49,66 @@ class QuorumWire:
     def call(self, task: Task, request: Fanout, timeout: float) -> None:
         world = self._world
         nodes = world.nodes if request.only is None else [world.nodes[request.only]]
-        poll = Poll(task, request, Tally(request.until, len(world.nodes), len(nodes), world.majority))
-        world.watch.asked(self._process, request)
+        poll = QuorumRequest(task, request, Tally(request.until, len(world.nodes), len(nodes), world.majority))
+        world.invariants.asked(self._process, request)
         for node in nodes:
             self._send(poll, node)
         if request.until is SENT:
-            self._process.after(TICK, poll.finish)
+            self._process.after(TICK_S, poll.finish)
         else:
-            self._process.after(timeout, self._lapse, poll)
+            self._process.after(timeout, self._time_out, poll)
 
     def wait(self, task: Task, owner: str, timeout: float) -> None:
         raise AssertionError("nothing is pushed on a quorum")
 
-    def _delay(self, poll: Poll) -> float:
+    def _delay(self, poll: QuorumRequest) -> float:
         world = self._world
-        if world.rough() and world.chance.random() < world.weather.tail:
-            world.watch.disturbed(poll.request)
+        if world.faults_active() and world.chance.random() < world.profile.tail:
+            world.invariants.disturbed(poll.request)
             return min(4.0, 0.02 / (1.0 - world.chance.random()))
-        return TICK + min(20.0, -log(1.0 - world.chance.random())) * world.weather.latency
+        return TICK_S + min(20.0, -log(1.0 - world.chance.random())) * world.profile.latency
 
-    def _lost(self, poll: Poll) -> bool:
+    def _lost(self, poll: QuorumRequest) -> bool:
         world = self._world
-        if world.rough() and world.chance.random() < world.weather.loss:
+        if world.faults_active() and world.chance.random() < world.profile.loss:
             world.fault("message lost")
-            world.watch.disturbed(poll.request)
+            world.invariants.disturbed(poll.request)
             return True
         return False
 
-    def _send(self, poll: Poll, node: SimNode) -> None:
+    def _send(self, poll: QuorumRequest, node: SimNode) -> None:
         world = self._world
         if self._lost(poll):
             return
         world.timeline.at(world.timeline.now + self._delay(poll), self._arrive, poll, node, False)
-        if world.rough() and world.chance.random() < world.weather.duplication:
+        if world.faults_active() and world.chance.random() < world.profile.duplication:
             world.fault("message doubled")
-            world.watch.disturbed(poll.request)
+            world.invariants.disturbed(poll.request)
             later = self._delay(poll) + world.chance.random() ** 3 * 4.0
             world.timeline.at(world.timeline.now + later, self._arrive, poll, node, True)
 
-    def _arrive(self, poll: Poll, node: SimNode, again: bool) -> None:
+    def _arrive(self, poll: QuorumRequest, node: SimNode, again: bool) -> None:
         world = self._world
         if node.stopped_until > world.timeline.now:
-            world.watch.disturbed(poll.request)
-            world.timeline.at(node.stopped_until + TICK, self._arrive, poll, node, again)
+            world.invariants.disturbed(poll.request)
+            world.timeline.at(node.stopped_until + TICK_S, self._arrive, poll, node, again)
             return
         if self._runs[node.index] != node.model.run:
             self._runs[node.index] = node.model.run
             node.greet()
             if not again and poll.request.verb != "hello":
-                world.watch.disturbed(poll.request)
-                world.timeline.at(world.timeline.now + TICK, self._give_up, poll, node)
+                world.invariants.disturbed(poll.request)
+                world.timeline.at(world.timeline.now + TICK_S, self._give_up, poll, node)
                 return
         said = node.carry_out(poll.request)
         if poll.done or self._lost(poll):
             return
         self._process.receive(world.timeline.now + self._delay(poll), self._hear, poll, node, said)
 
-    def _give_up(self, poll: Poll, node: SimNode) -> None:
+    def _give_up(self, poll: QuorumRequest, node: SimNode) -> None:
         self._process.receive(self._world.timeline.now + self._delay(poll), self._hear, poll, node, None)
 
-    def _hear(self, poll: Poll, node: SimNode, said: Any) -> None:
+    def _hear(self, poll: QuorumRequest, node: SimNode, said: Any) -> None:
         if poll.done or node.index in poll.heard:
             return
         poll.heard.add(node.index)
@@ -120,10 +120,10 @@ class QuorumWire:
         if done:
             poll.finish()
 
-    def _lapse(self, poll: Poll) -> None:
+    def _time_out(self, poll: QuorumRequest) -> None:
         if poll.done:
             return
-        self._world.watch.disturbed(poll.request)
+        self._world.invariants.disturbed(poll.request)
         for node in self._world.nodes:
             if poll.tally.left and node.index not in poll.heard and poll.request.only in (None, node.index):
                 poll.tally.ailing = True

@@ -1,4 +1,4 @@
-"""One seed of the quorum: nodes, processes with calendars of their own, and the weather."""
+"""One seed of the quorum: nodes, processes with calendars of their own, and faults."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from holdfast.backends.redlock.quorum import Quorum
 from holdfast.errors import BackendUnavailable, LeaseLost, NotAcquired
 from holdfast.model import LockSpec, Promises
 
-from ..driver import Cancelled, Task
+from ..driver import Task, TaskCancelled
 from ..process import Process
 from ..timeline import Timeline
 from ..violation import Violation
+from .invariants import QuorumInvariants
 from .node import NodeModel
-from .watch import QuorumWatch
 from .wire import QuorumWire
 
-EPOCH = 1_700_000_000.0
-RATE_ERROR = 0.0049
-LONGEST_TTL = 2.0
+EPOCH_S = 1_700_000_000.0
+RATE_ERROR_RATIO = 0.0049
+LONGEST_TTL_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class QuorumWeather:
+class QuorumFaultProfile:
     """Chances are per message; counts are for the whole seed."""
 
-    clears_at: float
+    faults_end_at: float
     latency: float = 0.001
     tail: float = 0.0
     loss: float = 0.0
@@ -39,23 +39,23 @@ class QuorumWeather:
     crashes: int = 0
     stalls: int = 0
     restarts: int = 0
-    cancelling: float = 0.0
+    cancel_ratio: float = 0.0
 
     def stop_length(self, chance: Random) -> float:
         return min(6.0, 0.05 / (1.0 - chance.random()))
 
 
-def forecast(chance: Random) -> QuorumWeather:
-    clears_at = chance.uniform(4.0, 12.0)
-    cancelling = chance.choice((0.0, 0.2))
+def draw_profile(chance: Random) -> QuorumFaultProfile:
+    faults_end_at = chance.uniform(4.0, 12.0)
+    cancel_ratio = chance.choice((0.0, 0.2))
     if chance.random() < 0.2:
-        return QuorumWeather(clears_at, cancelling=cancelling)
+        return QuorumFaultProfile(faults_end_at, cancel_ratio=cancel_ratio)
 
     def some(*values: float) -> float:
         return chance.choice(values) if chance.random() < 0.5 else 0
 
-    return QuorumWeather(
-        clears_at,
+    return QuorumFaultProfile(
+        faults_end_at,
         latency=chance.choice((0.0005, 0.002, 0.008)),
         tail=some(0.02, 0.1, 0.2),
         loss=some(0.02, 0.1, 0.3),
@@ -64,12 +64,12 @@ def forecast(chance: Random) -> QuorumWeather:
         crashes=int(some(1)),
         stalls=int(some(2, 5)),
         restarts=int(some(1, 2, 4)),
-        cancelling=cancelling,
+        cancel_ratio=cancel_ratio,
     )
 
 
 class SimNode:
-    """A node with a clock of its own. It may hang, and it may restart: empty, or from an old snapshot."""
+    """A node with its own clock. It may hang, and it may restart: empty, or from an old snapshot."""
 
     def __init__(self, world: QuorumWorld, index: int, rate: float) -> None:
         self._world = world
@@ -82,7 +82,7 @@ class SimNode:
 
     @property
     def now(self) -> int:
-        return int((EPOCH + self._world.timeline.now * self._rate) * 1e6)
+        return int((EPOCH_S + self._world.timeline.now * self._rate) * 1e6)
 
     def carry_out(self, request: Fanout) -> Any:
         said = self.model.carry_out(request.verb, request.keys, request.args, self.now)
@@ -90,11 +90,11 @@ class SimNode:
         if request.verb in ("take", "extend"):
             for key in request.keys:
                 if "/hold/" in key:
-                    self._world.watch.looked_at(key)
+                    self._world.invariants.looked_at(key)
         return said
 
     def greet(self) -> None:
-        args = (f"{self._world.chance.getrandbits(64):016x}", f"{int(LONGEST_TTL * 1e6):016d}", "0")
+        args = (f"{self._world.chance.getrandbits(64):016x}", f"{int(LONGEST_TTL_S * 1e6):016d}", "0")
         self.model.carry_out("hello", ("q/marks",), args, self.now)
 
     def held(self, key: str) -> str | None:
@@ -110,7 +110,7 @@ class SimNode:
         self.stopped_until = max(self.stopped_until, self._world.timeline.now + seconds)
 
     def restart(self) -> None:
-        """Only while all others remember: two that forget at once are beyond what the protocol promises."""
+        """Only while all others have their data: the protocol does not promise to survive two losses at a time."""
         if any(node.forgetful for node in self._world.nodes):
             return
         self._world.fault("node restarts")
@@ -119,7 +119,7 @@ class SimNode:
         self.model = NodeModel(f"{self._runs:08x}{self.index:032x}")
         if self._world.chance.random() < 0.5:
             self.model.texts, self.model.marks = dict(self._snapshot[0]), dict(self._snapshot[1])
-            self._world.watch.brought_back(text for key, (text, _) in self.model.texts.items() if "/hold/" in key)
+            self._world.invariants.brought_back(text for key, (text, _) in self.model.texts.items() if "/hold/" in key)
 
     @property
     def forgetful(self) -> bool:
@@ -128,11 +128,11 @@ class SimNode:
 
 
 class QuorumWorld:
-    """Built from a seed. It is what a `Process` takes for its world."""
+    """Built from a seed. A `Process` uses it as its world."""
 
     def __init__(self, seed: int, tell: Any = None) -> None:
         self.chance = chance = Random(seed)
-        self.weather = weather = forecast(chance)
+        self.profile = profile = draw_profile(chance)
         self.timeline = Timeline()
         self.counts: dict[str, int] = {}
         self.faults: dict[str, int] = {}
@@ -140,7 +140,7 @@ class QuorumWorld:
         count = chance.choice((3, 3, 5))
         self.majority = count // 2 + 1
         self.nodes = [SimNode(self, index, self._rate()) for index in range(count)]
-        self.watch: Any = QuorumWatch(self)
+        self.invariants: Any = QuorumInvariants(self)
         self.processes: list[Process] = []
         for number in range(chance.randint(2, 4)):
             self.backend = self._backend(count, chance.choice((0.0, 0.0, 5.0, -5.0, 1e6)))
@@ -148,43 +148,43 @@ class QuorumWorld:
             process.wire = QuorumWire(self, process)  # type: ignore[assignment]
             self.processes.append(process)
             for script in range(chance.randint(1, 2)):
-                Script(self, process, script)
-        self._let_loose(weather)
+                QuorumWorker(self, process, script)
+        self._schedule_faults(profile)
 
     def _backend(self, nodes: int, ahead: float) -> RedlockBackend:
         jump, at = self.chance.choice((0.0, -10.0, 100.0)), self.chance.uniform(0.0, 8.0)
 
         def calendar() -> int:
             now = self.timeline.now
-            return int((EPOCH + now + ahead + (jump if now > at else 0.0)) * 1e6)
+            return int((EPOCH_S + now + ahead + (jump if now > at else 0.0)) * 1e6)
 
         timeout = self.chance.choice((0.02, 0.1))
-        quorum = Quorum(tuple(map(str, range(nodes))), "q", "sim", timeout, LONGEST_TTL, 1.0)
+        quorum = Quorum(tuple(map(str, range(nodes))), "q", "sim", timeout, LONGEST_TTL_S, 1.0)
         return RedlockBackend(quorum, Promises(frozenset({"fencing"})), calendar)
 
-    def _let_loose(self, weather: QuorumWeather) -> None:
+    def _schedule_faults(self, profile: QuorumFaultProfile) -> None:
         chance = self.chance
 
         def enter(times: int, fault: Any, *draws: Any) -> None:
             for _ in range(times):
-                self.timeline.at(chance.uniform(0.1, weather.clears_at), fault(), *(draw() for draw in draws))
+                self.timeline.at(chance.uniform(0.1, profile.faults_end_at), fault(), *(draw() for draw in draws))
 
         def length() -> float:
-            return weather.stop_length(chance)
+            return profile.stop_length(chance)
 
-        enter(weather.stops, lambda: chance.choice(self.processes).stop, length)
-        enter(weather.crashes, lambda: chance.choice(self.processes).crash)
-        enter(weather.stalls, lambda: chance.choice(self.nodes).stall, length)
-        for _ in range(weather.restarts):
+        enter(profile.stops, lambda: chance.choice(self.processes).stop, length)
+        enter(profile.crashes, lambda: chance.choice(self.processes).crash)
+        enter(profile.stalls, lambda: chance.choice(self.nodes).stall, length)
+        for _ in range(profile.restarts):
             node, (saved, restarted) = chance.choice(self.nodes), sorted(chance.uniform(0.1, 10.0) for _ in "12")
             self.timeline.at(saved, node.save)
             self.timeline.at(restarted, node.restart)
 
     def _rate(self) -> float:
-        return 1.0 + self.chance.uniform(-RATE_ERROR, RATE_ERROR)
+        return 1.0 + self.chance.uniform(-RATE_ERROR_RATIO, RATE_ERROR_RATIO)
 
-    def rough(self) -> bool:
-        return self.timeline.now < self.weather.clears_at
+    def faults_active(self) -> bool:
+        return self.timeline.now < self.profile.faults_end_at
 
     def fault(self, kind: str) -> None:
         self.faults[kind] = self.faults.get(kind, 0) + 1
@@ -197,8 +197,8 @@ class QuorumWorld:
             self._tell(self.timeline.now, who, what.format(*args))
 
 
-class Script:
-    """What one task of a client does: ask, hold, let go; now and then cancelled."""
+class QuorumWorker:
+    """What one task of a client does: acquire, hold, release; sometimes cancelled."""
 
     def __init__(self, world: QuorumWorld, process: Process, number: int) -> None:
         self._world = world
@@ -212,12 +212,12 @@ class Script:
         chance = self._world.chance
         for _ in range(chance.randint(2, 7)):
             yield Sleep(chance.random() ** 2 * 2.0)
-            if chance.random() < self._world.weather.cancelling:
+            if chance.random() < self._world.profile.cancel_ratio:
                 self._process.after(chance.random() ** 3, self._cancel)
             self._busy = True
             try:
                 yield from self._round()
-            except Cancelled:
+            except TaskCancelled:
                 self._world.count("cancelled")
             self._busy = False
 
@@ -235,29 +235,29 @@ class Script:
             hold = yield from process.core.obtain(spec, timeout, self._actor)
         except (NotAcquired, BackendUnavailable):
             world.count("not acquired")
-            world.watch.ended(owner)
+            world.invariants.ended(owner)
             return
-        except Cancelled:
-            world.watch.ended(owner)
+        except TaskCancelled:
+            world.invariants.ended(owner)
             raise
-        world.watch.acquired(process, hold)
+        world.invariants.acquired(process, hold)
         try:
             yield Sleep(chance.random() ** 2 * 3.0)
             if chance.random() < 0.3:
                 yield from process.core.renew(hold)
         except (LeaseLost, BackendUnavailable):
             world.count("lost")
-        except Cancelled:
+        except TaskCancelled:
             yield Shield(process.core.let_go(hold))
-            world.watch.ended(hold.claim.owner)
+            world.invariants.ended(hold.claim.owner)
             raise
         yield from process.core.let_go(hold)
-        world.watch.ended(hold.claim.owner)
+        world.invariants.ended(hold.claim.owner)
 
 
 @dataclass(slots=True)
 class QuorumOutcome:
-    """What became of a seed."""
+    """The result of a seed."""
 
     seed: int
     invariant: str = ""
@@ -267,7 +267,7 @@ class QuorumOutcome:
 
 
 def run(seed: int, tell: Any = None) -> QuorumOutcome:
-    """Live through a seed."""
+    """Run a seed."""
     world = QuorumWorld(seed, tell)
     outcome = QuorumOutcome(seed, counts=world.counts, faults=world.faults)
     try:
@@ -279,7 +279,7 @@ def run(seed: int, tell: Any = None) -> QuorumOutcome:
 
 def _live(world: QuorumWorld) -> None:
     timeline = world.timeline
-    until, limit = 0.0, world.weather.clears_at + 120.0
+    until, limit = 0.0, world.profile.faults_end_at + 120.0
     while any(process.scripts for process in world.processes) and until < limit:
         until += 0.05
         timeline.run(until)
@@ -287,7 +287,7 @@ def _live(world: QuorumWorld) -> None:
     if stuck:
         raise Violation("nobody waits for ever", f"{', '.join(stuck)} did not come to an end")
     timeline.run(until + 0.1)
-    world.watch.at_rest()
-    end = max(until, world.weather.clears_at) + 8.0 + 2 * LONGEST_TTL
-    timeline.at(end, world.watch.at_the_end)
+    world.invariants.at_rest()
+    end = max(until, world.profile.faults_end_at) + 8.0 + 2 * LONGEST_TTL_S
+    timeline.at(end, world.invariants.at_the_end)
     timeline.run(end)

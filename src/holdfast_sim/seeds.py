@@ -1,4 +1,4 @@
-"""Many seeds, on several cores, and the sum of what became of them."""
+"""Many seeds, on several cores, and the totals of their results."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from .planted import BUGS, planted
 from .seed import Outcome, run
 
-CHUNK = 20
-"""Seeds that a core takes at a time: long enough to be worth the message, short enough for lively progress."""
+CHUNK_SEED_COUNT = 20
+"""Seeds that a core takes at a time: enough to be worth the message, few enough for smooth progress."""
 
 
 @dataclass(slots=True)
-class Tally:
-    """What became of some seeds."""
+class SeedTotals:
+    """The results of some seeds, added up."""
 
     seeds: int = 0
     events: int = 0
@@ -34,7 +34,7 @@ class Tally:
         if outcome.invariant:
             self.broken.append(outcome)
 
-    def merge(self, other: Tally) -> None:
+    def merge(self, other: SeedTotals) -> None:
         self._sum(other.seeds, other.events, other.operations, other.seconds, other.counts, other.faults)
         self.broken += other.broken
 
@@ -55,43 +55,43 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
-    """Some seeds for one core. With a bug planted, it ends at the first seed that finds it."""
+class SeedRange:
+    """Some seeds for one core. With a bug planted, the run ends at the first seed that finds it."""
 
     seeds: range
     bug: str | None
 
 
-def run_portion(portion: Portion) -> Tally:
-    tally = Tally()
-    with planted(portion.bug):
-        for seed in portion.seeds:
-            tally.add(run(seed))
-            if portion.bug is not None and tally.found(portion.bug):
+def run_seed_range(seed_range: SeedRange) -> SeedTotals:
+    totals = SeedTotals()
+    with planted(seed_range.bug):
+        for seed in seed_range.seeds:
+            totals.add(run(seed))
+            if seed_range.bug is not None and totals.found(seed_range.bug):
                 break
-    return tally
+    return totals
 
 
 def _leave_interrupts_to_the_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def run_all(seeds: range, jobs: int, bug: str | None = None) -> Generator[Tally, None, None]:
-    """Tallies of portions, in order. Close the iterator to stop early."""
-    portions = [Portion(seeds[at : at + CHUNK], bug) for at in range(0, len(seeds), CHUNK)]
-    if jobs == 1 or len(portions) == 1:
-        yield from map(run_portion, portions)
+def run_all(seeds: range, jobs: int, bug: str | None = None) -> Generator[SeedTotals, None, None]:
+    """The totals of each range of seeds, in order. Close the iterator to stop early."""
+    seed_ranges = [SeedRange(seeds[at : at + CHUNK_SEED_COUNT], bug) for at in range(0, len(seeds), CHUNK_SEED_COUNT)]
+    if jobs == 1 or len(seed_ranges) == 1:
+        yield from map(run_seed_range, seed_ranges)
         return
     with multiprocessing.Pool(jobs, _leave_interrupts_to_the_parent) as pool:
-        yield from pool.imap(run_portion, portions)
+        yield from pool.imap(run_seed_range, seed_ranges)
 
 
-def find(bug: str, seeds: range, jobs: int) -> Tally:
+def find(bug: str, seeds: range, jobs: int) -> SeedTotals:
     """Look for a planted bug, up to the first seed in which its own invariant finds it."""
-    found = Tally()
+    found = SeedTotals()
     with closing(run_all(seeds, jobs, bug)) as tallies:
-        for tally in tallies:
-            found.merge(tally)
+        for totals in tallies:
+            found.merge(totals)
             if found.found(bug):
                 break
     return found

@@ -1,10 +1,10 @@
 """What a holder is told of the end of its lease, and when.
 
-1. A holder whose process runs is told of a deadline when it passes, renewals or not. (A doze is relative: a keeper that
-   is stopped between its look at the clock and its doze wakes late, once.)
-2. A lease that is renewed does not run out while its process runs, unless renewals were under way until then: one
+1. A holder whose process runs is told of a deadline when it passes, whether or not renewals are in flight. (A wait is
+   relative: a keeper that is paused between reading the clock and its wait wakes late, once.)
+2. A lease that is renewed does not expire while its process runs, unless renewals were in flight until then: one
    failed renewal never ends renewal.
-3. Whoever was evicted is told so.
+3. A holder that was evicted is told so.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
     from ..process import Process
     from ..world import World
 
-PROMPTLY = 0.02
-"""How late a holder may be told, in seconds: some steps of the keeper."""
-LONGEST_DOZE = 6.0
-"""No keeper of the workload dozes longer while it has a lease to keep."""
+NOTICE_DELAY_S = 0.02
+"""How late a holder may be told: a few steps of the keeper."""
+LONGEST_WAIT_S = 6.0
+"""The longest wait of a keeper that has a lease to keep, in this workload."""
 
 
 def due(hold: Hold) -> float:
-    """When the lease is over for its holder, by what it asked for."""
+    """When the lease ends for its holder, by its specification."""
     spec = hold.claim.spec
     final = NEVER if spec.max_hold is None else hold.since + spec.max_hold
     return min(hold.valid_until - margin_of(spec, spec.ttl), final)
 
 
 def told_by(process: Process, hold: Hold) -> float:
-    """When its holder knows at the latest, by its own clock."""
+    """The latest time at which its holder must know, by the holder's clock."""
     by = max(due(hold), hold.since)
     woke = process.awake_since
-    return (by if woke <= by - LONGEST_DOZE else max(by, woke + LONGEST_DOZE)) + PROMPTLY
+    return (by if woke <= by - LONGEST_WAIT_S else max(by, woke + LONGEST_WAIT_S)) + NOTICE_DELAY_S
 
 
-class DeadlineWatch:
-    """Looks after each lease until its holder has let go, or was told."""
+class DeadlineInvariants:
+    """Checks each lease until its holder has released it, or was told that it is lost."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -71,19 +71,24 @@ class DeadlineWatch:
             return
         if now > told_by(process, hold):
             self._late(process, hold)
-        if process.awake_since > deadline - LONGEST_DOZE:
+        if process.awake_since > deadline - LONGEST_WAIT_S:
             return
         quiet = deadline - max(hold.since, process.renewed_at)
-        if spec.renew and hold.reason != "max_hold" and not process.renewing and quiet > 0.4 * spec.ttl + PROMPTLY:
+        if (
+            spec.renew
+            and hold.reason != "max_hold"
+            and not process.renewing
+            and quiet > 0.4 * spec.ttl + NOTICE_DELAY_S
+        ):
             raise Violation(
                 "renewal does not give up",
                 f"{process.name} lost {hold.claim.owner}, and did not try to renew in its last {quiet:.3f} s",
             )
 
     def _told_why(self, process: Process, hold: Hold) -> None:
-        owner, watch = hold.claim.owner, self._world.watch
-        evicted_at = watch.leases.evicted_at(hold)
-        if evicted_at is None or hold.reason != "refused" or watch.is_disturbed(owner):
+        owner, invariants = hold.claim.owner, self._world.invariants
+        evicted_at = invariants.leases.evicted_at(hold)
+        if evicted_at is None or hold.reason != "refused" or invariants.is_disturbed(owner):
             return
         if self._world.timeline.now < evicted_at + 0.9 * hold.claim.spec.ttl:
             raise Violation("a holder is told why", f"{owner} was evicted, and was told that it was {hold.reason}")

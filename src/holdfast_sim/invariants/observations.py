@@ -1,4 +1,7 @@
-"""What a watcher keeps of a line: steps of the engine, and places as they were seen. Times in engine microseconds."""
+"""What the queue invariants remember of a line: steps of the engine, and places as they were observed.
+
+Times are microseconds of the engine's clock.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +16,16 @@ from holdfast.model import Claim
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One verb, carried out on one line. `heeded` are the owners whose words counted, with the tokens they gave."""
+class QueueStep:
+    """One request, executed on one line. `accepted`: the owners whose request was accepted, with their tokens."""
 
-    deed: Literal["take", "renew", "release", "evict"]
-    heeded: Mapping[str, int] = field(default_factory=dict)
+    verb: Literal["take", "renew", "release", "evict"]
+    accepted: Mapping[str, int] = field(default_factory=dict)
     linger: int = 0
 
 
-class Seen:
-    """A place as it was seen, with what its claim asked for. `word` is when its owner was last heard and heeded."""
+class ObservedPlace:
+    """A place as it was observed, with its claim. `word` is when a request of its owner was last accepted."""
 
     __slots__ = (
         "_delay", "bound", "evicted_at", "expires", "fair", "lingers", "number", "owner", "patience", "place",
@@ -39,7 +42,7 @@ class Seen:
         self.bound = max(us(spec.ttl), self.patience)
         self._delay = us(spec.lock_delay)
         self.number = number
-        """In which order they came."""
+        """Its rank in the order of arrival."""
         self.word = now
         self.expires = 0
         self.evicted_at = 0
@@ -51,5 +54,5 @@ class Seen:
         return self.evicted_at or self.word + self.bound
 
     def closed_until(self) -> int:
-        """For how long it takes up its weight."""
+        """Until when its weight counts."""
         return self.held_until() + (0 if self.lingers else self._delay)

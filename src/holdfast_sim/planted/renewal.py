@@ -34,7 +34,7 @@ def validity_from_the_reply(patch: Patch) -> None:
 
 @bug("a lease is over before its place")
 def validity_from_the_push(patch: Patch) -> None:
-    """A pushed grant counts from when the push came, not from the last look."""
+    """The validity of a pushed grant counts from the push, not from the last request."""
 
     def turn(self: QueueBackend, claim: Claim, queued: Queued, timeout: float) -> Flow[Grant | None]:
         grant = yield from honest(self, claim, queued, timeout)
@@ -46,7 +46,7 @@ def validity_from_the_push(patch: Patch) -> None:
 
 @bug("renewal does not give up")
 def one_failed_renewal_ends_renewal(patch: Patch) -> None:
-    """After an error, nobody tries again (3)."""
+    """After an error, renewal is not tried again (3)."""
 
     def falter(self: Hold, now: float, chance: float) -> None:
         honest(self, now, chance)
@@ -57,8 +57,8 @@ def one_failed_renewal_ends_renewal(patch: Patch) -> None:
 
 
 @bug("no flow breaks")
-def error_ends_the_errand(patch: Patch) -> None:
-    """An error while an error is handled ends the errand that renews (3)."""
+def error_ends_the_renewal_task(patch: Patch) -> None:
+    """An error while an error is handled ends the task that renews (3)."""
 
     def falter(self: Hold, now: float, chance: float) -> None:
         raise ZeroDivisionError
@@ -68,7 +68,7 @@ def error_ends_the_errand(patch: Patch) -> None:
 
 @bug("a holder is told in time")
 def keeper_sleeps_through_a_deadline(patch: Patch) -> None:
-    """The calendar knows renewals only: a deadline that comes alone, or while one hangs, is noticed by nobody."""
+    """The schedule holds renewals only: a deadline without one, or while one hangs, is not noticed."""
 
     def enter_slot(self: RenewalSchedule, hold: Hold, now: float) -> None:
         if hold.renew_at != NEVER:

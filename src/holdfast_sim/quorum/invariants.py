@@ -4,8 +4,8 @@ U  no two grants of a name have the same token.
 R  a grant whose winning round was begun after another grant was complete has the larger token.
 F  no majority of nodes ever holds for a token that is smaller than one already granted.
 X  at most one client believes that it holds a name. Clocks here keep to their allowance, so this is asked for always.
--  nothing is left behind: an owner that has ended, and of whose messages none was lost, doubled, or met a node that
-   restarted, stands at no node; any other for its ttl at most.
+-  nothing is left behind: an owner that has ended, and of whose messages none was lost, duplicated, or reached a
+   node that restarted, has a hold at no node; any other owner for its ttl at most.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from .world import QuorumWorld
 
 
-class QuorumWatch:
-    """Looks at everything and believes nobody."""
+class QuorumInvariants:
+    """All invariants of one seed of the quorum."""
 
     def __init__(self, world: QuorumWorld) -> None:
         self._world = world
@@ -39,7 +39,7 @@ class QuorumWatch:
         self._ended.discard(process.name)
 
     def asked(self, process: Process, request: Fanout) -> None:
-        """Who asks is not of interest so far."""
+        """No invariant needs the sender of a request so far."""
 
     def disturbed(self, request: Fanout) -> None:
         if request.verb == "extend":
@@ -48,7 +48,7 @@ class QuorumWatch:
             self._disturbed.add(owner_of(request.args[1] if request.verb == "take" else request.args[0]))
 
     def brought_back(self, holds: Iterable[str]) -> None:
-        """A node came back from a snapshot in which these were held."""
+        """A node restarted from a snapshot in which these were held."""
         self._disturbed.update(owner_of(hold) for hold in holds)
 
     def acquired(self, process: Process, hold: Hold) -> None:
@@ -88,7 +88,7 @@ class QuorumWatch:
         self._ended.add(owner)
 
     def at_rest(self) -> None:
-        """All scripts have ended and all messages have come; nothing has run out yet."""
+        """All scripts have ended and all messages have arrived; no hold has expired yet."""
         for node in self._world.nodes:
             for key in list(node.model.texts):
                 hold = node.held(key) if "/hold/" in key else None
@@ -98,7 +98,7 @@ class QuorumWatch:
                     raise Violation("nothing is left behind", f"{owner_of(hold)} has ended, and stands at {node.index}")
 
     def at_the_end(self) -> None:
-        """The longest ttl has passed since."""
+        """The longest ttl has passed since the last script ended."""
         for node in self._world.nodes:
             for key in list(node.model.texts):
                 if "/hold/" in key and (hold := node.held(key)) is not None:

@@ -1,6 +1,6 @@
-"""What a holder does with its lease: works, checks, renews, reads and writes what the lock protects, takes more.
+"""What a holder does with its lease: sleeps, checks, renews, reads and writes the resource, acquires more.
 
-Some holders are careless: they write without a look at their lease, however long they have slept.
+Some holders write without checking their lease, however long they were paused.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 from holdfast._core.flow import NOW, Call, Flow, Sleep
 from holdfast._core.lease import Hold
 
-from .resource import ClaimRead, FencedWrite, Read, Write
+from .resource import ClaimRead, FencedWrite, ReadCounter, WriteCounter
 
 if TYPE_CHECKING:
-    from .workload import Worker
+    from .workload import SimWorker
 
-TIMEOUT = 2.0
-"""How long a holder waits for the resource."""
+RESOURCE_TIMEOUT_S = 2.0
+"""How long a holder waits for a reply of the resource."""
 
 
-def body(worker: Worker, holds: Sequence[Hold]) -> Flow[None]:
+def use_lease(worker: SimWorker, holds: Sequence[Hold]) -> Flow[None]:
     chance = worker.chance
     for _ in range(chance.randint(0, 4)):
         hold = chance.choice(holds)
@@ -41,23 +41,23 @@ def body(worker: Worker, holds: Sequence[Hold]) -> Flow[None]:
             yield from worker.round()
 
 
-def _fenced_update(worker: Worker, hold: Hold) -> Flow[None]:
+def _fenced_update(worker: SimWorker, hold: Hold) -> Flow[None]:
     chance, name = worker.chance, hold.claim.spec.name
-    value: int = yield Call(ClaimRead(name, hold.token), TIMEOUT)
+    value: int = yield Call(ClaimRead(name, hold.token), RESOURCE_TIMEOUT_S)
     for _ in range(chance.randint(1, 2)):
         yield from _think(worker, hold)
         value += 1
-        yield Call(FencedWrite(name, hold.token, value), TIMEOUT)
+        yield Call(FencedWrite(name, hold.token, value), RESOURCE_TIMEOUT_S)
 
 
-def _bare_update(worker: Worker, hold: Hold) -> Flow[None]:
+def _bare_update(worker: SimWorker, hold: Hold) -> Flow[None]:
     name = hold.claim.spec.name
-    value: int = yield Call(Read(name), TIMEOUT)
+    value: int = yield Call(ReadCounter(name), RESOURCE_TIMEOUT_S)
     yield from _think(worker, hold)
-    yield Call(Write(name, value + 1), TIMEOUT)
+    yield Call(WriteCounter(name, value + 1), RESOURCE_TIMEOUT_S)
 
 
-def _think(worker: Worker, hold: Hold) -> Flow[None]:
+def _think(worker: SimWorker, hold: Hold) -> Flow[None]:
     yield Sleep(worker.chance.random() ** 3 * 0.3)
     if worker.chance.random() < 0.5:
         hold.check((yield NOW))

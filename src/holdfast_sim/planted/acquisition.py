@@ -1,4 +1,4 @@
-"""Bugs of a client that asks, waits, withdraws and lets go."""
+"""Bugs of a client in acquire, wait, withdraw and release."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def no_drain(patch: Patch) -> None:
 
 @bug("nothing is left behind")
 def no_withdrawal(patch: Patch) -> None:
-    """Whoever stops waiting leaves its claim in the line (14, 35)."""
+    """A waiter that gives up leaves its claim in the line (14, 35)."""
     patch(acquire, "rollback", _nothing)
     patch(multi, "rollback", _nothing)
 
@@ -53,7 +53,7 @@ def let_go_all_not_shielded(patch: Patch) -> None:
 
 @bug("leases stay within capacity")
 def released_before_it_is_over(patch: Patch) -> None:
-    """The name is opened first, and the lease ends with the reply."""
+    """The release is sent first, and the lease ends with the reply."""
 
     def let_go(self: coordinator_core.CoordinatorCore, hold: Hold, *patience: Any) -> Flow[bool]:
         if hold.depth == 1:
@@ -81,7 +81,7 @@ def hold_at_least_forgotten_on_retry(patch: Patch) -> None:
 
 @bug("a timeout is kept")
 def timeout_restarts_on_every_wake(patch: Patch) -> None:
-    """Each look begins the wait anew (5)."""
+    """Each request restarts the timeout (5)."""
 
     def await_turn(
         backend: Backend, claim: Claim, queued: Queued, began: float, timeout: float | None, *rest: Any
@@ -95,20 +95,20 @@ def timeout_restarts_on_every_wake(patch: Patch) -> None:
 
 @bug("nobody waits for ever")
 def lost_push_sticks(patch: Patch) -> None:
-    """A waiter relies on its push, and never looks again (18)."""
+    """A waiter relies on its push, and never polls (18)."""
     patch(Line, "look_again", lambda *_: 10**12)
 
 
 @bug("nobody waits for ever")
-def circles_are_not_looked_for(patch: Patch) -> None:
-    """Waiters in a circle wait for each other."""
+def deadlock_is_not_detected(patch: Patch) -> None:
+    """Waiters in a cycle wait for each other for ever."""
     patch(acquire, "detect_deadlock", _nothing)
     patch(multi, "detect_deadlock", _nothing)
 
 
 @bug("a lease has its place in the line")
 def stale_push_accepted(patch: Patch) -> None:
-    """A push counts, even if a later look has shown that its grant is over."""
+    """A push is accepted, even if a later reply has shown that its grant has ended."""
 
     def turn(self: QueueBackend, claim: Claim, queued: Queued, timeout: float) -> Flow[Grant | None]:
         return honest(self, claim, replace(queued, mark=0), timeout)
@@ -119,14 +119,14 @@ def stale_push_accepted(patch: Patch) -> None:
 
 @bug("a lease begins alive")
 def stale_grant_accepted(patch: Patch) -> None:
-    """A grant that was under way for longer than it is good for is handed to the caller (1)."""
+    """A grant whose reply took longer than its ttl is handed to the caller (1)."""
     patch(acquire, "begin", Hold)
     patch(multi, "fresh", lambda *_: True)
 
 
 @bug("a limiter keeps its rate")
 def limiter_does_not_wait(patch: Patch) -> None:
-    """A caller that has booked a moment passes before it."""
+    """A caller that was told to wait passes at once."""
     patch(limiter, "Sleep", lambda _: Sleep(0.0))
 
 

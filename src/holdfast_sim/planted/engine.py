@@ -43,13 +43,13 @@ def token_from_a_deleted_counter(patch: Patch) -> None:
 
 @bug("nobody overtakes")
 def overtaking_in_the_line(patch: Patch) -> None:
-    """Whoever fits is let in, in turn or not."""
+    """Any claim that fits is granted, in turn or not."""
     _out_of_turn(patch, lambda place: True)
 
 
 @bug("nobody overtakes")
 def readers_starve_a_writer(patch: Patch) -> None:
-    """A reader joins those who read already, whoever waits."""
+    """A reader joins the present readers, even if a writer waits."""
     _out_of_turn(patch, lambda place: place.mode == "read")
 
 
@@ -69,7 +69,7 @@ def _out_of_turn(patch: Patch, jumps: Any) -> None:
 
 @bug("a place is bounded by its ttl")
 def promotion_moves_the_expiry(patch: Patch) -> None:
-    """A grant counts from when it is made, and not from its owner's last word (ADR 0002)."""
+    """A grant's expiry counts from the grant, and not from its owner's last request (ADR 0002)."""
 
     def promote(self: Line, now: int, clock: int) -> list[Place]:
         promoted = honest(self, now, clock)
@@ -99,7 +99,7 @@ def renewal_revives_an_expired_hold(patch: Patch) -> None:
 
 @bug("a renewal is for its own grant")
 def renewal_ignores_the_token(patch: Patch) -> None:
-    """A renewal extends whatever its owner has, be it another grant."""
+    """A renewal extends any grant of its owner, even another one."""
 
     def renew(self: Line, owner: str, now: int, token: int) -> str:
         place = self.find(owner)
@@ -123,7 +123,7 @@ def eviction_loses_its_reason(patch: Patch) -> None:
 
 @bug("what is over stays over")
 def evicted_claim_comes_back(patch: Patch) -> None:
-    """A claim that was evicted looks again, and is handed its old token."""
+    """A claim that was evicted asks again, and is handed its old token."""
 
     def take(self: Line, asked: Place, capacity: int, now: int, clock: int, queue: bool) -> Any:
         mine = self.find(asked.owner)
@@ -138,7 +138,7 @@ def evicted_claim_comes_back(patch: Patch) -> None:
 
 @bug("a waiter keeps its place")
 def waiters_are_dropped_early(patch: Patch) -> None:
-    """A place is kept for half of what its owner was told (19)."""
+    """A place is kept for half of the time that its owner was told (19)."""
 
     def place_of(*args: Any) -> Place:
         place = honest(*args)
@@ -151,7 +151,7 @@ def waiters_are_dropped_early(patch: Patch) -> None:
 
 @bug("lock_delay is kept")
 def lock_delay_ignored(patch: Patch) -> None:
-    """A hold that ended uncleanly leaves its name open at once."""
+    """A hold that ended uncleanly frees its name at once."""
 
     def place_of(*args: Any) -> Place:
         place = honest(*args)
@@ -164,7 +164,7 @@ def lock_delay_ignored(patch: Patch) -> None:
 
 @bug("hold_at_least is kept")
 def hold_at_least_ignored(patch: Patch) -> None:
-    """A release opens the name, however early it comes."""
+    """A release frees the name, however early it comes."""
 
     def release(self: Line, owner: str, now: int, clock: int, linger: int = 0) -> tuple[bool, list[Place]]:
         return honest(self, owner, now, clock)
@@ -175,7 +175,7 @@ def hold_at_least_ignored(patch: Patch) -> None:
 
 @bug("a limiter keeps its rate")
 def limiter_without_memory(patch: Patch) -> None:
-    """What has passed before does not count."""
+    """Earlier passes do not count."""
 
     def allow(tat: int, now: int, *args: int) -> tuple[bool, int, int]:
         return honest(now, now, *args)

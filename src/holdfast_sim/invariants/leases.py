@@ -1,14 +1,14 @@
 """What must hold for those who hold leases.
 
 A lease is *definitely held* from when its acquire returned until its release is called, it is declared lost, or its
-deadline passes by its holder's clock, whichever comes first. What is said of those is asked for whenever the engine
-kept its memory, its expiry clock did not jump forward, and nobody broke the lock by hand, since the request on which
-the lease stands was sent.
+deadline passes by its holder's clock, whichever comes first. The rules are checked for a lease unless, since the
+request that granted or renewed it was sent, the engine lost its data, its expiry clock jumped forward, or an operator
+evicted the holder.
 
-1. At no moment do definitely held leases exceed the capacity; in particular a lease is over for its holder before
-   anybody else is granted the name.
-2. What is handed to a caller is a lease that is not over yet.
-3. A definitely held lease has its place in the line, with its own token, and is over before its place is.
+1. At no time do definitely held leases exceed the capacity; in particular a lease ends for its holder before
+   another owner is granted the name.
+2. A lease that is handed to a caller has not ended yet.
+3. A definitely held lease has its place in the line, with its own token, and ends before its place does.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from ..process import Process
     from ..world import World
 
-ROUNDING = 1e-5
+ROUNDING_S = 1e-5
 """An engine counts in whole microseconds."""
 
 
-class LeaseWatch:
-    """All leases in their holders' hands."""
+class LeaseInvariants:
+    """All leases that were handed to holders."""
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._held: dict[str, list[tuple[Process, Hold]]] = {}
         self._void_before = -1.0
-        """True time: what was asked for earlier stands on ground that is gone."""
+        """True time: leases on requests sent before this are not checked."""
         self._evicted: dict[tuple[str, int], float] = {}
-        """When, by name and token."""
+        """When each hold was evicted, by name and token."""
 
     def void(self, now: float) -> None:
         self._void_before = now
@@ -46,7 +46,7 @@ class LeaseWatch:
         self._evicted[name, token] = self._world.timeline.now
 
     def evicted_at(self, hold: Hold) -> float | None:
-        """When it was evicted, if it was and the engine still knows."""
+        """When it was evicted; None if it was not, or the engine has lost that record."""
         at = self._evicted.get((hold.claim.spec.name, hold.token))
         return at if at is not None and at > self._void_before else None
 
@@ -71,7 +71,7 @@ class LeaseWatch:
             self._in_its_place(process, hold)
 
     def stand(self, name: str) -> None:
-        """The line of this name may have changed: all leases must still stand in it."""
+        """The line of this name may have changed: all definitely held leases must still have their places."""
         held = self._held.get(name)
         if held:
             held[:] = [(process, hold) for process, hold in held if hold.alive]
@@ -90,14 +90,14 @@ class LeaseWatch:
                 f"{claim.spec.name!r}: {claim.owner} holds token {hold.token}, and the engine has {found}",
             )
         beyond = process.true_time(hold.valid_until) - engine.true_time(place.expires)
-        if beyond > ROUNDING:
+        if beyond > ROUNDING_S:
             raise Violation(
                 "a lease is over before its place",
                 f"{claim.spec.name!r}: {claim.owner} counts on it for {beyond:.4f} s longer than the engine",
             )
 
     def granted(self, name: str, owner: str, weight: int, capacity: int) -> None:
-        """Somebody is granted the name: everybody else who holds it must leave room."""
+        """An owner is granted the name: with all other definitely held leases it must be within the capacity."""
         rivals = [(p, h) for p, h in self._held.get(name, ()) if h.claim.owner != owner and self._definite(p, h)]
         if weight + sum(hold.claim.spec.weight for _, hold in rivals) > capacity:
             story = ", ".join(

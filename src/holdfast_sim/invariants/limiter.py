@@ -1,7 +1,7 @@
 """What must hold for a limiter: in no window of time does more pass than its burst and what its rate adds.
 
-Time is the engine's own, so its jumps are part of the bargain; an engine that forgot begins anew. And whoever was
-told to wait for its moment does not pass before.
+Time is the engine's own, so its jumps count; an engine that lost its data begins anew. A caller that was told to wait
+until a time does not pass before it.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from ..world import World
 
 
-class PassWatch:
+class LimiterInvariants:
     """All passes, of all limiters."""
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._passes: dict[str, list[tuple[int, int]]] = {}
-        """The engine's moment and the cost of each pass, by name."""
+        """The engine's time and the cost of each pass, by name."""
         self._booked: dict[Task, float] = {}
 
     def forget(self) -> None:
         self._passes.clear()
 
     def allowed(self, request: Allow, reply: tuple[bool, float], now: int, task: Task | None) -> None:
-        """The engine has decided. `task` is whoever still waits for the reply."""
+        """The engine has decided. `task` is the task that still waits for the reply, if any."""
         allowed, wait = reply
         if not allowed:
             return
@@ -54,7 +54,7 @@ class PassWatch:
                     )
 
     def passed(self, task: Task) -> None:
-        """A caller has come through."""
+        """A caller has passed."""
         early = self._booked.pop(task, 0.0) - self._world.timeline.now
         if early > 0:
             raise Violation("a limiter keeps its rate", f"{task.process.name} passed {early:.3f} s before its moment")

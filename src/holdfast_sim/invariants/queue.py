@@ -1,11 +1,11 @@
-"""What must hold in a line, whatever the requests were. It reads places, and believes only what it saw itself.
+"""What must hold in a line, whatever the requests were. It relies only on the places that it has observed.
 
-1. A grant fits: with everything that still takes up its weight, by the words of its owner, it is within capacity. A
-   hold that ended uncleanly takes it up for its `lock_delay` more, one that was released early for `hold_at_least`.
+1. A grant fits: with all holds that still count, by their owners' last accepted requests, it is within capacity. A hold
+   that ended uncleanly counts for its `lock_delay` more, one that was released early for its `hold_at_least`.
 2. Tokens strictly grow in grant order, per name.
 3. A fair claim is granted only when nobody who came before it still waits; a waiter keeps its place for its patience.
-4. Only words of its own owner move an expiry, and by no more than the ttl: a dead owner's place is bounded.
-5. A renewal extends the grant it was sent for, and only while that lives: what is over stays over.
+4. Only requests of its own owner move an expiry, and by no more than the ttl: a dead owner's place is bounded.
+5. A renewal extends the grant it was sent for, and only while that is valid: what is over stays over.
 """
 
 from __future__ import annotations
@@ -14,42 +14,42 @@ from holdfast._core.line import GHOST, Line, Place
 from holdfast.model import Claim
 
 from ..violation import Violation
-from .seen import Seen, Step
+from .observations import ObservedPlace, QueueStep
 
 
-class LineWatch:
-    """One name's line. `claims` are all that were ever asked for, by owner."""
+class QueueInvariants:
+    """The line of one name. `claims` are all claims of the seed, by owner."""
 
     def __init__(self, name: str, capacity: int, claims: dict[str, Claim]) -> None:
         self.name = name
         self.capacity = capacity
         self._claims = claims
-        self._seen: dict[Place, Seen] = {}
-        self._missing: list[Seen] = []
+        self._seen: dict[Place, ObservedPlace] = {}
+        self._missing: list[ObservedPlace] = []
         self._arrivals = 0
         self._visit = 0
         self._last_token = 0
 
     def forget(self) -> None:
-        """The engine lost its memory, but for the order of tokens."""
+        """The engine lost its data, except for the order of tokens."""
         self._seen.clear()
         self._missing.clear()
 
-    def look(self, line: Line | None, now: int, step: Step) -> list[Seen]:
-        """Look at the line after a step. Answers with the new grants."""
+    def look(self, line: Line | None, now: int, step: QueueStep) -> list[ObservedPlace]:
+        """Check the line after a step. Returns the new grants."""
         self._visit += 1
-        if step.deed == "renew":
+        if step.verb == "renew":
             self._judge_renewal(now, step)
-        granted: list[Seen] = []
+        granted: list[ObservedPlace] = []
         for place in line.places if line is not None else ():
             one = self._seen.get(place)
             if one is None:
                 self._arrivals += 1
-                one = self._seen[place] = Seen(place, self._claims[place.owner], self._arrivals, now)
+                one = self._seen[place] = ObservedPlace(place, self._claims[place.owner], self._arrivals, now)
             one.visit = self._visit
-            if one.owner in step.heeded and not (one.lingers or one.evicted_at):
+            if one.owner in step.accepted and not (one.lingers or one.evicted_at):
                 one.word = now
-                if step.deed == "release" and place.owner.startswith(GHOST) and not place.evicted:
+                if step.verb == "release" and place.owner.startswith(GHOST) and not place.evicted:
                     one.lingers, one.bound = True, step.linger
             if one.evicted_at and place.expires > one.expires:
                 raise Violation("what is over stays over", f"{self.name!r}: {one.owner} was evicted, and holds again")
@@ -71,10 +71,10 @@ class LineWatch:
             self._judge(granted, now)
         return granted
 
-    def _judge_renewal(self, now: int, step: Step) -> None:
-        """Before the line is looked at: what was known of it when these renewals were accepted."""
+    def _judge_renewal(self, now: int, step: QueueStep) -> None:
+        """Check renewals against what was observed before the step in which they were accepted."""
         known = {one.owner: one for one in self._seen.values() if one.token and not one.lingers}
-        for owner, token in step.heeded.items():
+        for owner, token in step.accepted.items():
             one = known.get(owner)
             if one is not None and one.token != token:
                 raise Violation(
@@ -84,13 +84,13 @@ class LineWatch:
             if one is None or now >= one.expires or one.evicted_at:
                 raise Violation("what is over stays over", f"{self.name!r}: {owner} renewed a hold that had ended")
 
-    def _miss(self, now: int, step: Step) -> None:
-        """Some places are no more: over, released, or taken away."""
+    def _miss(self, now: int, step: QueueStep) -> None:
+        """Check the places that have gone: expired, released, or wrongly removed."""
         for place, one in list(self._seen.items()):
             if one.visit == self._visit:
                 continue
             del self._seen[place]
-            if one.owner in step.heeded and step.deed == "release":
+            if one.owner in step.accepted and step.verb == "release":
                 if step.linger and one.token and now < one.expires and not one.evicted_at and not one.lingers:
                     raise Violation(
                         "hold_at_least is kept",
@@ -101,7 +101,7 @@ class LineWatch:
             elif one.token and now < one.closed_until():
                 self._missing.append(one)
 
-    def _judge(self, granted: list[Seen], now: int) -> None:
+    def _judge(self, granted: list[ObservedPlace], now: int) -> None:
         granted.sort(key=lambda one: one.token)
         for one in granted:
             if one.token <= self._last_token:
@@ -122,7 +122,7 @@ class LineWatch:
                 f"{self.name!r} of {self.capacity} is held by {holders}",
             )
 
-    def _judge_turn(self, one: Seen, granted: list[Seen]) -> None:
+    def _judge_turn(self, one: ObservedPlace, granted: list[ObservedPlace]) -> None:
         for other in self._seen.values():
             if other.number < one.number and (not other.token or (other in granted and other.token > one.token)):
                 raise Violation("nobody overtakes", f"{self.name!r}: {one.owner} was granted before {other.owner}")

@@ -1,6 +1,6 @@
-"""What the workload asks for: all recipes, with random options.
+"""What the workload acquires: all recipes, with random options.
 
-A name is of one kind for a whole seed; all else is drawn anew each time.
+A name has one kind for a whole seed; everything else is drawn anew each time.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from holdfast.recipes.options import Options
 from holdfast.recipes.reentrant import reenter
 
 if TYPE_CHECKING:
-    from .workload import Worker
+    from .workload import SimWorker
 
 KINDS = ("mutex", "mutex", "mutex", "shared", "counted")
-PERMITS = 3
+PERMIT_COUNT = 3
 RATE = Rate("rate", 0.2, 3)
-"""One limiter, of which all clients ask a little now and then."""
+"""The one limiter, which all clients share."""
 
 
 def draw_kinds(chance: Random) -> dict[str, str]:
@@ -32,15 +32,15 @@ def draw_kinds(chance: Random) -> dict[str, str]:
     return {f"n{number}": chance.choice(KINDS) for number in range(chance.choice((1, 1, 2, 3)))}
 
 
-def obtain(worker: Worker, name: str, timeout: float | None) -> Flow[list[Hold]]:
-    """Ask for a name, in one of the ways that its kind allows."""
+def obtain(worker: SimWorker, name: str, timeout: float | None) -> Flow[list[Hold]]:
+    """Acquire a name, in one of the ways that its kind allows."""
     chance, core, kinds, actor = worker.chance, worker.process.core, worker.kinds, worker.actor
     options = _options(chance)
     spec: LockSpec
     if kinds[name] == "shared":
         spec = (recipes.reader if chance.random() < 0.6 else recipes.writer)(name, options)
     elif kinds[name] == "counted":
-        spec = recipes.permit(name, PERMITS, chance.choice((1, 1, 2)), options)
+        spec = recipes.permit(name, PERMIT_COUNT, chance.choice((1, 1, 2)), options)
     else:
         how = chance.random()
         mutexes = sorted(name for name, kind in kinds.items() if kind == "mutex")
@@ -53,7 +53,7 @@ def obtain(worker: Worker, name: str, timeout: float | None) -> Flow[list[Hold]]
     return [(yield from core.obtain(spec, timeout, actor))]
 
 
-def pass_limiter(worker: Worker) -> Flow[None]:
+def pass_limiter(worker: SimWorker) -> Flow[None]:
     """Pass the limiter, or be refused; raises what `pass_in_turn` does."""
     chance, backend = worker.chance, worker.process.core.backend
     cost = chance.choice((1, 1, 2))
@@ -62,7 +62,7 @@ def pass_limiter(worker: Worker) -> Flow[None]:
             return
     else:
         yield from pass_in_turn(backend, RATE, cost, chance.choice((None, 0.0, 0.3)))
-    worker.world.watch.passes.passed(worker.task)
+    worker.world.invariants.limiter.passed(worker.task)
 
 
 def _options(chance: Random) -> Options:

@@ -1,8 +1,14 @@
-"""The invariants, and when they are looked at: after each step of the engine, of a holder, and at the end.
+"""The invariants, and when they are checked: after each step of the engine, of a holder, and at the end.
 
-Nothing is left behind: an owner of whose messages none was lost, doubled or late leaves no place behind when it is
-done, and no request of a task reaches the engine after the task has ended, unless it had been given up as overdue.
-An owner with worse luck may leave a place behind, for a ttl at most.
+    queue         the line of one name: capacity, order, tokens, expiries
+    leases        definitely held leases: exclusion, and a place in the line behind each
+    deadlines     what a holder is told of the end of its lease, and when
+    limiter       the rate of a limiter
+    observations  what `queue` remembers of a line
+
+Nothing is left behind: an owner of whose messages none was lost, duplicated or late leaves no place behind when it has
+ended, and no request of a task reaches the engine after the task has ended, unless it had timed out. Any other owner
+may leave a place behind, for a ttl at most.
 """
 
 from __future__ import annotations
@@ -16,38 +22,38 @@ from holdfast.backends.queue_backend import Allow, Evict, Release, Renew, Take
 from holdfast.model import Claim, LockSpec
 
 from ..violation import Violation
-from .deadlines import DeadlineWatch
-from .leases import LeaseWatch
-from .lines import LineWatch
-from .passes import PassWatch
-from .seen import Step
+from .deadlines import DeadlineInvariants
+from .leases import LeaseInvariants
+from .limiter import LimiterInvariants
+from .observations import QueueStep
+from .queue import QueueInvariants
 
 if TYPE_CHECKING:
     from ..process import Process
-    from ..wire import Flight
+    from ..wire import PendingRequest
     from ..world import World
 
 
-class Watch:
-    """Looks at everything and believes nobody."""
+class Invariants:
+    """All invariants of one seed. They rely on observed steps only, not on what the code under test reports."""
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self.leases = LeaseWatch(world)
-        self.deadlines = DeadlineWatch(world)
-        self.passes = PassWatch(world)
+        self.leases = LeaseInvariants(world)
+        self.deadlines = DeadlineInvariants(world)
+        self.limiter = LimiterInvariants(world)
         self._claims: dict[str, Claim] = {}
-        self._lines: dict[str, LineWatch] = {}
+        self._lines: dict[str, QueueInvariants] = {}
         self._disturbed: set[str] = set()
         self._ended: set[str] = set()
         self._at_least: dict[str, float] = {}
         self.longest = 0.0
-        """The longest time for which anything that was asked for may stay behind, in seconds."""
+        """The longest time for which any claim so far may leave something behind, in seconds."""
 
     # What happens to the world
 
     def disturbed(self, request: Any) -> None:
-        """A message about these owners was lost, doubled, late or not taken."""
+        """A message about these owners was lost, duplicated, late or refused."""
         match request:
             case Take(claims=claims):
                 self._disturbed.update(claim.owner for claim in claims)
@@ -62,51 +68,51 @@ class Watch:
 
     def forgotten(self) -> None:
         self.voided()
-        self.passes.forget()
+        self.limiter.forget()
         for line in self._lines.values():
             line.forget()
 
     # What the engine does
 
-    def carried_out(self, request: Any, reply: Any, now: int, flight: Flight | None, again: bool) -> None:
+    def carried_out(self, request: Any, reply: Any, now: int, pending: PendingRequest | None, again: bool) -> None:
         match request:
             case Take(claims=claims):
-                awaited = flight is not None and not (flight.doubled or flight.lapsed)
+                awaited = pending is not None and not (pending.duplicated or pending.timed_out)
                 for claim in claims:
                     if claim.owner in self._ended and awaited:
                         raise Violation(
                             "nothing is left behind", f"{claim.owner} had ended when its take was carried out"
                         )
                     self._claims[claim.owner] = claim
-                    self._look(claim.spec, now, Step("take", {claim.owner: 0}))
+                    self._look(claim.spec, now, QueueStep("take", {claim.owner: 0}))
             case Renew(claims=claims):
-                heeded: dict[str, dict[str, int]] = {claim.spec.name: {} for claim in claims}
+                accepted: dict[str, dict[str, int]] = {claim.spec.name: {} for claim in claims}
                 for claim, said in zip(claims, reply, strict=True):
                     if said == "held":
-                        heeded[claim.spec.name][claim.owner] = claim.token
-                for name, tokens in heeded.items():
+                        accepted[claim.spec.name][claim.owner] = claim.token
+                for name, tokens in accepted.items():
                     if name in self._lines:
-                        self._look_at(self._lines[name], now, Step("renew", tokens))
+                        self._look_at(self._lines[name], now, QueueStep("renew", tokens))
             case Release(claim=claim, linger=linger):
                 if reply:
                     self._kept_at_least(claim.owner, linger)
-                self._look(claim.spec, now, Step("release", {claim.owner: claim.token}, us(linger)))
+                self._look(claim.spec, now, QueueStep("release", {claim.owner: claim.token}, us(linger)))
             case Evict(name=name, token=token):
                 if reply:
                     self.leases.evicted(name, token)
-                self._look_at(self._lines[name], now, Step("evict"))
+                self._look_at(self._lines[name], now, QueueStep("evict"))
             case Allow():
-                waits = flight is not None and not again and not flight.done
-                self.passes.allowed(request, reply, now, flight.task if flight is not None and waits else None)
+                waits = pending is not None and not again and not pending.done
+                self.limiter.allowed(request, reply, now, pending.task if pending is not None and waits else None)
 
-    def _look(self, spec: LockSpec, now: int, step: Step) -> None:
+    def _look(self, spec: LockSpec, now: int, step: QueueStep) -> None:
         self.longest = max(self.longest, spec.ttl + max(spec.lock_delay, spec.ttl), spec.hold_at_least)
         line = self._lines.get(spec.name)
         if line is None:
-            line = self._lines[spec.name] = LineWatch(spec.name, spec.capacity, self._claims)
+            line = self._lines[spec.name] = QueueInvariants(spec.name, spec.capacity, self._claims)
         self._look_at(line, now, step)
 
-    def _look_at(self, line: LineWatch, now: int, step: Step) -> None:
+    def _look_at(self, line: QueueInvariants, now: int, step: QueueStep) -> None:
         world = self._world
         for one in line.look(world.engine.store.lines.get(line.name), now, step):
             world.count("grants")
@@ -133,7 +139,7 @@ class Watch:
             self._at_least[hold.claim.owner] = process.true_time(hold.since + at_least)
 
     def ended(self, claims: Iterable[Claim], at_once: bool) -> None:
-        """A task is done with these claims; an engine out of reach may be told in the background, not `at_once`."""
+        """A task is done with these claims. If not `at_once`, the engine is told in the background."""
         lines = self._world.engine.store.lines
         for claim in claims:
             self._ended.add(claim.owner)
@@ -146,7 +152,7 @@ class Watch:
     # The end
 
     def at_the_end(self) -> None:
-        """Nothing is under way any more."""
+        """All events have run: check what is left."""
         world = self._world
         for process in world.processes:
             if process.crashed:

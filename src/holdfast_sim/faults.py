@@ -1,8 +1,8 @@
 """Which faults a seed has, how often, and when.
 
-Some seeds are calm, so that what must hold at once can be asked for at once; the others mix a few kinds of fault.
-All weather clears at some moment: from then on messages arrive, nobody stops or dies, and everything still under
-way must come to its end.
+Some seeds have no faults, so that strict bounds can be checked; the others mix a few kinds of fault. At
+`faults_end_at` all faults end: from then on messages arrive, no process is paused or crashes, and everything that
+is still under way must end.
 """
 
 from __future__ import annotations
@@ -19,44 +19,44 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Weather:
+class FaultProfile:
     """Chances are per message; counts are for the whole seed."""
 
-    clears_at: float
+    faults_end_at: float
     latency: float = 0.001
     request_timeout: float = 0.3
     tail: float = 0.0
     resource_tail: float = 0.0
-    """The chance of a message that is very late, on the way to the engine and to the resource."""
+    """The probability that a message to the engine (`tail`) or the resource (`resource_tail`) is very late."""
     loss: float = 0.0
     push_loss: float = 0.0
     duplication: float = 0.0
-    double_within: float = 4.0
+    duplicate_within_s: float = 4.0
     stops: int = 0
-    stumbling: int = 0
-    """The mean number of looks at the clock between two stops; 0: never."""
+    mean_steps_between_pauses: int = 0
+    """The mean number of clock readings between two pauses of a process; 0 means no such pauses."""
     crashes: int = 0
     stalls: int = 0
     restarts: int = 0
     jumps: int = 0
     calendar_jumps: int = 0
     evictions: int = 0
-    cancelling: float = 0.0
-    """The chance that a round of the workload is cancelled."""
+    cancel_ratio: float = 0.0
+    """The probability that a round of the workload is cancelled."""
 
-    def steps_between_stumbles(self, chance: Random) -> int:
-        return 1 + int(chance.expovariate(1.0 / self.stumbling))
+    def steps_between_pauses(self, chance: Random) -> int:
+        return 1 + int(chance.expovariate(1.0 / self.mean_steps_between_pauses))
 
     def stop_length(self, chance: Random) -> float:
         return min(8.0, 0.05 / (1.0 - chance.random()))
 
 
-def forecast(chance: Random) -> Weather:
-    """The weather of a seed."""
-    clears_at = chance.uniform(2.0, 8.0)
-    cancelling = chance.choice((0.0, 0.1, 0.4))
+def draw_profile(chance: Random) -> FaultProfile:
+    """Draw the faults of a seed."""
+    faults_end_at = chance.uniform(2.0, 8.0)
+    cancel_ratio = chance.choice((0.0, 0.1, 0.4))
     if chance.random() < 0.15:
-        return Weather(clears_at, cancelling=cancelling)
+        return FaultProfile(faults_end_at, cancel_ratio=cancel_ratio)
 
     def now_and_then(*values: float) -> float:
         return chance.choice(values) if chance.random() < 0.4 else 0
@@ -64,8 +64,8 @@ def forecast(chance: Random) -> Weather:
     def some(most: int, how_often: float = 0.3) -> int:
         return chance.randint(1, most) if chance.random() < how_often else 0
 
-    return Weather(
-        clears_at,
+    return FaultProfile(
+        faults_end_at,
         latency=chance.choice((0.0005, 0.002, 0.01)),
         request_timeout=chance.choice((0.1, 0.3, 1.0)),
         tail=now_and_then(0.02, 0.1, 0.3),
@@ -74,42 +74,42 @@ def forecast(chance: Random) -> Weather:
         push_loss=now_and_then(0.1, 0.5, 1.0),
         duplication=now_and_then(0.05, 0.2, 0.5),
         stops=some(6),
-        stumbling=int(now_and_then(50, 200)),
+        mean_steps_between_pauses=int(now_and_then(50, 200)),
         crashes=some(2),
         stalls=some(2, 0.2),
         restarts=some(2, 0.2),
         jumps=some(2, 0.15),
         calendar_jumps=some(3),
         evictions=some(8),
-        cancelling=cancelling,
+        cancel_ratio=cancel_ratio,
     )
 
 
-def let_loose(world: World) -> None:
-    """Enter all faults that have a time of their own."""
-    weather, chance, engine = world.weather, world.chance, world.engine
+def schedule_faults(world: World) -> None:
+    """Enter the faults that happen at a given time into the timeline."""
+    profile, chance, engine = world.profile, world.chance, world.engine
 
     def enter(count: int, fault: object, *draws: object) -> None:
         assert callable(fault)
         for _ in range(count):
             args = [draw() if callable(draw) else draw for draw in draws]
-            world.timeline.at(chance.uniform(0.0, weather.clears_at), fault, *args)
+            world.timeline.at(chance.uniform(0.0, profile.faults_end_at), fault, *args)
 
     def length() -> float:
-        return weather.stop_length(chance)
+        return profile.stop_length(chance)
 
-    for _ in range(weather.stops):
+    for _ in range(profile.stops):
         enter(1, chance.choice(world.processes).stop, length)
-    for _ in range(weather.crashes):
+    for _ in range(profile.crashes):
         enter(1, chance.choice(world.processes).crash)
-    enter(weather.stalls, engine.stall, length)
-    enter(weather.restarts, _restart, world)
-    enter(weather.jumps, engine.jump, lambda: chance.choice((-1.0, 1.0)) * length())
-    enter(weather.calendar_jumps, engine.jump_calendar, lambda: chance.uniform(-3600.0, 3600.0))
-    enter(weather.evictions, _evict, world)
-    if weather.stumbling:
+    enter(profile.stalls, engine.stall, length)
+    enter(profile.restarts, _restart, world)
+    enter(profile.jumps, engine.jump, lambda: chance.choice((-1.0, 1.0)) * length())
+    enter(profile.calendar_jumps, engine.jump_calendar, lambda: chance.uniform(-3600.0, 3600.0))
+    enter(profile.evictions, _evict, world)
+    if profile.mean_steps_between_pauses:
         for process in world.processes:
-            process.steps_to_stumble = weather.steps_between_stumbles(chance)
+            process.steps_to_pause = profile.steps_between_pauses(chance)
 
 
 def _restart(world: World) -> None:
@@ -119,7 +119,7 @@ def _restart(world: World) -> None:
 
 
 def _evict(world: World) -> None:
-    """An operator breaks a lock by hand."""
+    """An operator evicts a holder."""
     engine = world.engine
     holders = [
         (name, place.token)

@@ -35,7 +35,7 @@ def granted(spec: LockSpec) -> Grant:
 
 
 @pytest.mark.parametrize(
-    ("ask", "stops"),
+    ("spec", "stops"),
     [
         (LockSpec("door", ttl=3, margin=1), 2),
         (LockSpec("door", ttl=600), 9),

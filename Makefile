@@ -6,6 +6,8 @@ PYTHON  ?= python3
 # Debian packages of the engines that `make test` and `make bench` start by themselves.
 SERVERS ?= etcd-server redis-server postgresql pgbouncer mariadb-server zookeeper spin gcc libc6-dev faketime strace iproute2 iptables
 SEEDS   ?= 2000
+# Random sequences of requests that `make likeness` plays to each simulated server and to the real one.
+ROUNDS  ?= 500
 # Test files that run at a time: most of a test is waiting for a real ttl to pass, so one more than there are cores.
 WORKERS ?= 3
 # More words for pytest, the simulator or the benchmark: make test ARGS="-k fence -x"
@@ -15,7 +17,7 @@ venv := .venv$(if $(filter-out python3,$(PYTHON)),-$(subst /,-,$(patsubst /%,%,$
 bin := $(venv)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test pythons check proofs bench sim torture format clean servers
+.PHONY: help demo test pythons check coverage proofs bench sim likeness torture release format clean servers
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,21 +41,30 @@ check: $(venv)/.ready-dev  ## ruff, mypy --strict and the rooms of the import gr
 	@$(bin)/pyrefly check --summary=none
 	@$(bin)/pytest -q tests/test_rooms.py
 
+coverage: $(venv)/.ready-dev  ## which lines the tests without a server reach, by room; fails below the floor
+	@$(bin)/python tools/coverage $(WORKERS) $(ARGS)
+
 bench: $(venv)/.ready-bench servers  ## holdfast, its peers and the bare engine, as ratios of one run
 	@$(bin)/python -m bench $(ARGS)
 
 sim: $(venv)/.ready-cli  ## the simulator on SEEDS=2000 seeds; a failing one prints how to replay it (SEED=1234)
 	@$(bin)/python -m holdfast_sim $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(ARGS)
 
+likeness: $(venv)/.ready-dev servers  ## simulated servers against real ones, ROUNDS=500 random sequences for each
+	@LIKENESS_ROUNDS=$(ROUNDS) $(bin)/pytest -n $(WORKERS) --timeout 7200 tests/likeness $(ARGS)
+
 torture: $(venv)/.ready-dev servers  ## real faults on every engine, 10 minutes each (ARGS="redis --minutes 1")
 	@$(bin)/holdfast torture $(ARGS)
+
+release: $(venv)/.ready-release  ## build and check what would be uploaded, in an empty environment; uploads nothing
+	@PATH="$(CURDIR)/$(bin):$$PATH" tools/release
 
 format: $(venv)/.ready-dev  ## put the code into the house's format
 	@$(bin)/ruff check --fix-only --quiet .
 	@$(bin)/ruff format .
 
 clean:  ## remove the environment and all caches
-	@rm -rf .venv .venv-* build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf .venv .venv-* build dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	@find src tests $(wildcard bench) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 servers:
@@ -61,6 +72,7 @@ servers:
 
 $(venv)/.ready-cli: extras := cli
 $(venv)/.ready-dev: extras := dev
+$(venv)/.ready-release: extras := release
 $(venv)/.ready-bench: extras := cli,mysql,postgresql,redis,bench
 $(venv)/.ready-%: pyproject.toml tools/venv
 	@VENV=$(venv) PYTHON=$(PYTHON) tools/venv $(extras)

@@ -1,11 +1,15 @@
-"""What the README and the pages under docs/ show, works.
+"""What the README, the other pages of the root and those under docs/ and examples/ show, works.
 
 1. Every `python` block is a whole program: it runs by itself, in an empty folder, on an engine of its own,
    with warnings as errors.
 2. In a `console` block every line after `$ ` is a command, and succeeds; a block's commands share one engine.
+   CONTRIBUTING.md speaks of this repository: its commands run in it. Of `make` only a rehearsal is run (its targets
+   are what CI runs), which still fails for a target that does not exist.
 3. A link to a file leads to a file.
 4. The README's table of engines says of each what the engine says of itself.
 5. Examples in docstrings are true.
+
+`README_PYTHON` names another interpreter for rules 1 and 2: `make release` has them run by what it has installed.
 """
 
 from __future__ import annotations
@@ -24,7 +28,8 @@ import holdfast
 from holdfast.backends import SCHEMES
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md")), *sorted(ROOT.glob("examples/**/*.md"))]
+PYTHON = os.environ.get("README_PYTHON", sys.executable)
 BLOCK = re.compile(r"^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 ENGINE = re.compile(r"^\| `(?P<scheme>[^:`]+)://[^|]*\|[^|]*\|(?P<promises>[^|]*)\|", re.MULTILINE)
 LINK = re.compile(r"\]\((?![a-z]+:|#)(?P<path>[^)#\s]+)")
@@ -41,10 +46,10 @@ def blocks(language: str) -> list[object]:
     return found
 
 
-def run(command: list[str], folder: Path) -> str:
+def run(command: list[str], folder: Path, tmp_path: Path) -> str:
     environment = os.environ | {
-        "HOLDFAST_URL": f"sqlite:///{folder}/locks.db",
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "HOLDFAST_URL": f"sqlite:///{tmp_path}/locks.db",
+        "PATH": f"{Path(PYTHON).parent}{os.pathsep}{os.environ['PATH']}",
     }
     done = subprocess.run(
         command,
@@ -62,15 +67,17 @@ def run(command: list[str], folder: Path) -> str:
 
 @pytest.mark.parametrize("program", blocks("python"))
 def test_a_python_example_runs(program: str, tmp_path: Path) -> None:
-    run([sys.executable, "-W", "error", "-c", program], tmp_path)
+    run([PYTHON, "-W", "error", "-c", program], tmp_path, tmp_path)
 
 
 @pytest.mark.parametrize("session", blocks("console"))
-def test_a_shell_example_runs(session: str, tmp_path: Path) -> None:
+def test_a_shell_example_runs(session: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     commands = [line.removeprefix("$ ") for line in session.splitlines() if line.startswith("$ ")]
     assert commands
+    folder = ROOT if "CONTRIBUTING.md" in request.node.name else tmp_path
     for command in commands:
-        run(["sh", "-c", command], tmp_path)
+        rehearsal = re.sub(r"^make ", "make --dry-run ", command)
+        run(["sh", "-c", rehearsal], folder, tmp_path)
 
 
 def test_the_readme_shows_all_three_ways_in() -> None:

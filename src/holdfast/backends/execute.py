@@ -7,9 +7,9 @@ time (the lower bound of tokens).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from .._core import gcra
 from .._core.line import GHOST, Line, Place
@@ -89,32 +89,47 @@ def carry_out(lines: Lines, request: Any, at: Moment) -> tuple[Any, list[tuple[s
     raise TypeError(f"not a verb: {request!r}")
 
 
+class Entry(NamedTuple):
+    """A claim that enters the line of a name, which is to have this capacity."""
+
+    name: str
+    place: Place
+    capacity: int
+
+
 def _take(lines: Lines, request: Take, at: Moment) -> tuple[list[Taken], list[tuple[str, Place]]]:
-    claims = request.claims
-    loaded = [lines.load(claim.spec.name) for claim in claims]
-    other = [line.mismatch(claim.spec.capacity, at.now) for claim, line in zip(claims, loaded, strict=True)]
+    entries = [Entry(claim.spec.name, place_of(claim, at), claim.spec.capacity) for claim in request.claims]
+    return enter(lines, entries, request.queue, at)
+
+
+def enter(
+    lines: Lines, entries: Sequence[Entry], queue: bool, at: Moment
+) -> tuple[list[Taken], list[tuple[str, Place]]]:
+    """Enter all these lines in one step, or only find out."""
+    loaded = [lines.load(entry.name) for entry in entries]
+    other = [line.mismatch(entry.capacity, at.now) for entry, line in zip(entries, loaded, strict=True)]
     if any(capacity is not None for capacity in other):
         return [Taken(0, capacity=capacity) for capacity in other], []
     promoted: list[tuple[str, Place]] = []
     mine: list[Place | None] = []
-    before = [line.find(claim.owner) is not None for claim, line in zip(claims, loaded, strict=True)]
-    for claim, line in zip(claims, loaded, strict=True):
-        place, others = line.take(place_of(claim, at), claim.spec.capacity, at.now, at.clock, request.queue)
-        promoted += [(claim.spec.name, other_place) for other_place in others]
+    before = [line.find(entry.place.owner) is not None for entry, line in zip(entries, loaded, strict=True)]
+    for entry, line in zip(entries, loaded, strict=True):
+        place, others = line.take(entry.place, entry.capacity, at.now, at.clock, queue)
+        promoted += [(entry.name, other_place) for other_place in others]
         mine.append(place)
-    if not request.queue and None in mine:  # all or none
-        for claim, line, place, old in zip(claims, loaded, mine, before, strict=True):
+    if not queue and None in mine:  # all or none
+        for entry, line, place, old in zip(entries, loaded, mine, before, strict=True):
             if place is not None and not old:
-                promoted += [(claim.spec.name, p) for p in line.release(claim.owner, at.now, at.clock)[1]]
-        mine = [None] * len(claims)
+                promoted += [(entry.name, p) for p in line.release(entry.place.owner, at.now, at.clock)[1]]
+        mine = [None] * len(entries)
     taken = []
-    for claim, line, place in zip(claims, loaded, mine, strict=True):
+    for entry, line, place in zip(entries, loaded, mine, strict=True):
         if place is None or place.token:
             taken.append(Taken(place.token if place else 0))
         else:
             look_again = line.look_again(place, at.now) / SECOND
             taken.append(Taken(0, look_again, line.ahead(place, at.now), mark=line.mark))
-        lines.save(claim.spec.name, line)
+        lines.save(entry.name, line)
     return taken, promoted
 
 

@@ -1,0 +1,1 @@
+"""A simulated MariaDB, to the byte: its protocol, our statements, its user locks."""

@@ -1,0 +1,65 @@
+"""The first statements on a connection: what the server is, and the tables."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from holdfast.backends.mysql.greeting import FACTS, META, REPLICAS
+from holdfast.backends.mysql.programs import schema, statements
+
+from ..relational.running import Steps
+from . import columns, errors
+from .matching import known
+from .packets import Done, Result, Rows
+
+if TYPE_CHECKING:
+    from .session import MariaDBSession
+
+SCHEMA = frozenset(statements(schema()))
+
+
+@known(re.escape(FACTS))
+def facts(session: MariaDBSession, _: re.Match[bytes]) -> Steps[list[Result]]:
+    yield from ()
+    rows = [[name.encode(), value.encode()] for name, value in sorted(session.server.facts().items())]
+    return [Rows(columns.settings("SESSION_VARIABLES"), rows)]
+
+
+@known(re.escape(REPLICAS))
+def replicas(session: MariaDBSession, _: re.Match[bytes]) -> Steps[list[Result]]:
+    yield from ()
+    return [Rows(columns.settings("SESSION_STATUS"), [[b"Slaves_connected", b"%d" % session.server.replicas]])]
+
+
+@known(rb"SELECT CONNECTION_ID\(\)")
+def connection_id(session: MariaDBSession, _: re.Match[bytes]) -> Steps[list[Result]]:
+    yield from ()
+    column = columns.function(b"CONNECTION_ID()", 10, 0xA1)
+    return [Rows([column], [[b"%d" % session.number]])]
+
+
+@known(re.escape(META))
+def meta(session: MariaDBSession, _: re.Match[bytes]) -> Steps[list[Result]]:
+    yield from ()
+    if (found := session.database.meta) is None:
+        raise errors.no_table(session.server.name, "holdfast_meta")
+    return [Rows(columns.meta(session.server.name), [[key.encode(), found[key].encode()] for key in sorted(found)])]
+
+
+def make_schema(session: MariaDBSession, words: bytes) -> Steps[list[Result]]:
+    yield from ()
+    database = session.database
+    if words.startswith(b"SET "):
+        return [Done()]
+    session.server.check_writable("holdfast_meta")
+    if words.startswith(b"CREATE"):
+        if b"EXISTS holdfast_meta" in words and database.meta is None:
+            database.meta = {}
+        return [Done()]
+    assert database.meta is not None
+    key, value = ("version", "2") if b"'version'" in words else ("cluster", f"{session.chance.getrandbits(48):012x}")
+    new = key not in database.meta
+    if new or key == "version":
+        database.meta[key] = value
+    return [Done(1 if new else 2 if key == "version" else 0)]

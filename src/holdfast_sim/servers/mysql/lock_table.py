@@ -1,0 +1,92 @@
+"""Statements of the lock table: calls of procedures, and the plain statements of `codec.py`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from holdfast.backends.execute import Entry
+from holdfast.backends.mysql.codec import QUICK_RELEASE, QUICK_TAKE, RENEW, SURVEY, WHY
+
+from ..relational.running import Steps
+from . import columns, errors
+from .matching import Value, count, known, literals, prepared, template, text
+from .packets import Done, Result, Rows
+from .procedures import PROCEDURES, place
+
+if TYPE_CHECKING:
+    from .session import MariaDBSession
+
+
+@known(rb"CALL (\w+)\((.*)\)")
+def call(session: MariaDBSession, match: re.Match[bytes]) -> Steps[list[Result]]:
+    name = match[1].decode()
+    if session.database.meta is None or name not in PROCEDURES:
+        raise errors.no_procedure(session.server.name, name)
+    if not name.startswith("holdfast_session") and name != "holdfast_hear":
+        session.server.check_writable("holdfast_claim")
+    return (yield from PROCEDURES[name](session, literals(match[2])))
+
+
+@known(template(RENEW, names=rb"[^)]*", holds=rb".*?"))
+def renew(session: MariaDBSession, match: re.Match[bytes]) -> Steps[list[Result]]:
+    yield from ()
+    session.require_table("holdfast_claim")
+    session.server.check_writable("holdfast_claim")
+    values, now, renewed = literals(match[2]), session.now_us, 0
+    holds = set(zip(map(text, values[::2]), values[1::2], strict=True))
+    for name in {text(value) for value in literals(match[1])}:
+        for owner, token in holds:
+            assert isinstance(token, int)
+            renewed += session.database.table.renew(name, owner, token, now) == "held"
+    return [Done(renewed, info=count(renewed))]
+
+
+@known(template(WHY, names=rb"[^)]*", owners=rb".*"))
+def why(session: MariaDBSession, match: re.Match[bytes]) -> Steps[list[Result]]:
+    yield from ()
+    session.require_table("holdfast_claim")
+    owners, now = {text(value) for value in literals(match[2])}, session.now_us
+    seats = session.database.table.seats
+    names = sorted({text(value) for value in literals(match[1])} & seats.keys())
+    rows = [
+        [one.owner.encode(), *(b"%d" % number for number in (one.token, one.evicted, one.expires > now))]
+        for name in names
+        for one in seats[name].line.places
+        if one.owner in owners
+    ]
+    return [Rows(columns.why(session.server.name), rows)]
+
+
+@known(template(SURVEY, first=rb"x'[0-9a-f]*'", last=rb"x'[0-9a-f]*'"))
+def survey(session: MariaDBSession, match: re.Match[bytes]) -> Steps[list[Result]]:
+    yield from ()
+    session.require_table("holdfast_claim")
+    first, last = text(literals(match[1])[0]), text(literals(match[2])[0])
+    rows = []
+    for row in session.database.table.survey(first, last, session.now_us):
+        one = row.place
+        texts = (row.name, row.capacity, one.owner, one.token, one.weight, one.host, one.pid, one.since, one.expires)
+        live = int(one.expires > row.now and not one.evicted)
+        rows.append([str(value).encode() for value in (*texts, one.actor, one.mode, live, row.now)])
+    return [Rows(columns.survey(session.server.name), rows)]
+
+
+@prepared(QUICK_TAKE)
+def quick_take(session: MariaDBSession, values: Sequence[Value]) -> Steps[list[Result]]:
+    yield from ()
+    session.server.check_writable("holdfast_claim")
+    owner, texts, name = text(values[0]), [text(value) for value in values[8:11]], text(values[12])
+    weight, capacity, fair, ttl, patience, delay, _, pid = (int(value) for value in (*values[1:8], values[11]))
+    entry = Entry(name, place(session, owner, 0, (weight, fair, ttl, patience, delay, pid), texts), capacity)
+    token = session.database.table.quick_take(entry, session.now_us)
+    return [Done(int(token > 0), token, count(int(token > 0)))]
+
+
+@prepared(QUICK_RELEASE)
+def quick_release(session: MariaDBSession, values: Sequence[Value]) -> Steps[list[Result]]:
+    yield from ()
+    session.server.check_writable("holdfast_claim")
+    released = session.database.table.quick_release(text(values[0]), text(values[1]), session.now_us)
+    return [Done(int(released), info=count(int(released)))]

@@ -17,7 +17,7 @@ venv := .venv$(if $(filter-out python3,$(PYTHON)),-$(subst /,-,$(patsubst /%,%,$
 bin := $(venv)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test pythons check coverage proofs bench sim likeness torture release format clean servers
+.PHONY: help demo test pythons check coverage proofs bench sim likeness torture release generate format clean servers
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,7 @@ proofs: servers  ## the Promela model of Redlock with tokens: sound variants hol
 check: $(venv)/.ready-dev  ## ruff, mypy --strict and the rooms of the import graph
 	@$(bin)/ruff check .
 	@$(bin)/ruff format --check .
+	@$(bin)/python tools/unasync.py --check
 	@$(bin)/mypy src tests $(wildcard bench)
 	@$(bin)/pyrefly check --summary=none
 	@$(bin)/pytest -q tests/test_rooms.py
@@ -59,7 +60,10 @@ torture: $(venv)/.ready-dev servers  ## real faults on every engine, 10 minutes 
 release: $(venv)/.ready-release  ## build and check what would be uploaded, in an empty environment; uploads nothing
 	@PATH="$(CURDIR)/$(bin):$$PATH" tools/release
 
-format: $(venv)/.ready-dev  ## put the code into the house's format
+generate: $(venv)/.ready-dev  ## write the thread versions of modules whose source is the asyncio version
+	@$(bin)/python tools/unasync.py
+
+format: generate  ## put the code into the house's format
 	@$(bin)/ruff check --fix-only --quiet .
 	@$(bin)/ruff format .
 

@@ -25,12 +25,13 @@ from .errors import (
 from .model import ClaimView, LockView, Promises, Sequencer, State
 from .observe.event import Event
 from .recipes.options import Options
-from .sync.coordinator import Coordinator, RWLock
+from .sync.coordinator import Coordinator
 from .sync.election import Election
 from .sync.lease import Lease
 from .sync.limiter import Limiter
 from .sync.lock import Lock
 from .sync.multi import Leases, LockAll
+from .sync.rwlock import RWLock
 
 if TYPE_CHECKING:
     from . import aio as aio

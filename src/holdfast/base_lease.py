@@ -89,7 +89,7 @@ class BaseLease:
 L = TypeVar("L", bound=BaseLease)
 
 
-class LeasesFace(Mapping[str, L]):
+class BaseLeases(Mapping[str, L]):
     """Several leases by name. They stand and fall together: `check()` fails when one is lost."""
 
     def __init__(self, leases: Iterable[L]) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 
 from holdfast._core.deadlock import LOOSE
-from holdfast.aio.actors import FEW, Actors
+from holdfast.aio.actors import MIN_SWEEP_COUNT, Actors
 
 
 def actors() -> Actors:
@@ -44,6 +44,6 @@ def test_a_task_at_the_address_of_a_dead_one_is_somebody_else() -> None:
             await asyncio.ensure_future(ask())
         assert len(addresses) < 1000, "no address came twice: the test shows nothing"
         assert len(set(seen)) == 1000
-        assert len(names) <= 2 * FEW
+        assert len(names) <= 2 * MIN_SWEEP_COUNT
 
     asyncio.run(main())

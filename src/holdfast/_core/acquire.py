@@ -33,6 +33,11 @@ STALE_GRANTS = 3
 """So many grants that were over on arrival, and the engine is too slow for this ttl."""
 
 
+def coordinator_closed() -> Misconfigured:
+    """What to raise at whoever asks after `close`."""
+    return Misconfigured("this coordinator is closed; connect() again")
+
+
 class Admission:
     """Who is being let in by a coordinator, and whether it still lets anybody in."""
 
@@ -47,7 +52,7 @@ class Admission:
 
     def check(self) -> None:
         if self.closed:
-            raise Misconfigured("this coordinator is closed; connect() again")
+            raise coordinator_closed()
 
     def turn(self, backend: Backend, claim: Claim, queued: Queued, timeout: float) -> Flow[Grant | None]:
         """Wait for the push. Whoever closes sees it waiting, or it sees that it is closed: in this order."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..errors import BackendUnavailable, HoldfastError, Misconfigured, NotAcquired
 from ..model import Claim, Grant, LockSpec, Queued, Sequencer, check_name, check_token
@@ -341,3 +341,7 @@ def _warn_dropped(hold: Hold) -> None:
         ResourceWarning,
         stacklevel=1,
     )
+
+
+Obtain: TypeAlias = Callable[[CoordinatorCore, LockSpec, float | None, str], Flow[Hold]]
+"""The way from a spec to a hold, within a timeout and for an actor: `CoordinatorCore.obtain` is one."""

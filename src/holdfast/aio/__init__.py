@@ -18,12 +18,13 @@ from typing import Any
 from ..errors import Misconfigured
 from ..observe.event import Event
 from .aside import on_a_thread
-from .coordinator import Coordinator, RWLock
+from .coordinator import Coordinator
 from .election import Election
 from .lease import Lease
 from .limiter import Limiter
 from .lock import Lock
 from .multi import Leases, LockAll
+from .rwlock import RWLock
 
 __all__ = ["Coordinator", "Election", "Lease", "Leases", "Limiter", "Lock", "LockAll", "RWLock", "connect"]
 

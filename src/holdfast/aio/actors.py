@@ -2,6 +2,7 @@
 
 Tasks come and go by the thousand, and most ask once: a name costs one dict entry and one weak reference. An entry is
 found by the task's address and counts only for that very task; entries of the dead are swept when the dict has doubled.
+Reentrancy goes by task, too: `reenter` as the recipe has it.
 """
 
 from __future__ import annotations
@@ -12,9 +13,12 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core.deadlock import LOOSE
+from ..recipes.reentrant import reenter
 
-FEW = 64
-"""So many entries are never worth a sweep."""
+__all__ = ["MIN_SWEEP_COUNT", "Actors", "reenter"]
+
+MIN_SWEEP_COUNT = 64
+"""Fewer entries are never worth a sweep."""
 
 
 class Actors:
@@ -25,10 +29,10 @@ class Actors:
     def __init__(self, make: Callable[[], str]) -> None:
         self._make = make
         self._entries: dict[int, tuple[weakref.ref[asyncio.Task[Any]], str, str]] = {}
-        self._sweep_at = FEW
+        self._sweep_at = MIN_SWEEP_COUNT
 
     def current(self, scoped: bool) -> str:
-        """The name of the current task; loose unless what it takes is let go of by itself."""
+        """The name of the current task; prefixed with `~` (`LOOSE`) unless the lease ends with an `async with`."""
         task = asyncio.current_task()
         entry = self._entries.get(id(task))
         if entry is None or entry[0]() is not task:
@@ -39,7 +43,7 @@ class Actors:
     def _enter(self, task: asyncio.Task[Any]) -> tuple[weakref.ref[asyncio.Task[Any]], str, str]:
         if len(self._entries) >= self._sweep_at:
             self._entries = {key: entry for key, entry in self._entries.items() if entry[0]() is not None}
-            self._sweep_at = max(FEW, 2 * len(self._entries))
+            self._sweep_at = max(MIN_SWEEP_COUNT, 2 * len(self._entries))
         name = self._make()
         entry = self._entries[id(task)] = (weakref.ref(task), name, LOOSE + name)
         return entry

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, TypeVar, overload
 from ..errors import LeaseLost
 from ..model import ClaimView, LockSpec
 from ..recipes.election import UNSEEN, check_awaited_body, leader, next_leader
+from .base_lock import acquire_unless
+from .decorator import call_body
 from .lease import Lease
 from .lock import Lock
 
@@ -19,11 +21,21 @@ R = TypeVar("R")
 
 
 class Election:
-    """One leader at a time among all candidates of a name."""
+    """One leader at a time among all candidates of a name.
+
+    >>> import asyncio, holdfast.aio
+    >>> async def main() -> str:
+    ...     async with holdfast.aio.connect("memory://doc") as locks:
+    ...         async def lead(lease: holdfast.aio.Lease) -> str:
+    ...             return f"led with token {lease.token > 0}"
+    ...         return await locks.election("scheduler", ttl=15).run(lead)
+    >>> asyncio.run(main())
+    'led with token True'
+    """
 
     def __init__(self, coordinator: Coordinator, spec: LockSpec, on_lost: Callable[[Lease], object] | None) -> None:
         self._coordinator = coordinator
-        self._ask = spec
+        self._spec = spec
         self._lock = Lock(coordinator, spec, on_lost)
         self._lease: Lease | None = None
 
@@ -39,7 +51,7 @@ class Election:
 
     async def leader(self) -> ClaimView | None:
         """Who leads at this moment, in whichever process."""
-        return await self._coordinator._run(leader(self._coordinator._core.backend, self._ask.name))
+        return await self._coordinator._run(leader(self._coordinator._core.backend, self._spec.name))
 
     async def observe(self) -> AsyncIterator[ClaimView | None]:
         """Who leads, now and at each change, for ever; None while nobody does.
@@ -48,23 +60,15 @@ class Election:
         """
         known: int | None = UNSEEN
         while True:
-            seen = await self._coordinator._run(next_leader(self._coordinator._core.backend, self._ask.name, known))
+            seen = await self._coordinator._run(next_leader(self._coordinator._core.backend, self._spec.name, known))
             yield seen
             known = None if seen is None else seen.token
 
-    async def _campaign_until(self, stop: asyncio.Event) -> Lease | None:
-        stopped = asyncio.ensure_future(stop.wait())
-        campaign = asyncio.ensure_future(self.campaign())
-        try:
-            await asyncio.wait((stopped, campaign), return_when=asyncio.FIRST_COMPLETED)
-            campaign.cancel()  # does nothing if it has been won; else it leaves the line
-            await asyncio.wait((campaign,))
-        except asyncio.CancelledError:
-            await asyncio.shield(_withdraw(campaign))  # goes on if we are cancelled once more
-            raise
-        finally:
-            stopped.cancel()
-        return None if campaign.cancelled() else campaign.result()
+    async def _campaign_unless(self, stop: asyncio.Event) -> Lease | None:
+        lease = await acquire_unless(self._lock, stop)
+        if lease is not None:
+            self._lease = lease
+        return lease
 
     @overload
     async def run(self, body: Callable[[Lease], Awaitable[R]]) -> R: ...
@@ -78,22 +82,14 @@ class Election:
         A third of the ttl is kept free for the body to end in, before another leader can begin.
         Once `stop` is set, a campaign ends, and None is returned; a body that leads ends by itself.
         """
-        check_awaited_body(body, stop, self._ask.name)
+        check_awaited_body(body, stop, self._spec.name)
         while True:
-            lease = await self.campaign() if stop is None else await self._campaign_until(stop)
+            lease = await self.campaign() if stop is None else await self._campaign_unless(stop)
             if lease is None:
                 return None
             try:
                 async with lease:
-                    return await body(lease)
+                    return await call_body(body, lease, f"the election {self._spec.name!r}")
             except LeaseLost as error:
                 if error.token != lease.token:
                     raise
-
-
-async def _withdraw(campaign: asyncio.Task[Lease]) -> None:
-    """End a campaign that nobody waits for any more, also if it has just been won."""
-    campaign.cancel()
-    await asyncio.wait((campaign,))
-    if not campaign.cancelled() and campaign.exception() is None:
-        await campaign.result().release()

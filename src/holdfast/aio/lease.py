@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from types import TracebackType
 from typing import TYPE_CHECKING, cast
 from weakref import ref
 
 from .._core.lease import Hold
-from ..base_lease import BaseLease
 from ..clock import now
 from ..model import State
-from .body import Body
-from .driver import call_soon
+from .body import ScopedLease
 
 if TYPE_CHECKING:
     from .coordinator import Coordinator
 
 
-class Lease(BaseLease):
+class Lease(ScopedLease):
     """A lock in hand, kept alive until it is released or lost.
 
     >>> import asyncio, holdfast.aio
@@ -31,7 +28,7 @@ class Lease(BaseLease):
     'held'
     """
 
-    __slots__ = ("_asked", "_bodies", "_coordinator", "_on_asked", "_on_lost")
+    __slots__ = ("_asked", "_coordinator", "_on_asked", "_on_lost")
 
     def __init__(self, coordinator: Coordinator, hold: Hold, on_lost: Callable[[Lease], object] | None) -> None:
         self._core = coordinator._core
@@ -40,7 +37,7 @@ class Lease(BaseLease):
         self._on_lost = on_lost
         self._asked: asyncio.Event | None = None
         self._on_asked: Callable[[Lease], object] | None = None
-        self._bodies: list[Body] = []
+        self._bodies = []  # asyncio only
         if on_lost is not None or hold.reason is not None:  # lost before anybody listened
             hold.listen(self, keep=on_lost is not None)
         else:
@@ -52,16 +49,18 @@ class Lease(BaseLease):
         self._notice()
         hold = self._hold
         if hold.lost_event is None:
-            hold.lost_event = asyncio.Event()
+            with self._coordinator._mutex:
+                hold.lost_event = hold.lost_event or asyncio.Event()
         if hold.state is State.LOST:
             hold.lost_event.set()
         return cast(asyncio.Event, hold.lost_event)
 
     @property
     def asked(self) -> asyncio.Event:
-        """Set once somebody has asked for the lock (`holdfast spec`, `Coordinator.spec`); giving way is up to you."""
+        """Set once somebody has asked for the lock (`holdfast ask`, `Coordinator.ask`); giving way is up to you."""
         if self._asked is None:
-            self._asked = asyncio.Event()
+            with self._coordinator._mutex:
+                self._asked = self._asked or asyncio.Event()
         if self._hold.asked:
             self._asked.set()
         return self._asked
@@ -71,7 +70,7 @@ class Lease(BaseLease):
         self._on_asked = hook
         self._hold.listener = self
         if self._hold.asked:
-            call_soon(hook, self)
+            self._coordinator._call_hook(hook, self)
 
     async def renew(self) -> None:
         """Renew now, beside the keeper's own renewals."""
@@ -83,26 +82,15 @@ class Lease(BaseLease):
             return False
         return await self._coordinator._run(self._core.let_go(self._hold))
 
-    async def __aenter__(self) -> Lease:
-        self.check()
-        self._bodies.append(Body())
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
-        await self._bodies.pop().leave(error, [self._hold], self.release)
-
     def _told(self, what: str) -> None:
         """For the keeper: a step in the life of this lease."""
         if what == "lost" and self._hold.reason != "forked":
-            for body in self._bodies:
-                body.strike_soon()
+            self._cancel_bodies()  # asyncio only
             if self._on_lost is not None:
-                call_soon(self._on_lost, self)
+                self._coordinator._call_hook(self._on_lost, self)
         elif what == "asked":
             if self._asked is not None:
                 self._asked.set()
             if self._on_asked is not None:
-                call_soon(self._on_asked, self)
+                self._coordinator._call_hook(self._on_asked, self)
         self._core.observe(self._hold, what, now() - self._hold.since)

@@ -17,7 +17,16 @@ R = TypeVar("R")
 
 
 class Limiter:
-    """So many per period, for all processes together."""
+    """So many per period, for all processes together.
+
+    >>> import asyncio, holdfast.aio
+    >>> async def main() -> list[bool]:
+    ...     async with holdfast.aio.connect("memory://doc") as locks:
+    ...         mail = locks.limiter("mail/user7", "2/min", burst=2)
+    ...         return [await mail.try_acquire() for _ in range(3)]
+    >>> asyncio.run(main())
+    [True, True, False]
+    """
 
     def __init__(self, coordinator: Coordinator, rate: Rate) -> None:
         self._coordinator = coordinator

@@ -5,29 +5,28 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
-from functools import wraps
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast
 
-from .._core.coordinator_core import CoordinatorCore
+from .._core.coordinator_core import CoordinatorCore, Obtain
 from .._core.lease import Hold
 from ..base_lease import Entered, leave_last
 from ..errors import NotAcquired
 from ..model import LockSpec
-from ..recipes.decorator import check_awaited
 from ..recipes.options import Options, check_hook, shows_changes
 from ..recipes.specs import changed
-from .body import Body
+from .base_lock import BaseLock
+from .decorator import hold_for_calls
 from .lease import Lease
 
 if TYPE_CHECKING:
-    from .coordinator import Coordinator, Obtain
+    from .coordinator import Coordinator
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Lock:
+class Lock(BaseLock):
     """Ask for it with `acquire`, `try_acquire`, `async with`, or as a decorator. One object may serve many tasks.
 
     >>> import asyncio, holdfast.aio
@@ -51,7 +50,7 @@ class Lock:
         if on_lost is not None:
             check_hook("on_lost", on_lost, spec.name, awaits=True)
         self._coordinator = coordinator
-        self._ask = spec
+        self._spec = spec
         self._on_lost = on_lost
         self._obtain = obtain
         self._entered: Entered[Lease] = {}
@@ -59,13 +58,13 @@ class Lock:
     @property
     def name(self) -> str:
         """What is locked."""
-        return self._ask.name
+        return self._spec.name
 
     @shows_changes()
     async def acquire(self, **options: Unpack[Options]) -> Lease:
         """Wait for the lock and hold it. Raises `NotAcquired` once `timeout` has passed (None: never)."""
-        spec = changed(self._ask, options) if options else self._ask
-        hold = await self._coordinator._obtain(spec, False, self._obtain)
+        spec = changed(self._spec, options) if options else self._spec
+        hold = await self._wait_for(spec, False)
         return self._lease(hold)
 
     @shows_changes(without="timeout")
@@ -78,11 +77,9 @@ class Lock:
             return None
 
     async def __aenter__(self) -> Lease:
-        hold = await self._coordinator._obtain(self._ask, True, self._obtain)
+        hold = await self._wait_for(self._spec, True)
         lease = self._lease(hold)
-        body = Body()
-        lease._bodies.append(body)
-        self._entered.setdefault(sys._getframe(1), []).append((body.task, lease))
+        self._entered.setdefault(sys._getframe(1), []).append((lease._enter(), lease))
         return lease
 
     async def __aexit__(
@@ -97,14 +94,7 @@ class Lock:
 
     def __call__(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Coroutine[Any, Any, R]]:
         """Hold it for each call of a coroutine function; `Misconfigured` for a plain or generator function."""
-        check_awaited(function, repr(self))
-
-        @wraps(function)
-        async def locked(*args: P.args, **kwargs: P.kwargs) -> R:
-            async with self:
-                return await function(*args, **kwargs)
-
-        return locked
+        return hold_for_calls(self, function)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name!r} {self._ask.mode}>"
+        return f"<{type(self).__name__} {self.name!r} {self._spec.mode}>"

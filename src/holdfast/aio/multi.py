@@ -5,19 +5,18 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
-from functools import wraps
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 
-from ..base_lease import Entered, LeasesFace, leave_last
+from ..base_lease import Entered, leave_last
 from ..errors import NotAcquired
 from ..model import LockSpec
-from ..recipes.decorator import check_awaited
 from ..recipes.multi import let_go_all, obtain_all
 from ..recipes.options import Options, check_hook, shows_changes
 from ..recipes.specs import changed
 from ..registry import notice_fork
-from .body import Body
+from .body import ScopedLeases
+from .decorator import hold_for_calls
 from .lease import Lease
 
 if TYPE_CHECKING:
@@ -27,31 +26,16 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Leases(LeasesFace[Lease]):
+class Leases(ScopedLeases[Lease]):
     """Several leases in hand."""
 
     def __init__(self, coordinator: Coordinator, leases: Iterable[Lease]) -> None:
         super().__init__(leases)
         self._coordinator = coordinator
-        self._body: Body
 
     async def release(self) -> bool:
         """Let go of all. True if all were held until now."""
         return await self._coordinator._run(let_go_all(self._coordinator._core, self._holds))
-
-    async def __aenter__(self) -> Leases:
-        self.check()
-        self._body = Body()
-        for lease in self.values():
-            lease._bodies.append(self._body)
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
-        for lease in self.values():
-            lease._bodies.remove(self._body)
-        await self._body.leave(error, self._holds, self.release)
 
 
 class LockAll:
@@ -62,25 +46,25 @@ class LockAll:
     ) -> None:
         check_hook("on_lost", on_lost, specs[0].name, awaits=True)
         self._coordinator = coordinator
-        self._asks = specs
+        self._specs = specs
         self._on_lost = on_lost
         self._entered: Entered[Leases] = {}
 
     @property
     def names(self) -> list[str]:
         """In the order in which they are taken."""
-        return [spec.name for spec in self._asks]
+        return [spec.name for spec in self._specs]
 
     @shows_changes()
     async def acquire(self, **options: Unpack[Options]) -> Leases:
         """Wait for all and hold them. Raises `NotAcquired` once `timeout` has passed for the whole."""
-        return await self._acquire([changed(spec, options) for spec in self._asks], scoped=False)
+        return await self._acquire([changed(spec, options) for spec in self._specs], scoped=False)
 
     async def _acquire(self, specs: Sequence[LockSpec], scoped: bool) -> Leases:
         coordinator = self._coordinator
         notice_fork()
         holds = await coordinator._run(
-            obtain_all(coordinator._core, specs, specs[0].timeout, coordinator._actor(scoped))
+            obtain_all(coordinator._core, specs, specs[0].timeout, coordinator._actors.current(scoped))
         )
         return Leases(coordinator, [Lease(coordinator, hold, self._on_lost) for hold in holds])
 
@@ -94,9 +78,9 @@ class LockAll:
             return None
 
     async def __aenter__(self) -> Leases:
-        leases = await self._acquire(self._asks, scoped=True)
-        self._entered.setdefault(sys._getframe(1), []).append((asyncio.current_task(), leases))
-        return await leases.__aenter__()
+        leases = await self._acquire(self._specs, scoped=True)
+        self._entered.setdefault(sys._getframe(1), []).append((leases._enter(), leases))
+        return leases
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
@@ -105,14 +89,7 @@ class LockAll:
 
     def __call__(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Coroutine[Any, Any, R]]:
         """Hold it for each call of a coroutine function; `Misconfigured` for a plain or generator function."""
-        check_awaited(function, repr(self))
-
-        @wraps(function)
-        async def locked(*args: P.args, **kwargs: P.kwargs) -> R:
-            async with self:
-                return await function(*args, **kwargs)
-
-        return locked
+        return hold_for_calls(self, function)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.names!r}>"

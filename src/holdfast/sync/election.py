@@ -1,3 +1,4 @@
+# Generated from src/holdfast/aio/election.py by `make generate`: change that file, not this one.
 """Leader election for threads."""
 
 from __future__ import annotations
@@ -6,13 +7,11 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeVar, overload
 
-from .._core.coordinator_core import CoordinatorCore
 from ..errors import LeaseLost
 from ..model import ClaimView, LockSpec
-from ..recipes.decorator import refuse_coroutine
 from ..recipes.election import UNSEEN, check_body, leader, next_leader
-from ..recipes.specs import changed
-from .driver import Stopped
+from .base_lock import acquire_unless
+from .decorator import call_body
 from .lease import Lease
 from .lock import Lock
 
@@ -26,16 +25,16 @@ class Election:
     """One leader at a time among all candidates of a name.
 
     >>> import holdfast
-    >>> locks = holdfast.connect("memory://doc")
-    >>> election = locks.election("scheduler", ttl=15)
-    >>> election.run(lambda lease: f"led with token {lease.token > 0}")
+    >>> with holdfast.connect("memory://doc") as locks:
+    ...     def lead(lease: holdfast.Lease) -> str:
+    ...         return f"led with token {lease.token > 0}"
+    ...     locks.election("scheduler", ttl=15).run(lead)
     'led with token True'
     """
 
     def __init__(self, coordinator: Coordinator, spec: LockSpec, on_lost: Callable[[Lease], object] | None) -> None:
         self._coordinator = coordinator
-        self._ask = spec
-        self._on_lost = on_lost
+        self._spec = spec
         self._lock = Lock(coordinator, spec, on_lost)
         self._lease: Lease | None = None
 
@@ -51,7 +50,7 @@ class Election:
 
     def leader(self) -> ClaimView | None:
         """Who leads at this moment, in whichever process."""
-        return self._coordinator._run(leader(self._coordinator._core.backend, self._ask.name))
+        return self._coordinator._run(leader(self._coordinator._core.backend, self._spec.name))
 
     def observe(self) -> Iterator[ClaimView | None]:
         """Who leads, now and at each change, for ever; None while nobody does.
@@ -60,18 +59,15 @@ class Election:
         """
         known: int | None = UNSEEN
         while True:
-            seen = self._coordinator._run(next_leader(self._coordinator._core.backend, self._ask.name, known))
+            seen = self._coordinator._run(next_leader(self._coordinator._core.backend, self._spec.name, known))
             yield seen
             known = None if seen is None else seen.token
 
-    def _campaign_until(self, stop: threading.Event) -> Lease | None:
-        try:
-            spec = changed(self._ask, {"timeout": None})
-            hold = self._coordinator._obtain(spec, False, CoordinatorCore.obtain, stop.is_set)
-        except Stopped:
-            return None
-        self._lease = Lease(self._coordinator, hold, self._on_lost)
-        return self._lease
+    def _campaign_unless(self, stop: threading.Event) -> Lease | None:
+        lease = acquire_unless(self._lock, stop)
+        if lease is not None:
+            self._lease = lease
+        return lease
 
     @overload
     def run(self, body: Callable[[Lease], R]) -> R: ...
@@ -85,16 +81,14 @@ class Election:
         The body must return (or raise) soon after `lease.lost` is set: a third of the ttl is kept free for that.
         Once `stop` is set, a campaign ends within seconds, and None is returned; a body that leads ends by itself.
         """
-        check_body(body, stop, self._ask.name)
+        check_body(body, stop, self._spec.name)
         while True:
-            lease = self.campaign() if stop is None else self._campaign_until(stop)
+            lease = self.campaign() if stop is None else self._campaign_unless(stop)
             if lease is None:
                 return None
             try:
                 with lease:
-                    result = body(lease)
-                    refuse_coroutine(result, body, f"the election {self._ask.name!r}")
-                    return result
+                    return call_body(body, lease, f"the election {self._spec.name!r}")
             except LeaseLost as error:
                 if error.token != lease.token:
                     raise

@@ -1,31 +1,30 @@
+# Generated from src/holdfast/aio/lease.py by `make generate`: change that file, not this one.
 """The lease of a thread: what its holder needs, and nothing of how it is kept."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from types import TracebackType
 from typing import TYPE_CHECKING, cast
 from weakref import ref
 
 from .._core.lease import Hold
-from ..base_lease import BaseLease, first_lost
 from ..clock import now
 from ..model import State
+from .body import ScopedLease
 
 if TYPE_CHECKING:
     from .coordinator import Coordinator
 
 
-class Lease(BaseLease):
+class Lease(ScopedLease):
     """A lock in hand, kept alive until it is released or lost.
 
     >>> import holdfast
     >>> with holdfast.connect("memory://doc") as locks:
     ...     with locks.lock("orders/7", ttl=10) as lease:
-    ...         lease.check()               # raises LeaseLost if it is over
-    ...         lease.state.value, lease.remaining() > 8
-    ('held', True)
+    ...         lease.state.value
+    'held'
     """
 
     __slots__ = ("_asked", "_coordinator", "_on_asked", "_on_lost")
@@ -56,7 +55,7 @@ class Lease(BaseLease):
 
     @property
     def asked(self) -> threading.Event:
-        """Set once somebody has asked for the lock (`holdfast spec`, `Coordinator.spec`); giving way is up to you."""
+        """Set once somebody has asked for the lock (`holdfast ask`, `Coordinator.ask`); giving way is up to you."""
         if self._asked is None:
             with self._coordinator._mutex:
                 self._asked = self._asked or threading.Event()
@@ -69,7 +68,7 @@ class Lease(BaseLease):
         self._on_asked = hook
         self._hold.listener = self
         if self._hold.asked:
-            self._coordinator._hooks.call(hook, self)
+            self._coordinator._call_hook(hook, self)
 
     def renew(self) -> None:
         """Renew now, beside the keeper's own renewals."""
@@ -81,24 +80,14 @@ class Lease(BaseLease):
             return False
         return self._coordinator._run(self._core.let_go(self._hold))
 
-    def __enter__(self) -> Lease:
-        self.check()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        hold = self._hold
-        inside = not hold.forgotten or hold.reason == "closed"  # `still_inside`, in place
-        if not self.release() and inside and error is None:
-            raise first_lost([hold])
-
     def _told(self, what: str) -> None:
-        """For the keeper: a step in the life of this lease. Hooks run beside, see `Holder`."""
+        """For the keeper: a step in the life of this lease."""
         if what == "lost" and self._hold.reason != "forked":
             if self._on_lost is not None:
-                self._coordinator._hooks.call(self._on_lost, self)
+                self._coordinator._call_hook(self._on_lost, self)
         elif what == "asked":
             if self._asked is not None:
                 self._asked.set()
             if self._on_asked is not None:
-                self._coordinator._hooks.call(self._on_asked, self)
+                self._coordinator._call_hook(self._on_asked, self)
         self._core.observe(self._hold, what, now() - self._hold.since)

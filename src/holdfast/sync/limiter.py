@@ -1,3 +1,4 @@
+# Generated from src/holdfast/aio/limiter.py by `make generate`: change that file, not this one.
 """The limiter of threads."""
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ class Limiter:
     """So many per period, for all processes together.
 
     >>> import holdfast
-    >>> locks = holdfast.connect("memory://doc")
-    >>> mail = locks.limiter("mail/user7", "2/min", burst=2)
-    >>> [mail.try_acquire() for _ in range(3)]
+    >>> with holdfast.connect("memory://doc") as locks:
+    ...     mail = locks.limiter("mail/user7", "2/min", burst=2)
+    ...     [mail.try_acquire() for _ in range(3)]
     [True, True, False]
     """
 

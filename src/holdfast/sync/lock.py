@@ -1,3 +1,4 @@
+# Generated from src/holdfast/aio/lock.py by `make generate`: change that file, not this one.
 """A lock to ask for: the handle of every recipe that is one claim (lock, read, write, permit)."""
 
 from __future__ import annotations
@@ -5,38 +6,36 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
-from functools import wraps
 from types import TracebackType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar, Unpack, cast
 
-from .._core.coordinator_core import CoordinatorCore
+from .._core.coordinator_core import CoordinatorCore, Obtain
 from .._core.lease import Hold
 from ..base_lease import Entered, leave_last
-from ..clock import now
 from ..errors import NotAcquired
 from ..model import LockSpec
-from ..recipes.decorator import check_blocking, refuse_coroutine
 from ..recipes.options import Options, check_hook, shows_changes
 from ..recipes.specs import changed
-from .driver import Stopped
+from .base_lock import BaseLock
+from .decorator import hold_for_calls
 from .lease import Lease
 
 if TYPE_CHECKING:
-    from .coordinator import Coordinator, Obtain
+    from .coordinator import Coordinator
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Lock:
+class Lock(BaseLock):
     """Ask for it with `acquire`, `try_acquire`, `with`, or as a decorator. One object may serve many threads.
 
     >>> import holdfast
-    >>> locks = holdfast.connect("memory://doc")
-    >>> @locks.lock("reports/nightly", timeout=5)
-    ... def nightly() -> str:
-    ...     return "done"
-    >>> nightly()
+    >>> with holdfast.connect("memory://doc") as locks:
+    ...     @locks.lock("reports/nightly", timeout=5)
+    ...     def nightly() -> str:
+    ...         return "done"
+    ...     nightly()
     'done'
     """
 
@@ -48,24 +47,23 @@ class Lock:
         obtain: Obtain = CoordinatorCore.obtain,
     ) -> None:
         if on_lost is not None:
-            check_hook("on_lost", on_lost, spec.name)
+            check_hook("on_lost", on_lost, spec.name, awaits=False)
         self._coordinator = coordinator
-        self._ask = spec
+        self._spec = spec
         self._on_lost = on_lost
         self._obtain = obtain
         self._entered: Entered[Lease] = {}
-        self._cancels = 0
 
     @property
     def name(self) -> str:
         """What is locked."""
-        return self._ask.name
+        return self._spec.name
 
     @shows_changes()
     def acquire(self, **options: Unpack[Options]) -> Lease:
         """Wait for the lock and hold it. Raises `NotAcquired` once `timeout` has passed (None: never)."""
-        spec = changed(self._ask, options) if options else self._ask
-        hold = self._hold(spec, False)
+        spec = changed(self._spec, options) if options else self._spec
+        hold = self._wait_for(spec, False)
         return self._lease(hold)
 
     @shows_changes(without="timeout")
@@ -77,27 +75,10 @@ class Lock:
         except NotAcquired:
             return None
 
-    def cancel(self) -> None:
-        """End the waits of all threads that are blocked in `acquire` or `with` of this object.
-
-        They leave the line and raise `NotAcquired`, within a few seconds. Whoever asks later is not concerned.
-        """
-        self._cancels += 1
-
-    def _hold(self, spec: LockSpec, scoped: bool) -> Hold:
-        if spec.timeout == 0:
-            return self._coordinator._obtain(spec, scoped, self._obtain)
-        before, began = self._cancels, now()
-        try:
-            return self._coordinator._obtain(spec, scoped, self._obtain, lambda: self._cancels != before)
-        except Stopped as stopped:
-            waited = now() - began
-            raise NotAcquired(spec.name, waited, advice="its wait was ended by cancel()") from stopped
-
     def __enter__(self) -> Lease:
-        hold = self._hold(self._ask, True)
+        hold = self._wait_for(self._spec, True)
         lease = self._lease(hold)
-        self._entered.setdefault(sys._getframe(1), []).append((threading.get_ident(), lease))
+        self._entered.setdefault(sys._getframe(1), []).append((lease._enter(), lease))
         return lease
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
@@ -110,16 +91,7 @@ class Lock:
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         """Hold it for each call of a plain function; `Misconfigured` for a coroutine or generator function."""
-        check_blocking(function, repr(self))
-
-        @wraps(function)
-        def locked(*args: P.args, **kwargs: P.kwargs) -> R:
-            with self:
-                result = function(*args, **kwargs)
-                refuse_coroutine(result, function, repr(self))
-                return result
-
-        return locked
+        return hold_for_calls(self, function)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name!r} {self._ask.mode}>"
+        return f"<{type(self).__name__} {self.name!r} {self._spec.mode}>"

@@ -1,3 +1,4 @@
+# Generated from src/holdfast/aio/multi.py by `make generate`: change that file, not this one.
 """Several locks in hand at once: all or none."""
 
 from __future__ import annotations
@@ -5,18 +6,18 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from functools import wraps
 from types import TracebackType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar, Unpack
 
-from ..base_lease import Entered, LeasesFace, first_lost, leave_last, still_inside
+from ..base_lease import Entered, leave_last
 from ..errors import NotAcquired
 from ..model import LockSpec
-from ..recipes.decorator import check_blocking, refuse_coroutine
 from ..recipes.multi import let_go_all, obtain_all
 from ..recipes.options import Options, check_hook, shows_changes
 from ..recipes.specs import changed
 from ..registry import notice_fork
+from .body import ScopedLeases
+from .decorator import hold_for_calls
 from .lease import Lease
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Leases(LeasesFace[Lease]):
+class Leases(ScopedLeases[Lease]):
     """Several leases in hand."""
 
     def __init__(self, coordinator: Coordinator, leases: Iterable[Lease]) -> None:
@@ -37,15 +38,6 @@ class Leases(LeasesFace[Lease]):
         """Let go of all. True if all were held until now."""
         return self._coordinator._run(let_go_all(self._coordinator._core, self._holds))
 
-    def __enter__(self) -> Leases:
-        self.check()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        inside = still_inside(self._holds)
-        if not self.release() and inside and error is None:
-            raise first_lost(inside)
-
 
 class LockAll:
     """Several mutexes to ask for, as one."""
@@ -53,26 +45,28 @@ class LockAll:
     def __init__(
         self, coordinator: Coordinator, specs: Sequence[LockSpec], on_lost: Callable[[Lease], object] | None
     ) -> None:
-        check_hook("on_lost", on_lost, specs[0].name)
+        check_hook("on_lost", on_lost, specs[0].name, awaits=False)
         self._coordinator = coordinator
-        self._asks = specs
+        self._specs = specs
         self._on_lost = on_lost
         self._entered: Entered[Leases] = {}
 
     @property
     def names(self) -> list[str]:
         """In the order in which they are taken."""
-        return [spec.name for spec in self._asks]
+        return [spec.name for spec in self._specs]
 
     @shows_changes()
     def acquire(self, **options: Unpack[Options]) -> Leases:
         """Wait for all and hold them. Raises `NotAcquired` once `timeout` has passed for the whole."""
-        return self._acquire([changed(spec, options) for spec in self._asks], scoped=False)
+        return self._acquire([changed(spec, options) for spec in self._specs], scoped=False)
 
     def _acquire(self, specs: Sequence[LockSpec], scoped: bool) -> Leases:
         coordinator = self._coordinator
         notice_fork()
-        holds = coordinator._run(obtain_all(coordinator._core, specs, specs[0].timeout, coordinator._actor(scoped)))
+        holds = coordinator._run(
+            obtain_all(coordinator._core, specs, specs[0].timeout, coordinator._actors.current(scoped))
+        )
         return Leases(coordinator, [Lease(coordinator, hold, self._on_lost) for hold in holds])
 
     @shows_changes(without="timeout")
@@ -85,8 +79,8 @@ class LockAll:
             return None
 
     def __enter__(self) -> Leases:
-        leases = self._acquire(self._asks, scoped=True)
-        self._entered.setdefault(sys._getframe(1), []).append((threading.get_ident(), leases))
+        leases = self._acquire(self._specs, scoped=True)
+        self._entered.setdefault(sys._getframe(1), []).append((leases._enter(), leases))
         return leases
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
@@ -94,16 +88,7 @@ class LockAll:
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         """Hold it for each call of a plain function; `Misconfigured` for a coroutine or generator function."""
-        check_blocking(function, repr(self))
-
-        @wraps(function)
-        def locked(*args: P.args, **kwargs: P.kwargs) -> R:
-            with self:
-                result = function(*args, **kwargs)
-                refuse_coroutine(result, function, repr(self))
-                return result
-
-        return locked
+        return hold_for_calls(self, function)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.names!r}>"

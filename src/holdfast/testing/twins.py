@@ -24,11 +24,12 @@ from ..aio import lease as aio_lease
 from ..aio import limiter as aio_limiter
 from ..aio import lock as aio_lock
 from ..aio import multi as aio_multi
-from ..sync import coordinator, election, lease, limiter, lock, multi
+from ..aio import rwlock as aio_rwlock
+from ..sync import coordinator, election, lease, limiter, lock, multi, rwlock
 
 TWINS: dict[type, type] = {
     coordinator.Coordinator: aio_coordinator.Coordinator,
-    coordinator.RWLock: aio_coordinator.RWLock,
+    rwlock.RWLock: aio_rwlock.RWLock,
     election.Election: aio_election.Election,
     lease.Lease: aio_lease.Lease,
     limiter.Limiter: aio_limiter.Limiter,

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from holdfast._core import acquire, coordinator_core, withdraw
+from holdfast.aio import base_coordinator
 from holdfast.aio import coordinator as aio
 from holdfast.aio import lock as aio_lock
 from holdfast.errors import Misconfigured
@@ -99,12 +100,12 @@ def a_handle_lets_go_of_the_first(patch: pytest.MonkeyPatch) -> None:
 
 @plant("events.the_steps_of_a_life", "events.a_loss_with_its_reason")
 def no_events(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(aio, "guarded", lambda emit: lambda event: None)
+    patch.setattr(base_coordinator, "guarded", lambda emit: lambda event: None)
 
 
 @plant("events.a_listener_that_raises_harms_nobody", slips=True)
 def listeners_are_not_guarded(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(aio, "guarded", lambda emit: emit)
+    patch.setattr(base_coordinator, "guarded", lambda emit: emit)
 
 
 @plant("bad_input.names", slips=True)

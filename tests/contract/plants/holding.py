@@ -10,6 +10,7 @@ import pytest
 from holdfast import clock, errors
 from holdfast._core import lease, renewal
 from holdfast._core.line import Line
+from holdfast.aio import base_coordinator
 from holdfast.aio import lease as aio_lease
 from holdfast.aio.body import Body
 from holdfast.aio.keeper import LoopTimer
@@ -121,7 +122,7 @@ def nobody_is_told(patch: pytest.MonkeyPatch) -> None:
 @plant("loss_is_told.a_hook_that_raises_harms_nobody")
 def hooks_are_not_guarded(patch: pytest.MonkeyPatch) -> None:
     """By a watch that ends with the first that raises."""
-    patch.setattr(aio_lease, "call_soon", lambda hook, argument: hook(argument))
+    patch.setattr(base_coordinator.BaseCoordinator, "_call_hook", lambda self, hook, argument: hook(argument))
 
     def look(self: Any) -> None:
         after = self.keeper.look(clock.now()) - clock.now()

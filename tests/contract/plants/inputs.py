@@ -12,7 +12,7 @@ from tests.contract.plants.plant import plant
 
 @plant("bad_input.hooks", slips=True)
 def hooks_are_not_looked_at(patch: pytest.MonkeyPatch) -> None:
-    for place in ("lock", "multi", "coordinator"):
+    for place in ("lock", "multi", "rwlock"):
         patch.setattr(f"holdfast.aio.{place}.check_hook", lambda what, hook, name: None)
 
 

@@ -1,0 +1,50 @@
+"""How a task waits for a lock, and how its wait is ended: by asyncio's own cancellation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
+
+from .._core.coordinator_core import Obtain
+from .._core.lease import Hold
+from ..model import LockSpec
+
+if TYPE_CHECKING:
+    from .coordinator import Coordinator
+    from .lease import Lease
+    from .lock import Lock
+
+
+class BaseLock:
+    """The part of a lock that waits."""
+
+    _coordinator: Coordinator
+    _obtain: Obtain
+
+    def _wait_for(self, spec: LockSpec, scoped: bool) -> Coroutine[Any, Any, Hold]:
+        return self._coordinator._obtain(spec, scoped, self._obtain)
+
+
+async def acquire_unless(lock: Lock, stop: asyncio.Event) -> Lease | None:
+    """Wait for the lock without a timeout; None if `stop` was set first."""
+    stopped = asyncio.ensure_future(stop.wait())
+    wait = asyncio.ensure_future(lock.acquire(timeout=None))
+    try:
+        await asyncio.wait((stopped, wait), return_when=asyncio.FIRST_COMPLETED)
+        wait.cancel()  # does nothing if the lock has been granted; else it leaves the line
+        await asyncio.wait((wait,))
+    except asyncio.CancelledError:
+        await asyncio.shield(_withdraw(wait))  # goes on if we are cancelled once more
+        raise
+    finally:
+        stopped.cancel()
+    return None if wait.cancelled() else wait.result()
+
+
+async def _withdraw(wait: asyncio.Task[Lease]) -> None:
+    """End a wait whose caller is gone, also if the lock has just been granted."""
+    wait.cancel()
+    await asyncio.wait((wait,))
+    if not wait.cancelled() and wait.exception() is None:
+        await wait.result().release()

@@ -1,0 +1,33 @@
+"""Functions that run under a lock."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from ..recipes.decorator import check_awaited
+from .lease import Lease
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def hold_for_calls(
+    lock: AbstractAsyncContextManager[object], function: Callable[P, Awaitable[R]]
+) -> Callable[P, Coroutine[Any, Any, R]]:
+    """The function, each call of it under the lock."""
+    check_awaited(function, repr(lock))
+
+    @wraps(function)
+    async def locked(*args: P.args, **kwargs: P.kwargs) -> R:
+        async with lock:
+            return await function(*args, **kwargs)
+
+    return locked
+
+
+def call_body(body: Callable[[Lease], Awaitable[R]], lease: Lease, recipe: str) -> Awaitable[R]:
+    """Call the body of a leader."""
+    return body(lease)

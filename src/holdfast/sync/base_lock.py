@@ -1,0 +1,55 @@
+"""How a thread waits for a lock, and how its wait is ended: nobody can cancel a thread, so it is asked to `stop`."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from .._core.coordinator_core import CoordinatorCore, Obtain
+from .._core.lease import Hold
+from ..clock import now
+from ..errors import NotAcquired
+from ..model import LockSpec
+from ..recipes.specs import changed
+from .driver import Stopped
+
+if TYPE_CHECKING:
+    from .coordinator import Coordinator
+    from .lease import Lease
+    from .lock import Lock
+
+
+class BaseLock:
+    """The part of a lock that waits."""
+
+    _coordinator: Coordinator
+    _obtain: Obtain
+    _cancels = 0
+
+    def cancel(self) -> None:
+        """End the waits of all threads that are blocked in `acquire` or `with` of this object.
+
+        They leave the line and raise `NotAcquired`, within a few seconds. Whoever asks later is not concerned.
+        """
+        self._cancels += 1
+
+    def _wait_for(self, spec: LockSpec, scoped: bool) -> Hold:
+        if spec.timeout == 0:
+            return self._coordinator._obtain(spec, scoped, self._obtain)
+        before, began = self._cancels, now()
+        try:
+            return self._coordinator._obtain(spec, scoped, self._obtain, lambda: self._cancels != before)
+        except Stopped as stopped:
+            waited = now() - began
+            raise NotAcquired(spec.name, waited, advice="its wait was ended by cancel()") from stopped
+
+
+def acquire_unless(lock: Lock, stop: threading.Event) -> Lease | None:
+    """Wait for the lock without a timeout; None if `stop` was set first."""
+    try:
+        hold = lock._coordinator._obtain(
+            changed(lock._spec, {"timeout": None}), False, CoordinatorCore.obtain, stop.is_set
+        )
+    except Stopped:
+        return None
+    return lock._lease(hold)

@@ -33,6 +33,7 @@ PAIRS = {
     for source, target in {
         **{f"aio/{name}.py": f"sync/{name}.py" for name in ("coordinator", "election", "lease", "limiter")},
         **{f"aio/{name}.py": f"sync/{name}.py" for name in ("lock", "multi", "rwlock")},
+        **{f"sql/aio/{name}.py": f"sql/sync/{name}.py" for name in ("fence", "helpers")},
     }.items()
 }
 
@@ -42,7 +43,7 @@ NAMES = {
     "check_awaited": "check_blocking",
     "check_awaited_body": "check_body",
 }
-ASYNCIO = {"Event": "threading.Event", "current_task": "threading.get_ident"}
+ASYNCIO = {"Event": "threading.Event", "current_task": "threading.get_ident", "sleep": "time.sleep"}
 """What stands for `asyncio.NAME`."""
 ONLY = re.compile(r"^.*[ ]{2}# asyncio only\n", re.MULTILINE)
 KEYWORDS = {"awaits": ("True", "False")}
@@ -68,6 +69,8 @@ PHRASES = {
     "of a coroutine function; `Misconfigured` for a plain or generator function": (
         "of a plain function; `Misconfigured` for a coroutine or generator function"
     ),
+    "on an asyncio connection of psycopg or SQLAlchemy": "on a connection of psycopg, SQLAlchemy, PyMySQL or sqlite3",
+    "for asyncio connections": "for blocking connections",
     "before each call of a coroutine function": "before each call of a plain function",
 }
 WORDS = (
@@ -149,7 +152,7 @@ def _edits(tokens: list[TokenInfo], name: str) -> Iterator[tuple[Span, str]]:
             if text == "await" or (text == "async" and follows[0] in ("def", "with", "for")):
                 yield (this.start, tokens[at + 1].start), ""
             elif text == "import" and follows[0] == "asyncio":
-                yield (this.start, tokens[at + 1].end), "import threading"
+                yield (this.start, tokens[at + 1].end), "import threading\nimport time"
                 at += 1
             elif text == "asyncio":
                 if follows[0] != "." or follows[1] not in ASYNCIO:

@@ -21,7 +21,7 @@ class Limiter:
 
     >>> import asyncio, holdfast.aio
     >>> async def main() -> list[bool]:
-    ...     async with holdfast.aio.connect("memory://doc") as locks:
+    ...     async with holdfast.aio.connect("memory://tasks") as locks:
     ...         mail = locks.limiter("mail/user7", "2/min", burst=2)
     ...         return [await mail.try_acquire() for _ in range(3)]
     >>> asyncio.run(main())

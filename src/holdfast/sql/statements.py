@@ -1,8 +1,8 @@
-"""What is said to the database, as generators that yield statements and are sent their rows: no I/O here.
+"""Statements for the database, as generators that yield a statement and are sent its result: no I/O here.
 
-1. A statement's values stand at `{}`; a voice writes them in its client's way.
-2. Whatever a statement raises is thrown into the generator, in its meaning if it has one (`voices.meaning`), also an
-   interrupt or a cancellation: what was changed for the sake of the statement is put back there, by statements.
+1. The values of a statement stand at `{}`; an adapter writes them in the way of its client library.
+2. Whatever a statement raises is thrown into the generator, mapped if it is known (`error_mapping`), also an interrupt
+   or a cancellation: what was changed for the sake of the statement is put back there, by statements.
 3. A lock that ends with the transaction, and a fence, need one: outside of it they would end at once, in silence. So
    each asks the server, in a statement that it sends anyway, and nothing is left behind where there is none.
 """
@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import hashlib
+import random
 import re
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from ..model import check_name
 
 T = TypeVar("T")
 MYSQL_OPEN = "(@@autocommit = 0 OR @@in_transaction = 1)"
-"""Whether what MariaDB is told now is part of a transaction that goes on after it."""
+"""Whether a statement on MariaDB is part of a transaction that goes on after it."""
 _NAME = re.compile(r"(?:[A-Za-z_]\w*\.)?[A-Za-z_]\w*")
 
 
@@ -37,31 +38,8 @@ class VersionConflict(HoldfastError):
         return (VersionConflict, (self.table, self.key, self.version))
 
 
-class Meaning(Exception):
-    """What an error of the database means to a talk. One that the talk does not expect is raised as it came."""
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
-
-
-class Denied(Meaning):
-    """The database would have had to wait for a lock, or has waited for long enough."""
-
-
-class Stale(Meaning):
-    """The transaction reads a snapshot that is older than what it was about to lock."""
-
-
-class NoTransaction(Meaning):
-    """PostgreSQL was told something that only means something inside a transaction."""
-
-
-class Nested(Meaning):
-    """SQLite was told to begin a transaction inside one."""
-
-
 @dataclass(frozen=True, slots=True)
-class Say:
+class Statement:
     """One statement."""
 
     text: str
@@ -69,29 +47,15 @@ class Say:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """Its rows, as dicts, and how many rows it touched."""
+class Result:
+    """The rows of a statement, as dicts, and how many rows it touched."""
 
     rows: list[dict[str, Any]]
     count: int
 
 
-Talk: TypeAlias = Generator[Say, Answer, T]
-
-
-def no_transaction(what: str) -> Misconfigured:
-    return Misconfigured(
-        f"there is no transaction open on this connection (autocommit), so {what} would end at once and protect "
-        "nothing; nothing was changed. Begin one: with conn.transaction() (psycopg), conn.begin() (PyMySQL), or "
-        "without isolation_level='AUTOCOMMIT' (SQLAlchemy)"
-    )
-
-
-def stale(what: str) -> Misconfigured:
-    return Misconfigured(
-        f"this transaction read before it claimed or locked {what}, and that has been overwritten since: it would go "
-        "on reading the old state. Roll back, then claim or lock first and read after"
-    )
+Exchange: TypeAlias = Generator[Statement, Result, T]
+"""What one helper sends and receives, from its first statement to its own result."""
 
 
 def advisory_key(namespace: str, name: str) -> int:
@@ -102,17 +66,17 @@ def advisory_key(namespace: str, name: str) -> int:
 
 def versioned_update(
     dialect: str, table: str, key: Mapping[str, object], version: int, values: Mapping[str, object], column: str
-) -> Talk[int]:
+) -> Exchange[int]:
     if not values or column in values:
         raise Misconfigured(f"versioned_update() takes the values to set, without {column!r}, which it counts itself")
     found, match = where(dialect, key)
     sets = ", ".join(f"{quoted(dialect, name)} = {{}}" for name in values)
     counter = quoted(dialect, column)
-    answer = yield Say(
+    result = yield Statement(
         f"UPDATE {quoted(dialect, table)} SET {sets}, {counter} = {counter} + 1 WHERE {found} AND {counter} = {{}}",
         (*values.values(), *match, version),
     )
-    if answer.count != 1:
+    if result.count != 1:
         raise VersionConflict(table, key, version)
     return version + 1
 
@@ -130,3 +94,8 @@ def quoted(dialect: str, name: str) -> str:
         raise Misconfigured(f"{name!r} is not a name of letters, digits and _, or schema.name of such")
     mark = "`" if dialect == "mysql" else '"'
     return ".".join(f"{mark}{part}{mark}" for part in name.split("."))
+
+
+def pause_s(attempt: int, base: float, cap: float) -> float:
+    """How long to wait before the next attempt: full jitter, doubled each time up to a cap."""
+    return random.random() * float(min(cap, base * 2.0 ** min(attempt, 30)))

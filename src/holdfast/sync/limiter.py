@@ -21,7 +21,7 @@ class Limiter:
     """So many per period, for all processes together.
 
     >>> import holdfast
-    >>> with holdfast.connect("memory://doc") as locks:
+    >>> with holdfast.connect("memory://threads") as locks:
     ...     mail = locks.limiter("mail/user7", "2/min", burst=2)
     ...     [mail.try_acquire() for _ in range(3)]
     [True, True, False]

@@ -1,15 +1,15 @@
+# Generated from src/holdfast/sql/aio/helpers.py by `make generate`: change that file, not this one.
 """The helpers, for blocking connections."""
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from . import locks, statements
-from .speaking import dialect_of, speak
-from .statements import VersionConflict
+from .. import locks, statements
+from ..statements import VersionConflict, pause_s
+from .runner import adapter_for, run
 
 T = TypeVar("T")
 
@@ -18,8 +18,8 @@ def advisory_xact(
     connection: Any, name: str, *, namespace: str = "holdfast", timeout: float | None = None, shared: bool = False
 ) -> None:
     """Hold a named lock until this transaction ends (PostgreSQL). `NotAcquired` once `timeout` is over."""
-    known = dialect_of(connection)
-    speak(connection, locks.advisory_xact(known.dialect, name, namespace, timeout, shared), known)
+    adapter = adapter_for(connection)
+    run(connection, locks.advisory_xact(adapter.dialect, name, namespace, timeout, shared), adapter)
 
 
 def lock_row(
@@ -35,8 +35,8 @@ def lock_row(
 
     Somebody else has it: wait, or `NotAcquired` at once (`nowait`) or after `timeout` seconds, or None (`skip_locked`).
     """
-    known = dialect_of(connection)
-    return speak(connection, locks.lock_row(known.dialect, table, key, nowait, skip_locked, timeout), known)
+    adapter = adapter_for(connection)
+    return run(connection, locks.lock_row(adapter.dialect, table, key, nowait, skip_locked, timeout), adapter)
 
 
 def versioned_update(
@@ -49,8 +49,8 @@ def versioned_update(
     column: str = "version",
 ) -> int:
     """Set `values` if the row is still at `version`; answers with its new version, or raises `VersionConflict`."""
-    known = dialect_of(connection)
-    return speak(connection, statements.versioned_update(known.dialect, table, key, version, values, column), known)
+    adapter = adapter_for(connection)
+    return run(connection, statements.versioned_update(adapter.dialect, table, key, version, values, column), adapter)
 
 
 def retry(work: Callable[[], T], *, attempts: int = 10, base: float = 0.005, cap: float = 0.5) -> T:
@@ -59,9 +59,5 @@ def retry(work: Callable[[], T], *, attempts: int = 10, base: float = 0.005, cap
         try:
             return work()
         except VersionConflict:
-            time.sleep(pause(attempt, base, cap))
+            time.sleep(pause_s(attempt, base, cap))
     return work()
-
-
-def pause(attempt: int, base: float, cap: float) -> float:
-    return random.random() * float(min(cap, base * 2.0 ** min(attempt, 30)))

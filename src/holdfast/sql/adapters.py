@@ -1,0 +1,92 @@
+"""The client libraries: which connections are taken, values in the library's own style, rows as dicts.
+
+An adapter never commits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import Misconfigured
+from .statements import Result, Statement
+
+CONNECTION_CLASSES = (
+    ("psycopg", ("Connection",), ("AsyncConnection",)),
+    (
+        "sqlalchemy",
+        ("Connection", "Session", "scoped_session"),
+        ("AsyncConnection", "AsyncSession", "async_scoped_session"),
+    ),
+    ("pymysql", ("Connection",), ()),
+    ("sqlite3", ("Connection",), ()),
+)
+"""The connection classes of each library, blocking and for asyncio; a subclass is taken, too."""
+DIALECTS = {"postgresql": "postgresql", "mysql": "mysql", "mariadb": "mysql", "sqlite": "sqlite"}
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """What blocking and asyncio connections of one library have in common."""
+
+    dialect: str
+    write: Callable[[Statement], tuple[Any, Any]]
+    """Gives the statement and its values, as the library takes them."""
+    library: str
+
+
+def adapter_for(connection: Any, asynchronous: bool) -> Adapter:
+    """The adapter for a connection, or `Misconfigured`."""
+    kinds = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(connection).__mro__}
+    for library, *names in CONNECTION_CLASSES:
+        if any((library, name) in kinds for name in names[asynchronous]):
+            return _voice_of(library, connection)
+    kind = "an asyncio" if asynchronous else "a blocking"
+    raise Misconfigured(
+        f"{type(connection).__module__}.{type(connection).__qualname__} is not {kind} connection of psycopg 3, "
+        "SQLAlchemy, PyMySQL or sqlite3 (asyncio: holdfast.sql.aio, with psycopg's or SQLAlchemy's); "
+        "of an engine or a pool give one connection, the one that your transaction is on"
+    )
+
+
+def _voice_of(library: str, connection: Any) -> Adapter:
+    match library:
+        case "psycopg":
+            return Adapter("postgresql", _with("%s"), library)
+        case "pymysql":
+            return Adapter("mysql", _with("%s"), library)
+        case "sqlite3":
+            return Adapter("sqlite", _with("?"), library)
+    return Adapter(_dialect_of(connection), _as_text, library)
+
+
+def _dialect_of(connection: Any) -> str:
+    bind = connection.get_bind() if hasattr(connection, "get_bind") else connection
+    name = bind.dialect.name
+    if name not in DIALECTS:
+        raise Misconfigured(f"SQLAlchemy speaks {name} here; there are: {', '.join(sorted(DIALECTS))}")
+    return DIALECTS[name]
+
+
+def _with(mark: str) -> Callable[[Statement], tuple[Any, Any]]:
+    return lambda statement: (statement.text.replace("{}", mark), tuple(statement.values))
+
+
+def _as_text(statement: Statement) -> tuple[Any, Any]:
+    from sqlalchemy import text
+
+    parts = statement.text.split("{}")
+    marks = [f":v{number}" for number in range(len(parts) - 1)]
+    joined = "".join(part + mark for part, mark in zip(parts, [*marks, ""], strict=True))
+    return text(joined), {f"v{number}": value for number, value in enumerate(statement.values)}
+
+
+def result_of(cursor: Any, rows: Any) -> Result:
+    """The rows of a DB-API cursor, as dicts, whatever row factory it has."""
+    if cursor.description is None:
+        return Result([], cursor.rowcount)
+    names = [column[0] for column in cursor.description]
+    return Result(
+        [row if isinstance(row, dict) else dict(zip(names, row, strict=True)) for row in rows], cursor.rowcount
+    )

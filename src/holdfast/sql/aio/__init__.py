@@ -1,0 +1,9 @@
+"""The helpers for asyncio connections: psycopg's AsyncConnection, SQLAlchemy's AsyncConnection and AsyncSession."""
+
+from __future__ import annotations
+
+from ..statements import VersionConflict
+from .fence import Fence
+from .helpers import advisory_xact, lock_row, retry, versioned_update
+
+__all__ = ["Fence", "VersionConflict", "advisory_xact", "lock_row", "retry", "versioned_update"]

@@ -1,0 +1,1 @@
+"""The helpers for blocking connections; users import them from `holdfast.sql`."""

@@ -1,0 +1,62 @@
+"""Runs exchanges on blocking connections of psycopg, SQLAlchemy, PyMySQL and sqlite3.
+
+1. Errors of the client library, and interrupts, are mapped and thrown into the exchange.
+2. SQLite has a fence of its own (`holdfast.fenced.SQLiteFence`); the mark of a sqlite3 connection is raised by it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from ...fenced import SQLiteFence
+from .. import adapters, fence_mark
+from ..adapters import Adapter, result_of
+from ..error_mapping import MappedError, mapped
+from ..statements import Exchange, Result, Statement
+
+T = TypeVar("T")
+
+
+def adapter_for(connection: Any) -> Adapter:
+    """The adapter for a blocking connection, or `Misconfigured`."""
+    return adapters.adapter_for(connection, asynchronous=False)
+
+
+def raise_mark(connection: Any, adapter: Adapter, resource: str, token: int) -> int:
+    """Raise the mark of a fence, if it is not beyond; answers with the mark that stands then."""
+    if adapter.library == "sqlite3":
+        SQLiteFence(connection).claim(resource, token)
+        return token
+    return run(connection, fence_mark.raise_mark(adapter.dialect, resource, token), adapter)
+
+
+def run(connection: Any, exchange: Exchange[T], adapter: Adapter) -> T:
+    """Run an exchange to its end."""
+    try:
+        statement = next(exchange)
+        while True:
+            try:
+                result = _execute(connection, adapter, statement)
+            except BaseException as error:  # noqa: BLE001  the exchange raises it again, after it has put things back
+                statement = exchange.throw(mapped(error))
+            else:
+                statement = exchange.send(result)
+    except StopIteration as stop:
+        outcome: T = stop.value
+        return outcome
+    except MappedError as known:
+        raise known.error from None
+
+
+def _execute(connection: Any, adapter: Adapter, statement: Statement) -> Result:
+    text, values = adapter.write(statement)
+    if adapter.library == "sqlalchemy":
+        result = connection.execute(text, values)
+        rows = [dict(row) for row in result.mappings()] if result.returns_rows else []
+        return Result(rows, result.rowcount)
+    cursor = connection.cursor()
+    try:
+        cursor.execute(text, values or None) if adapter.library != "sqlite3" else cursor.execute(text, values)
+        return result_of(cursor, cursor.fetchall() if cursor.description else ())
+    finally:
+        cursor.close()

@@ -8,24 +8,24 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.torture.checkers import fifo, linearizable, overlap, tokens, updates
-from holdfast.torture.checkers.holds import Hold, holds_of
+from holdfast.torture.checkers import fifo, linearizability, overlap, tokens, updates
+from holdfast.torture.checkers.holds import DefiniteHold, holds_of
 from holdfast.torture.history import Commit
-from tests.torture import brute
-from tests.torture.tale import Tale
+from tests.torture import brute_force
+from tests.torture.history_builder import HistoryBuilder
 
 times = st.integers(0, 9)
 
 
 @st.composite
-def tales(draw: st.DrawFn, *, at_most: int = 5) -> dict[str, list[Hold]]:
+def tales(draw: st.DrawFn, *, at_most: int = 5) -> dict[str, list[DefiniteHold]]:
     """Some grants of one name: any times, weights and tokens, some clean, some lost, some killed."""
-    tale = Tale()
+    builder = HistoryBuilder()
     capacity = draw(st.sampled_from((1, 1, 2, 3)))
     for number in range(draw(st.integers(1, at_most))):
         asked, got, let_go, done = sorted(draw(st.lists(times, min_size=4, max_size=4)))
         how = draw(st.sampled_from(("clean", "clean", "refused", "lost", "killed")))
-        tale.grant(
+        builder.grant(
             f"c{number}",
             asked=asked,
             got=got,
@@ -37,44 +37,44 @@ def tales(draw: st.DrawFn, *, at_most: int = 5) -> dict[str, list[Hold]]:
             weight=draw(st.integers(1, capacity)),
             capacity=capacity,
         )
-    return holds_of(tale.history().operations)
+    return holds_of(builder.history().operations)
 
 
 @given(tales())
-def test_overlap(by_name: dict[str, list[Hold]]) -> None:
-    assert (not overlap.check(by_name).violations) == brute.fits_at_all_times(by_name["a"])
+def test_overlap(by_name: dict[str, list[DefiniteHold]]) -> None:
+    assert (not overlap.check(by_name).violations) == brute_force.fits_at_all_times(by_name["a"])
 
 
 @given(tales(at_most=4))
-def test_linearizable(by_name: dict[str, list[Hold]]) -> None:
-    assert (not linearizable.check(by_name).violations) == brute.some_order_explains(by_name["a"])
+def test_linearizable(by_name: dict[str, list[DefiniteHold]]) -> None:
+    assert (not linearizability.check(by_name).violations) == brute_force.some_order_explains(by_name["a"])
 
 
 @given(tales())
-def test_tokens(by_name: dict[str, list[Hold]]) -> None:
-    assert (not tokens.check(by_name).violations) == brute.tokens_grow(by_name["a"])
+def test_tokens(by_name: dict[str, list[DefiniteHold]]) -> None:
+    assert (not tokens.check(by_name).violations) == brute_force.tokens_grow(by_name["a"])
 
 
 @given(st.lists(st.tuples(st.integers(0, 8), st.booleans()), min_size=1, max_size=8))
 def test_updates(made: list[tuple[int, bool]]) -> None:
     """Any writes, each from any earlier version, some never acknowledged: exactly the lost ones are named."""
-    tale = Tale()
+    builder = HistoryBuilder()
     commits = []
     for number, (back, acknowledged) in enumerate(made, 1):
         parent = max(0, number - 1 - back)
         commits.append(Commit(number, "write", "a", f"c{number}", 0, 0, number, 10 * number, number - 1, parent))
-        tale.commit(commits[-1], acknowledged)
-    there = brute.contents(commits)
-    tale.ends_with(len(made), *there)
+        builder.commit(commits[-1], acknowledged)
+    there = brute_force.contents(commits)
+    builder.ends_with(len(made), *there)
     lost = {number for number, (_, acknowledged) in enumerate(made, 1) if acknowledged and number not in there}
-    history = tale.history()
+    history = builder.history()
     violations = updates.check(history).violations
     assert {violation.commits[0] for violation in violations} == lost
     for violation in violations:  # what undid it had it before, and not after
         number, culprit = violation.commits
         undone = commits[culprit - 1]
-        assert number in brute.contents(commits[: undone.before])
-        assert number not in brute.contents(commits[: undone.number])
+        assert number in brute_force.contents(commits[: undone.before])
+        assert number not in brute_force.contents(commits[: undone.number])
     # Without the resource's word two acknowledged children of one version show the same.
     history.finals.clear()
     parents = [commit.parent for commit, (_, acknowledged) in zip(commits, made, strict=True) if acknowledged]
@@ -82,25 +82,25 @@ def test_updates(made: list[tuple[int, bool]]) -> None:
 
 
 @st.composite
-def queues(draw: st.DrawFn) -> tuple[Tale, list[brute.Take]]:
+def queues(draw: st.DrawFn) -> tuple[HistoryBuilder, list[brute_force.Take]]:
     """Some grants of one name, some of them known to have stood in line."""
-    tale, takes = Tale(), []
+    builder, takes = HistoryBuilder(), []
     capacity = draw(st.sampled_from((1, 1, 2)))
     for number in range(draw(st.integers(2, 4))):
         asked, known, got, end = sorted(draw(st.lists(times, min_size=4, max_size=4)))
         weight, clean, in_line = draw(st.integers(1, capacity)), draw(st.booleans()), draw(st.booleans())
         until = draw(st.integers(known, 12))
-        acquire = tale.grant(
+        acquire = builder.grant(
             *(f"c{number}",), asked=asked, got=got, let_go=end, done=end, held=clean, weight=weight, capacity=capacity
         )
         if in_line:
-            tale.queued(acquire, known, until)
-        takes.append(brute.Take(acquire, known if in_line else None, until, end if clean else None))
-    return tale, takes
+            builder.queued(acquire, known, until)
+        takes.append(brute_force.Take(acquire, known if in_line else None, until, end if clean else None))
+    return builder, takes
 
 
 @given(queues())
-def test_fifo_raises_no_false_alarm(told: tuple[Tale, list[brute.Take]]) -> None:
-    tale, takes = told
-    if fifo.check(tale.history().operations, []).violations:
-        assert not brute.a_fair_lock_explains(takes)
+def test_fifo_raises_no_false_alarm(told: tuple[HistoryBuilder, list[brute_force.Take]]) -> None:
+    builder, takes = told
+    if fifo.check(builder.history().operations, []).violations:
+        assert not brute_force.a_fair_lock_explains(takes)

@@ -1,4 +1,4 @@
-"""The verdicts: two that people ask for, a line for each other checker; what must hold, and what can not."""
+"""The verdicts: two that people ask for, a line for each other checker; what must hold, and what cannot."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 
 from holdfast.torture.checkers import Judgement, judge
 from holdfast.torture.history import Discipline
-from holdfast.torture.reading import export
-from holdfast.torture.synthetic import Bug, Plan, make_up
-from tests.torture.tale import Tale
+from holdfast.torture.history_reader import export
+from holdfast.torture.synthetic_history import Bug, SyntheticPlan, make_history
+from tests.torture.history_builder import HistoryBuilder
 
 
 def lines(judgement: Judgement) -> dict[str, str]:
@@ -21,7 +21,7 @@ def lines(judgement: Judgement) -> dict[str, str]:
 
 
 def made_up(discipline: Discipline = "claim-before-read", bug: Bug = "") -> Judgement:
-    return judge(make_up(Plan(holds=400, discipline=discipline, bug=bug, pauses=0.1)))
+    return judge(make_history(SyntheticPlan(holds=400, discipline=discipline, bug=bug, pauses=0.1)))
 
 
 def test_a_lease_under_pauses_is_expected_to_overlap() -> None:
@@ -35,7 +35,7 @@ def test_a_lease_under_pauses_is_expected_to_overlap() -> None:
 
 @pytest.mark.parametrize("discipline", ["unfenced", "check-on-write"])
 def test_without_a_fence_updates_are_lost_and_that_is_expected(discipline: Discipline) -> None:
-    judgement = judge(make_up(Plan(holds=3000, discipline=discipline, pauses=0.1)))
+    judgement = judge(make_history(SyntheticPlan(holds=3000, discipline=discipline, pauses=0.1)))
     line = judgement.lines[1]
     assert line.title == f"resource, {discipline}"
     assert line.word == "broken, as expected"
@@ -50,7 +50,7 @@ def test_a_broken_fence_fails_the_run() -> None:
 
 
 def test_what_the_engine_does_not_promise_is_told_and_does_not_fail_the_run() -> None:
-    history = make_up(Plan(holds=400, bug="double-grant"))
+    history = make_history(SyntheticPlan(holds=400, bug="double-grant"))
     assert not judge(history).passed
     run = history.run
     history.run = type(run)(run.engine, run.seed, promises=("fencing",))
@@ -60,13 +60,13 @@ def test_what_the_engine_does_not_promise_is_told_and_does_not_fail_the_run() ->
 
 
 def test_an_empty_run_is_no_pass_of_anything() -> None:
-    history = Tale().history()
+    history = HistoryBuilder().history()
     history.ended = None
     assert {line.held for line in judge(history).lines} == {None}
 
 
 def test_a_violation_names_operations_that_are_there() -> None:
-    history = make_up(Plan(holds=400, discipline="unfenced", pauses=0.1))
+    history = make_history(SyntheticPlan(holds=400, discipline="unfenced", pauses=0.1))
     data = judge(history).as_data()
     assert json.loads(json.dumps(data)) == data | {
         "run": data["run"] | {"promises": list(data["run"]["promises"]), "notes": list(data["run"]["notes"])}
@@ -84,7 +84,7 @@ def test_a_violation_names_operations_that_are_there() -> None:
 @pytest.mark.parametrize(("bug", "code"), [("", 0), ("open-fence", 1)])
 def test_a_recorded_run_is_judged_from_the_shell(bug: Bug, code: int, tmp_path: Path) -> None:
     file = tmp_path / "history.jsonl"
-    history = make_up(Plan(holds=200, bug=bug, pauses=0.1))
+    history = make_history(SyntheticPlan(holds=200, bug=bug, pauses=0.1))
     file.write_text("".join(json.dumps(line) + "\n" for line in export(history)))
     command = [sys.executable, "-m", "holdfast.torture.checkers", str(file)]
     done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=False, timeout=60)

@@ -1,4 +1,4 @@
-"""Every fault really happens, is over when its strike returns, and is noted; what cannot happen says why."""
+"""Every fault really happens, has ended when `inject` returns, and is noted; what cannot happen says why."""
 
 from __future__ import annotations
 
@@ -11,58 +11,60 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import Misconfigured
-from holdfast.torture.arena import Site
-from holdfast.torture.arena.disk import why_not as no_disk
-from holdfast.torture.arena.place import why_not as no_namespace
-from holdfast.torture.clients.order import Order
+from holdfast.torture.clients.config import ClientConfig
 from holdfast.torture.clients.process import Client
-from holdfast.torture.engines import STARTERS, Engine, Wishes, start
+from holdfast.torture.engines import STARTERS, EngineOptions, TorturedEngine, start
 from holdfast.torture.engines.redis import command
-from holdfast.torture.faults import BY_NAME, KINDS, Stage, chosen
-from holdfast.torture.history import Fault
+from holdfast.torture.faults import BY_NAME, KINDS, FaultContext, chosen
+from holdfast.torture.history import FaultRecord
 from holdfast.torture.run.plan import Plan
+from holdfast.torture.sandbox import Sandbox
+from holdfast.torture.sandbox.disk import why_not as no_disk
+from holdfast.torture.sandbox.location import why_not as no_namespace
 
-EVERYTHING = Wishes(clocks=True, small_disk=True, netns=True, replica=True, flushes=True)
+EVERYTHING = EngineOptions(clocks=True, small_disk=True, netns=True, replica=True, flushes=True)
 TTL = 0.2
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
-    with Site("hf-faults-") as site:
-        yield site
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox("hf-faults-") as sandbox:
+        yield sandbox
 
 
 @pytest.fixture(scope="module")
-def engine(site: Site) -> Engine:
-    return start("redis", site, EVERYTHING)
+def engine(sandbox: Sandbox) -> TorturedEngine:
+    return start("redis", sandbox, EVERYTHING)
 
 
 @pytest.fixture(scope="module")
-def noted() -> list[Fault]:
+def noted() -> list[FaultRecord]:
     return []
 
 
 @pytest.fixture(scope="module")
-def clients(site: Site, engine: Engine, noted: list[Fault], tmp_path_factory: pytest.TempPathFactory) -> list[Client]:
+def clients(
+    sandbox: Sandbox, engine: TorturedEngine, noted: list[FaultRecord], tmp_path_factory: pytest.TempPathFactory
+) -> list[Client]:
     folder = str(tmp_path_factory.mktemp("history"))
-    order = Order("c1", engine.url("c1"), folder, "a", "claim-before-read", TTL)
-    return [Client(site, order, noted.append)]
+    config = ClientConfig("c1", engine.url("c1"), folder, "a", "claim-before-read", TTL)
+    return [Client(sandbox, config, noted.append)]
 
 
-STRUCK = [kind.name for kind in KINDS if kind.weight]
+INJECTED = [kind.name for kind in KINDS if kind.weight]
 
 
-@pytest.mark.parametrize("name", STRUCK)
-def test_a_fault_strikes_heals_and_is_noted(
-    name: str, engine: Engine, clients: list[Client], noted: list[Fault]
+@pytest.mark.parametrize("name", INJECTED)
+def test_a_fault_is_injected_healed_and_noted(
+    name: str, engine: TorturedEngine, clients: list[Client], noted: list[FaultRecord]
 ) -> None:
     kind = BY_NAME[name]
     if reason := kind.reason(engine):
         assert "root" in reason, "with root and the packages of `make test`, a machine can do all of them"
         return
-    stage = Stage(engine, clients, random.Random(1), threading.Event(), noted.append, TTL)
+    context = FaultContext(engine, clients, random.Random(1), threading.Event(), noted.append, TTL)
     noted.clear()
-    kind.strike(stage)
+    kind.inject(context)
     (fault,) = [fault for fault in noted if fault.fault == name]
     assert fault.begin < fault.end
     assert engine.nodes[0].answers(), "the engine is whole again"
@@ -70,7 +72,7 @@ def test_a_fault_strikes_heals_and_is_noted(
     assert clients[0].pid
 
 
-def test_a_full_disk_is_full_and_then_it_is_not(engine: Engine) -> None:
+def test_a_full_disk_is_full_and_then_it_is_not(engine: TorturedEngine) -> None:
     if no_disk():
         assert engine.cannot["disk-full"] == no_disk()
         return
@@ -82,21 +84,21 @@ def test_a_full_disk_is_full_and_then_it_is_not(engine: Engine) -> None:
     (folder / "one more").write_bytes(b"x" * 8192)
 
 
-def test_a_dropped_port_is_silent_and_then_it_is_not(engine: Engine) -> None:
+def test_a_dropped_port_is_silent_and_then_it_is_not(engine: TorturedEngine) -> None:
     node = engine.nodes[0]
     if no_namespace():
         assert engine.cannot["netns"] == no_namespace()
         return
-    engine.place.drop(node.port, True)
+    engine.location.drop(node.port, True)
     try:
         with pytest.raises(TimeoutError):
             command(node.host, node.port, "PING")
     finally:
-        engine.place.drop(node.port, False)
+        engine.location.drop(node.port, False)
     assert node.answers()
 
 
-def test_after_a_fail_over_what_the_replica_had_not_heard_is_gone(engine: Engine) -> None:
+def test_after_a_fail_over_what_the_replica_had_not_heard_is_gone(engine: TorturedEngine) -> None:
     assert engine.replica is not None
 
     def said(*words: str) -> bytes:
@@ -111,27 +113,31 @@ def test_after_a_fail_over_what_the_replica_had_not_heard_is_gone(engine: Engine
     assert said("GET", "unheard") == b"$-1\r\n"
 
 
-def test_an_engine_does_not_forget_while_a_token_is_ahead_of_its_clock(engine: Engine, noted: list[Fault]) -> None:
-    stage = Stage(engine, [], random.Random(1), threading.Event(), noted.append, TTL)
-    assert stage.may_forget()
-    BY_NAME["clock-forward"].strike(stage)
-    assert not stage.may_forget()
-    assert BY_NAME["amnesia"].conflicts(stage)
-    assert not BY_NAME["kill-node"].conflicts(stage), "this engine remembers what is on its disk"
+def test_an_engine_does_not_forget_while_a_token_is_ahead_of_its_clock(
+    engine: TorturedEngine, noted: list[FaultRecord]
+) -> None:
+    context = FaultContext(engine, [], random.Random(1), threading.Event(), noted.append, TTL)
+    assert context.may_forget()
+    BY_NAME["clock-forward"].inject(context)
+    assert not context.may_forget()
+    assert BY_NAME["amnesia"].conflicts(context)
+    assert not BY_NAME["kill-node"].conflicts(context), "this engine remembers what is on its disk"
 
 
-def test_a_clock_is_not_set_back_behind_what_the_engine_forgot(engine: Engine, noted: list[Fault]) -> None:
-    stage = Stage(engine, [], random.Random(1), threading.Event(), noted.append, TTL)
-    assert not BY_NAME["clock-back"].conflicts(stage)
-    stage.forgot_at = time.time()
-    assert BY_NAME["clock-back"].conflicts(stage)
-    assert not BY_NAME["clock-forward"].conflicts(stage)
+def test_a_clock_is_not_set_back_behind_what_the_engine_forgot(
+    engine: TorturedEngine, noted: list[FaultRecord]
+) -> None:
+    context = FaultContext(engine, [], random.Random(1), threading.Event(), noted.append, TTL)
+    assert not BY_NAME["clock-back"].conflicts(context)
+    context.forgot_at = time.time()
+    assert BY_NAME["clock-back"].conflicts(context)
+    assert not BY_NAME["clock-forward"].conflicts(context)
 
 
 @pytest.mark.parametrize("scheme", ["sqlite"])
 def test_what_an_engine_cannot_suffer_has_a_reason(scheme: str, tmp_path: Path) -> None:
-    with Site("hf-faults-") as site:
-        engine = start(scheme, site, EVERYTHING)
+    with Sandbox("hf-faults-") as sandbox:
+        engine = start(scheme, sandbox, EVERYTHING)
         reasons = {kind.name: kind.reason(engine) for kind in KINDS}
     assert reasons["clock-forward"] == "its clock is the machine's boot clock, which nobody can set"
     assert reasons["kill-node"]
@@ -152,8 +158,8 @@ def test_a_name_that_is_no_fault_is_told() -> None:
 
 
 def test_a_plan_prepares_what_its_faults_need() -> None:
-    assert Plan(kinds=tuple(chosen("pause"))).wishes() == Wishes()
-    assert Plan().wishes() == EVERYTHING
+    assert Plan(kinds=tuple(chosen("pause"))).engine_options() == EngineOptions()
+    assert Plan().engine_options() == EVERYTHING
 
 
 def test_every_engine_has_a_starter() -> None:

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import FenceRejected, Misconfigured
-from holdfast.torture.garbage import not_collected
-from holdfast.torture.history import Fault, Left, Run, now
-from holdfast.torture.reading import export, load
-from holdfast.torture.recorder import Lines, Log, Recorder
-from holdfast.torture.synthetic import Plan, make_up
+from holdfast.torture.garbage_collection import gc_disabled
+from holdfast.torture.history import FaultRecord, Leftover, Run, now
+from holdfast.torture.history_reader import export, load
+from holdfast.torture.recorder import LineWriter, Log, Recorder
+from holdfast.torture.synthetic_history import SyntheticPlan, make_history
 
 WRITES_FOR_EVER = """
 import sys
@@ -51,28 +51,28 @@ def test_an_operation_is_two_lines(tmp_path: Path) -> None:
     assert (cut_off.outcome, cut_off.returned) == ("info", None)
 
 
-def test_what_the_director_tells(tmp_path: Path) -> None:
+def test_what_the_controller_records(tmp_path: Path) -> None:
     run = Run("redis", 7, 0.2, "unfenced", "gc-pause", clients=3, promises=("fencing",), notes=("one node",))
-    pause, netem = Fault("pause", "client:c1", 5, 9), Fault("delay", "engine", note="not run: no netem")
+    pause, netem = FaultRecord("pause", "client:c1", 5, 9), FaultRecord("delay", "engine", note="not run: no netem")
     with Log(tmp_path) as log:
         log.run(run)
         log.fault(pause)
         log.fault(netem)
         assert load(tmp_path).ended is None
-        log.left(Left("a", "o1", 7))
+        log.left(Leftover("a", "o1", 7))
         log.end()
     history = load(tmp_path)
     assert history.run == run
     assert history.faults == [pause, netem]
     assert [(fault.client, fault.was_run) for fault in history.faults] == [("c1", True), (None, False)]
-    assert history.left == [Left("a", "o1", 7)]
+    assert history.left == [Leftover("a", "o1", 7)]
     assert history.ended is not None
 
 
 def test_a_log_that_is_opened_again_goes_on(tmp_path: Path) -> None:
     for fault in ("first", "second"):
         with Log(tmp_path) as log:
-            log.fault(Fault(fault, "engine", 1, 2))
+            log.fault(FaultRecord(fault, "engine", 1, 2))
     assert [fault.fault for fault in load(tmp_path).faults] == ["first", "second"]
 
 
@@ -143,7 +143,7 @@ def test_operations_of_all_processes_are_merged_by_time(tmp_path: Path) -> None:
 
 
 def test_an_exported_history_says_the_same(tmp_path: Path) -> None:
-    history = make_up(Plan(holds=100, discipline="unfenced", pauses=0.1, bug="left-behind"))
+    history = make_history(SyntheticPlan(holds=100, discipline="unfenced", pauses=0.1, bug="left-behind"))
     file = tmp_path / "out.json"
     file.write_text("".join(json.dumps(line) + "\n" for line in export(history)))
     times = [line["time"] for line in map(json.loads, file.read_text().splitlines()) if "verb" in line and "of" in line]
@@ -161,7 +161,7 @@ def test_the_collector_is_left_as_it_was(tmp_path: Path) -> None:
             gc.disable()
         try:
             load(tmp_path)
-            with not_collected():
+            with gc_disabled():
                 assert not gc.isenabled()
             assert gc.isenabled() == worked
         finally:
@@ -171,7 +171,7 @@ def test_the_collector_is_left_as_it_was(tmp_path: Path) -> None:
 def test_what_is_no_history_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Misconfigured, match="does not exist"):
         load(tmp_path / "nowhere")
-    with Lines(tmp_path / "director.jsonl") as lines:
-        lines.put({"kind": "weather"})
-    with pytest.raises(Misconfigured, match="the unknown kind 'weather'"):
+    with LineWriter(tmp_path / "controller.jsonl") as lines:
+        lines.put({"kind": "surprise"})
+    with pytest.raises(Misconfigured, match="the unknown kind 'surprise'"):
         load(tmp_path)

@@ -12,9 +12,9 @@ import pytest
 from holdfast.errors import FenceRejected, Misconfigured
 from holdfast.torture.checkers import judge
 from holdfast.torture.history import DISCIPLINES, Discipline, Run, Verb
-from holdfast.torture.reading import load
+from holdfast.torture.history_reader import load
 from holdfast.torture.recorder import Recorder
-from holdfast.torture.resource import FILE, Resource, Seen
+from holdfast.torture.resource import FILE, Resource, ResourceState
 
 ADDS = """
 import sys
@@ -103,7 +103,7 @@ def test_the_whole_story_recorded_and_judged(discipline: Discipline, lost: int, 
         assert any((commit.client, commit.seq) == (o.client, o.seq) for o in history.operations)
 
 
-def read(recorder: Recorder, resource: Resource, token: int) -> Seen:
+def read(recorder: Recorder, resource: Resource, token: int) -> ResourceState:
     verb: Verb = "claim" if resource.discipline == "claim-before-read" else "read"
     operation = recorder.invoke(verb, "a", of=1, token=token)
     seen = resource.read("a", token, operation.seq)
@@ -111,7 +111,7 @@ def read(recorder: Recorder, resource: Resource, token: int) -> Seen:
     return seen
 
 
-def write(recorder: Recorder, resource: Resource, token: int, seen: Seen) -> None:
+def write(recorder: Recorder, resource: Resource, token: int, seen: ResourceState) -> None:
     operation = recorder.invoke("write", "a", of=1, token=token, parent=seen.version)
     try:
         operation.ok(version=resource.write("a", token, seen, operation.seq))

@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 import pytest
 
-from holdfast.torture.clients.actor import Actor, Held
-from holdfast.torture.clients.order import Order
+from holdfast.torture.clients.actor import Actor, HeldLease
+from holdfast.torture.clients.config import ClientConfig
 from holdfast.torture.clients.prefork import fork
 from holdfast.torture.faults import chosen
-from holdfast.torture.reading import load
+from holdfast.torture.history_reader import load
 from holdfast.torture.run import Plan, torture
 
 NAME = "door"
@@ -25,8 +25,8 @@ TRIES = 12
 @pytest.fixture(params=["threads", "asyncio"])
 def actor(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Actor]:
     body: Literal["threads", "asyncio"] = request.param
-    order = Order("c1", f"sqlite://{tmp_path}/locks.db", str(tmp_path), NAME, "unfenced", 60.0, body=body)
-    actor = Actor(order)
+    config = ClientConfig("c1", f"sqlite://{tmp_path}/locks.db", str(tmp_path), NAME, "unfenced", 60.0, body=body)
+    actor = Actor(config)
     assert actor.connect()
     yield actor
     actor.close()
@@ -37,12 +37,12 @@ def told_by_children(actor: Actor, enough: int) -> set[str]:
     said: set[str] = set()
     for seed in range(TRIES):
         held = actor.acquire(NAME, 10.0)
-        assert isinstance(held, Held)
+        assert isinstance(held, HeldLease)
         child = fork(actor, held, random.Random(seed))
         assert child.over(wait=True)
-        misdeed = child.misdeed()
+        misuse = child.misuse()
         actor.release(held)
-        said |= set() if misdeed is None else {misdeed.partition(" forked child")[0]}
+        said |= set() if misuse is None else {misuse.partition(" forked child")[0]}
         if len(said) == enough:
             break
     return said
@@ -80,16 +80,16 @@ def test_forks_in_a_run_are_counted_and_their_children_are_in_its_history(tmp_pa
 
 
 def test_what_a_child_could_do_fails_the_run(tmp_path: Path) -> None:
-    from holdfast.torture.arena import Site
     from holdfast.torture.clients.process import Client
-    from holdfast.torture.history import Fault
+    from holdfast.torture.history import FaultRecord
+    from holdfast.torture.sandbox import Sandbox
 
-    noted: list[Fault] = []
-    order = Order("c1", f"sqlite://{tmp_path}/locks.db", str(tmp_path), NAME, "unfenced", 60.0)
-    with Site("hf-prefork-") as site:
-        client = Client(site, order, noted.append)
-        client.hear({"fault": "fork", "time": 1, "misdeed": "it held"})
-        client.hear({"fault": "fork", "time": 1, "misdeed": ""})
+    noted: list[FaultRecord] = []
+    config = ClientConfig("c1", f"sqlite://{tmp_path}/locks.db", str(tmp_path), NAME, "unfenced", 60.0)
+    with Sandbox("hf-prefork-") as sandbox:
+        client = Client(sandbox, config, noted.append)
+        client.hear({"fault": "fork", "time": 1, "misuse": "it held"})
+        client.hear({"fault": "fork", "time": 1, "misuse": ""})
         client.close()
         assert client.ended()
     assert client.failures == ["client c1: it held"]

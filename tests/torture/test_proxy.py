@@ -10,8 +10,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from holdfast.torture.arena import Site
-from holdfast.torture.proxy import Network
+from holdfast.torture.proxy import ProxyNetwork
+from holdfast.torture.sandbox import Sandbox
 
 
 @contextmanager
@@ -51,14 +51,14 @@ got: list[bytes] = []
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
-    with Site("hf-proxy-") as site:
-        yield site
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox("hf-proxy-") as sandbox:
+        yield sandbox
 
 
 @pytest.fixture
-def network(site: Site) -> Network:
-    return Network(site)
+def network(sandbox: Sandbox) -> ProxyNetwork:
+    return ProxyNetwork(sandbox)
 
 
 @contextmanager
@@ -67,8 +67,8 @@ def dialled(port: int) -> Iterator[socket.socket]:
         yield link
 
 
-def said(link: socket.socket, word: bytes) -> bytes:
-    link.sendall(word)
+def said(link: socket.socket, to_json: bytes) -> bytes:
+    link.sendall(to_json)
     return link.recv(100)
 
 
@@ -82,7 +82,7 @@ def silent(link: socket.socket) -> bool:
         link.settimeout(20)
 
 
-def test_what_was_held_arrives_late_and_whole(network: Network) -> None:
+def test_what_was_held_arrives_late_and_whole(network: ProxyNetwork) -> None:
     with echo() as server, dialled(network.open("c", "n", "127.0.0.1", server)) as link:
         assert said(link, b"one") == b"one"
         network.hold("c>*")
@@ -93,7 +93,7 @@ def test_what_was_held_arrives_late_and_whole(network: Network) -> None:
         assert link.recv(100) == b"two"
 
 
-def test_a_request_of_a_client_that_has_given_up_arrives_all_the_same(network: Network) -> None:
+def test_a_request_of_a_client_that_has_given_up_arrives_all_the_same(network: ProxyNetwork) -> None:
     with echo() as server:
         with dialled(network.open("c", "n", "127.0.0.1", server)) as link:
             assert said(link, b"one") == b"one"
@@ -105,7 +105,7 @@ def test_a_request_of_a_client_that_has_given_up_arrives_all_the_same(network: N
             assert time.monotonic() < end
 
 
-def test_a_mute_link_carries_requests_only_and_its_connections_are_reset_when_it_heals(network: Network) -> None:
+def test_a_mute_link_carries_requests_only_and_its_connections_are_reset_when_it_heals(network: ProxyNetwork) -> None:
     with echo() as server, dialled(network.open("c", "n", "127.0.0.1", server)) as link:
         assert said(link, b"one") == b"one"
         network.mute("c>n")
@@ -117,7 +117,7 @@ def test_a_mute_link_carries_requests_only_and_its_connections_are_reset_when_it
             link.recv(100)
 
 
-def test_a_lost_reply_takes_its_connection_along(network: Network) -> None:
+def test_a_lost_reply_takes_its_connection_along(network: ProxyNetwork) -> None:
     with echo() as server:
         port = network.open("c", "n", "127.0.0.1", server)
         with dialled(port) as link:
@@ -131,7 +131,7 @@ def test_a_lost_reply_takes_its_connection_along(network: Network) -> None:
             assert said(link, b"three") == b"three"
 
 
-def test_one_client_can_be_cut_off_alone(network: Network) -> None:
+def test_one_client_can_be_cut_off_alone(network: ProxyNetwork) -> None:
     with echo() as server:
         ours, theirs = (network.open(client, "n", "127.0.0.1", server) for client in "ab")
         with dialled(ours) as a, dialled(theirs) as b:
@@ -142,7 +142,7 @@ def test_one_client_can_be_cut_off_alone(network: Network) -> None:
             assert silent(a)
 
 
-def test_reset_ends_connections_and_lead_goes_elsewhere(network: Network) -> None:
+def test_reset_ends_connections_and_lead_goes_elsewhere(network: ProxyNetwork) -> None:
     with echo() as first, echo() as second:
         port = network.open("c", "n", "127.0.0.1", first)
         with dialled(port) as link:
@@ -155,7 +155,7 @@ def test_reset_ends_connections_and_lead_goes_elsewhere(network: Network) -> Non
             assert said(link, b"two") == b"two"
 
 
-def test_a_server_that_is_not_there_resets(network: Network) -> None:
+def test_a_server_that_is_not_there_resets(network: ProxyNetwork) -> None:
     with echo() as server:
         port = network.open("c", "n", "127.0.0.1", server)
     with pytest.raises(ConnectionResetError), dialled(port) as link:  # it may come before the dialling has ended

@@ -14,25 +14,25 @@ import pytest
 
 from holdfast.errors import Misconfigured
 from holdfast.torture.checkers import Judgement, judge
-from holdfast.torture.history import DISCIPLINES, Fault, History
-from holdfast.torture.reading import load
+from holdfast.torture.history import DISCIPLINES, FaultRecord, History
+from holdfast.torture.history_reader import load
 from holdfast.torture.report import write_report
-from holdfast.torture.report.data import SHOWN, run_data
+from holdfast.torture.report.data import SHOWN_COUNT, run_data
 from holdfast.torture.report.page import SCRIPTS
-from holdfast.torture.synthetic import Plan, make_up
-from tests.torture.tale import Tale
+from holdfast.torture.synthetic_history import SyntheticPlan, make_history
+from tests.torture.history_builder import HistoryBuilder
 
 PARTS = Path(write_report.__code__.co_filename).parent
 
 
-def judged(plan: Plan) -> tuple[History, Judgement]:
-    history = make_up(plan)
+def judged(plan: SyntheticPlan) -> tuple[History, Judgement]:
+    history = make_history(plan)
     return history, judge(history)
 
 
 @pytest.fixture(scope="module")
 def runs() -> list[tuple[History, Judgement]]:
-    return [judged(Plan(holds=150, discipline=discipline, pauses=0.1)) for discipline in DISCIPLINES]
+    return [judged(SyntheticPlan(holds=150, discipline=discipline, pauses=0.1)) for discipline in DISCIPLINES]
 
 
 @pytest.fixture(scope="module")
@@ -120,12 +120,12 @@ def test_every_violation_leads_to_its_operations(page: Path, runs: list[tuple[Hi
 
 
 def test_of_too_many_violations_the_rest_is_counted() -> None:
-    history, judgement = judged(Plan(holds=8000, discipline="unfenced", pauses=0.1))
+    history, judgement = judged(SyntheticPlan(holds=8000, discipline="unfenced", pauses=0.1))
     run = run_data(history, judgement)
     overlaps = len(judgement.findings["overlap"].violations)
-    assert overlaps > SHOWN
+    assert overlaps > SHOWN_COUNT
     assert run["found"]["overlap"] == overlaps
-    assert sum(violation[0] == "overlap" for violation in run["violations"]) == SHOWN
+    assert sum(violation[0] == "overlap" for violation in run["violations"]) == SHOWN_COUNT
     assert sum(mild for _, mild in run["moments"]) == overlaps
 
 
@@ -144,11 +144,11 @@ def test_the_verdicts_and_histories_lie_beside_it(runs: list[tuple[History, Judg
 
 
 def test_names_and_errors_are_text_not_markup(tmp_path: Path) -> None:
-    tale = Tale()
-    tale.grant("c1</script>", asked=1, got=2, token=2**60, name="<b>")
-    history = tale.history()
+    builder = HistoryBuilder()
+    builder.grant("c1</script>", asked=1, got=2, token=2**60, name="<b>")
+    history = builder.history()
     history.run = type(history.run)("<script>alert(1)</script>")
-    history.faults = [Fault("not possible", "engine", note="not run: <i>")]
+    history.faults = [FaultRecord("not possible", "engine", note="not run: <i>")]
     page = write_report(tmp_path / "out.html", [(history, judge(history))])[0]
     assert "alert(1)</script>" not in page.read_text()
     (run,) = carried(page)

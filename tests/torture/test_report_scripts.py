@@ -12,12 +12,12 @@ import pytest
 from py_mini_racer import MiniRacer
 
 from holdfast.torture.checkers import judge
-from holdfast.torture.history import Fault, History, Left
+from holdfast.torture.history import FaultRecord, History, Leftover
 from holdfast.torture.report import write_report
 from holdfast.torture.report.data import run_data
 from holdfast.torture.report.page import SCRIPTS
-from holdfast.torture.synthetic import Plan, make_up
-from tests.torture.tale import Tale
+from holdfast.torture.synthetic_history import SyntheticPlan, make_history
+from tests.torture.history_builder import HistoryBuilder
 
 PARTS = Path(write_report.__code__.co_filename).parent
 MS = 1_000_000
@@ -48,23 +48,26 @@ def show(page: Page, history: History) -> dict[str, Any]:
 
 def accidents() -> History:
     """Killed while holding, not acquired, nobody knows, something left behind, no commit at all."""
-    tale = Tale()
-    killed = tale.grant("c1", asked=1 * MS, got=2 * MS, token=1)
-    tale.operation("c1", "write", 5 * MS, None, of=killed.seq, token=1, parent=0)
-    tale.grant("c2", asked=3 * MS, got=8 * MS, token=2, let_go=20 * MS, done=21 * MS)
-    tale.grant("c3", asked=4 * MS, got=5 * MS, token=3, lost=6 * MS, let_go=7 * MS, done=8 * MS, held=False)
-    tale.operation("c4", "acquire", 2 * MS, 9 * MS, outcome="fail", error="NotAcquired")
-    tale.operation("c4", "acquire", 10 * MS, 19 * MS, outcome="info", error="OutcomeUnknown")
-    history = tale.history()
-    history.faults = [Fault("kill-client", "client:c1", 6 * MS, 6 * MS), Fault("kill-node", "node:1", 4 * MS, 12 * MS)]
-    history.faults.append(Fault("delay", "engine", note="not run: no netem"))
-    history.left = [Left("a", "o9", 4)]
+    builder = HistoryBuilder()
+    killed = builder.grant("c1", asked=1 * MS, got=2 * MS, token=1)
+    builder.operation("c1", "write", 5 * MS, None, of=killed.seq, token=1, parent=0)
+    builder.grant("c2", asked=3 * MS, got=8 * MS, token=2, let_go=20 * MS, done=21 * MS)
+    builder.grant("c3", asked=4 * MS, got=5 * MS, token=3, lost=6 * MS, let_go=7 * MS, done=8 * MS, held=False)
+    builder.operation("c4", "acquire", 2 * MS, 9 * MS, outcome="fail", error="NotAcquired")
+    builder.operation("c4", "acquire", 10 * MS, 19 * MS, outcome="info", error="OutcomeUnknown")
+    history = builder.history()
+    history.faults = [
+        FaultRecord("kill-client", "client:c1", 6 * MS, 6 * MS),
+        FaultRecord("kill-node", "node:1", 4 * MS, 12 * MS),
+    ]
+    history.faults.append(FaultRecord("delay", "engine", note="not run: no netem"))
+    history.left = [Leftover("a", "o9", 4)]
     return history
 
 
 def threads() -> History:
     """Two clients with several grants open at once."""
-    history = make_up(Plan(holds=200, clients=8, names=5))
+    history = make_history(SyntheticPlan(holds=200, clients=8, names=5))
     for operation in history.operations:
         operation.client = f"c{int(operation.client[1:]) % 2}"
     return history
@@ -74,9 +77,9 @@ RUNS: dict[str, Callable[[], History]] = {
     "nothing": History,
     "accidents": accidents,
     "threads": threads,
-    "permits": lambda: make_up(Plan(holds=200, capacity=3)),
-    "unfenced": lambda: make_up(Plan(holds=200, discipline="unfenced", pauses=0.1)),
-    "dense": lambda: make_up(Plan(holds=6000, clients=2, discipline="unfenced", pauses=0.01)),
+    "permits": lambda: make_history(SyntheticPlan(holds=200, capacity=3)),
+    "unfenced": lambda: make_history(SyntheticPlan(holds=200, discipline="unfenced", pauses=0.1)),
+    "dense": lambda: make_history(SyntheticPlan(holds=6000, clients=2, discipline="unfenced", pauses=0.01)),
 }
 
 

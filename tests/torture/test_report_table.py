@@ -9,14 +9,14 @@ from rich.console import Console
 from holdfast.torture.checkers import judge
 from holdfast.torture.history import DISCIPLINES
 from holdfast.torture.report import verdict_table
-from holdfast.torture.synthetic import Bug, Plan, make_up
-from tests.torture.tale import Tale
+from holdfast.torture.synthetic_history import Bug, SyntheticPlan, make_history
+from tests.torture.history_builder import HistoryBuilder
 
 
-def printed(*plans: Plan) -> str:
-    judgements = [judge(make_up(plan)) for plan in plans]
+def printed(*plans: SyntheticPlan) -> str:
+    judgements = [judge(make_history(plan)) for plan in plans]
     if not plans:
-        history = Tale().history()
+        history = HistoryBuilder().history()
         history.ended = None
         judgements = [judge(history)]
     console = Console(file=StringIO(), width=80, color_system=None)
@@ -25,12 +25,12 @@ def printed(*plans: Plan) -> str:
     return console.file.getvalue()
 
 
-def plan(bug: Bug = "") -> Plan:
-    return Plan(holds=400, pauses=0.1, bug=bug)
+def plan(bug: Bug = "") -> SyntheticPlan:
+    return SyntheticPlan(holds=400, pauses=0.1, bug=bug)
 
 
 def test_two_verdicts_for_each_run() -> None:
-    text = printed(*(Plan(holds=2000, pauses=0.1, discipline=discipline) for discipline in DISCIPLINES))
+    text = printed(*(SyntheticPlan(holds=2000, pauses=0.1, discipline=discipline) for discipline in DISCIPLINES))
     assert max(map(len, text.splitlines())) <= 80
     for discipline in DISCIPLINES:
         assert discipline in text

@@ -1,6 +1,6 @@
 """Every scenario on every engine: with a fence nothing is lost, and docs/guarantees.md says what is seen.
 
-All engines are played beside each other in the background, because they mostly wait; each test waits for its own.
+All engines are run in parallel in the background, because they mostly wait; each test waits for its own.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import pytest
 
 from holdfast.errors import Misconfigured
 from holdfast.torture.engines import STARTERS
-from holdfast.torture.scenarios import NAMES, Shown, chosen, scenario
-from holdfast.torture.scenarios.model import Telling
-from holdfast.torture.scenarios.season import play_on
+from holdfast.torture.scenarios import NAMES, ScenarioResult, chosen, scenario
+from holdfast.torture.scenarios.model import ScenarioOutcome
+from holdfast.torture.scenarios.suite import run_on
 from holdfast.torture.scenarios.table import cells, write
 
 PAGE = Path(__file__).parents[2] / "docs" / "guarantees.md"
@@ -24,15 +24,15 @@ AT_ONCE = 4
 
 
 @pytest.fixture(scope="module")
-def season(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[list[Shown]]]]:
-    folder = tmp_path_factory.mktemp("plays")
+def suite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[list[ScenarioResult]]]]:
+    folder = tmp_path_factory.mktemp("scenarios")
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        yield {engine: pool.submit(play_on, engine, chosen("all"), folder) for engine in STARTERS}
+        yield {engine: pool.submit(run_on, engine, chosen("all"), folder) for engine in STARTERS}
 
 
 @pytest.mark.parametrize("engine", STARTERS)
-def test_an_engine_plays_every_scenario(engine: str, season: dict[str, Future[list[Shown]]]) -> None:
-    shown = season[engine].result()
+def test_an_engine_runs_every_scenario(engine: str, suite: dict[str, Future[list[ScenarioResult]]]) -> None:
+    shown = suite[engine].result()
     assert [one.scenario.name for one in shown] == list(NAMES)
     for one in shown:
         assert one.failure == "", one.scenario.name
@@ -40,9 +40,9 @@ def test_an_engine_plays_every_scenario(engine: str, season: dict[str, Future[li
 
 
 @pytest.mark.parametrize("engine", STARTERS)
-def test_the_page_says_what_is_seen(engine: str, season: dict[str, Future[list[Shown]]]) -> None:
+def test_the_page_says_what_is_seen(engine: str, suite: dict[str, Future[list[ScenarioResult]]]) -> None:
     page = PAGE.read_text()
-    for one in season[engine].result():
+    for one in suite[engine].result():
         section = page.split(f"\n## {one.scenario.name}\n")[1].split("\n## ")[0]
         (row,) = re.findall(rf"^\| {re.escape(engine)} \|.*$", section, re.MULTILINE)
         told = [cell.strip() for cell in row.strip("|").split(" | ")]
@@ -68,11 +68,11 @@ def test_the_page_names_what_no_design_survives() -> None:
 
 
 def test_the_same_outcomes_give_the_same_page() -> None:
-    unfenced = Telling("gc-pause", "redis", "unfenced", acknowledged=2, lost=1, overlapped=True)
-    fenced = Telling("gc-pause", "redis", "claim-before-read", acknowledged=1, refused=1, overlapped=True)
+    unfenced = ScenarioOutcome("gc-pause", "redis", "unfenced", acknowledged=2, lost=1, overlapped=True)
+    fenced = ScenarioOutcome("gc-pause", "redis", "claim-before-read", acknowledged=1, refused=1, overlapped=True)
     shown = [
-        Shown(scenario("gc-pause"), "redis", unfenced, fenced),
-        Shown(scenario("gc-pause"), "etcd", not_run="gone"),
+        ScenarioResult(scenario("gc-pause"), "redis", unfenced, fenced),
+        ScenarioResult(scenario("gc-pause"), "etcd", not_run="gone"),
     ]
     text = write(shown)
     assert "| redis | yes | **1 of 2 lost** | nothing lost, 1 refused |  |\n" in text
@@ -81,12 +81,12 @@ def test_the_same_outcomes_give_the_same_page() -> None:
 
 
 def test_a_loss_behind_the_fence_fails() -> None:
-    broken = Telling("gc-pause", "redis", "claim-before-read", acknowledged=2, lost=1)
-    assert not Shown(scenario("gc-pause"), "redis", broken, broken).passed
-    back = Telling("gc-pause", "redis", "claim-before-read", acknowledged=2, disordered=True)
-    assert not Shown(scenario("gc-pause"), "redis", back, back).passed
-    assert not Shown(scenario("gc-pause"), "redis", failure="a puppet has ended").passed
-    assert Shown(scenario("forgets-and-goes-back"), "redis", broken, broken).passed, "beyond any design"
+    broken = ScenarioOutcome("gc-pause", "redis", "claim-before-read", acknowledged=2, lost=1)
+    assert not ScenarioResult(scenario("gc-pause"), "redis", broken, broken).passed
+    back = ScenarioOutcome("gc-pause", "redis", "claim-before-read", acknowledged=2, disordered=True)
+    assert not ScenarioResult(scenario("gc-pause"), "redis", back, back).passed
+    assert not ScenarioResult(scenario("gc-pause"), "redis", failure="a client has ended").passed
+    assert ScenarioResult(scenario("forgets-and-goes-back"), "redis", broken, broken).passed, "beyond any design"
 
 
 def test_a_name_that_is_no_scenario_is_told() -> None:

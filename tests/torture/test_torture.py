@@ -1,6 +1,6 @@
 """Twenty seconds of aimed pauses on every engine: nothing acknowledged is lost behind the fence; without one, it is.
 
-All engines run beside each other in the background, because they mostly sleep; each test waits for its own.
+All engines run in parallel in the background, because they mostly sleep; each test waits for its own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from holdfast.torture.checkers import Judgement
 from holdfast.torture.engines import STARTERS
 from holdfast.torture.faults import chosen
 from holdfast.torture.run import Plan, Result, torture
-from holdfast.torture.run.weather import Weather, chance_of
+from holdfast.torture.run.fault_schedule import FaultSchedule, chance_of
 from tests.cli.harness import Cli
 
 AT_ONCE = 4
@@ -78,7 +78,7 @@ def test_behind_the_fence_nothing_is_lost(engine: str, runs: dict[str, Future[Re
     assert result.faults["pause-aimed"] > 0
 
 
-def test_the_weather_of_a_seed_is_the_same() -> None:
+def test_the_faults_of_a_seed_are_the_same() -> None:
     def story(seed: int) -> list[float]:
         chance = chance_of(seed, "engine")
         return [chance.random() for _ in range(5)]
@@ -86,17 +86,19 @@ def test_the_weather_of_a_seed_is_the_same() -> None:
     assert story(7) == story(7) != story(8)
 
 
-def test_a_fault_that_cannot_be_struck_fails_the_run() -> None:
-    from holdfast.torture.faults import Kind, Stage
+def test_a_fault_that_cannot_be_injected_fails_the_run() -> None:
+    from holdfast.torture.faults import FaultContext, FaultKind
 
-    def strike(stage: Stage) -> None:
+    def inject(context: FaultContext) -> None:
         raise RuntimeError("the switch is stuck")
 
     ending = threading.Event()
-    stage = Stage(None, [], chance_of(1), ending, lambda fault: None, 0.2)
-    weather = Weather(Plan(kinds=(Kind("stuck", "", "client", strike),), calm=0.01), [("client", stage)], ending)
-    weather.over()
-    assert [str(error) for error in weather.errors] == ["the switch is stuck"]
+    context = FaultContext(None, [], chance_of(1), ending, lambda fault: None, 0.2)
+    fault_schedule = FaultSchedule(
+        Plan(kinds=(FaultKind("stuck", "", "client", inject),), calm=0.01), [("client", context)], ending
+    )
+    fault_schedule.over()
+    assert [str(error) for error in fault_schedule.errors] == ["the switch is stuck"]
 
 
 def test_the_command_tortures_a_server_of_the_users(cli: Cli, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from .common import json_option, print_json
 
 if TYPE_CHECKING:
     from ..torture.run import Plan, Result
-    from ..torture.scenarios import Shown
+    from ..torture.scenarios import ScenarioResult
 
 
 @click.command()
@@ -89,7 +89,7 @@ def torture(
             from ..torture.report import write_report
 
             write_report(report, [trial for result in results for trial in result.trials])
-    _tell(results, as_json)
+    _print_results(results, as_json)
     return exits.OK if all(result.passed for result in results) else exits.FAILED
 
 
@@ -107,8 +107,8 @@ def _run(
     engines: Sequence[str], plan: Plan, folder: Path, url: str | None, at_once: int, as_json: bool
 ) -> list[Result]:
     from ..torture.run import torture as run
-    from ..torture.run.company import torture_all
-    from ..torture.run.display import Display, shown
+    from ..torture.run.display import Display, live_table
+    from ..torture.run.parallel import torture_all
     from .views import console
 
     names = engines if url is None else [url.partition("://")[0]]
@@ -116,13 +116,13 @@ def _run(
     screen = console(stderr=True)
     if not as_json:
         screen.print(f"[dim]seed {plan.seed}, {plan.seconds:g} s for each engine[/]")
-    with shown(display, screen):
+    with live_table(display, screen):
         if url is not None:
             return [run(names[0], plan, folder, display.watch, url)]
         return torture_all(engines, plan, folder, display.watch, at_once)
 
 
-def _tell(results: list[Result], as_json: bool) -> None:
+def _print_results(results: list[Result], as_json: bool) -> None:
     if as_json:
         print_json({"engines": [result.as_data() for result in results]})
         return
@@ -133,27 +133,26 @@ def _tell(results: list[Result], as_json: bool) -> None:
 
 
 def _scenarios(engines: Sequence[str], names: str, times: int, guarantees: Path | None, as_json: bool) -> int:
-    from ..torture.run.display import Display
-    from ..torture.run.display import shown as drawn
+    from ..torture.run.display import Display, live_table
     from ..torture.scenarios import chosen
-    from ..torture.scenarios.season import play
+    from ..torture.scenarios.suite import run_suite
     from ..torture.scenarios.table import as_data, write
     from .views import console
 
     scenarios = chosen(names)
     with tempfile.TemporaryDirectory(prefix="holdfast-histories-") as folder, _terminable():
         display = Display(engines, 0, Path(folder) / "none")
-        with drawn(display, console(stderr=True)):
-            shown: list[Shown] = play(engines, scenarios, Path(folder), display.watch, times)
+        with live_table(display, console(stderr=True)):
+            results: list[ScenarioResult] = run_suite(engines, scenarios, Path(folder), display.watch, times)
     if guarantees is not None:
-        guarantees.write_text(write(shown))
+        guarantees.write_text(write(results))
     if as_json:
-        print_json({"scenarios": [as_data(one) for one in shown]})
+        print_json({"scenarios": [as_data(one) for one in results]})
     else:
         from ..torture.run.summary import print_scenarios
 
-        print_scenarios(console(), shown)
-    return exits.OK if all(one.passed for one in shown) else exits.FAILED
+        print_scenarios(console(), results)
+    return exits.OK if all(one.passed for one in results) else exits.FAILED
 
 
 def _list(as_json: bool) -> int:

@@ -1,4 +1,4 @@
-"""The history of a run: what was done, when, by whom, with what outcome. Who makes it and who judges it meet here.
+"""The history of a run: what was done, when, by whom, with what outcome. The recorder and the checkers share it.
 
 Lines
 -----
@@ -6,10 +6,10 @@ One JSON object per line; what has its default is left out. Times are nanosecond
 all processes of a machine share and no fault of ours can set. `kind` says what a line is:
 
     invoke, ok, fail, info   an event of an operation of a client, see below
-    run                      what was run: `Run`                                    (director, first line)
-    fault                    what was done to whom: `Fault`                         (director, when it is over)
-    left                     a claim that a survey found after the end: `Left`      (director)
-    end                      the run is over and the survey is complete: `time`     (director, last line)
+    run                      what was run: `Run`                                    (controller, first line)
+    fault                    what was done to whom: `FaultRecord`                   (controller, when it is over)
+    left                     a claim that a survey found after the end: `Leftover`  (controller)
+    end                      the run is over and the survey is complete: `time`     (controller, last line)
     process                  whose the events of this file are: client, process     (client, first line)
     commit, final            what the resource's database says: `Commit`, `Final`   (only in an exported history)
 
@@ -30,7 +30,7 @@ line was cut off by a kill: its outcome is info, and it never returned. `verb` i
 All but acquire carry `of`, the seq of their acquire, and its token. In an exported history, where all is in one file
 by time, events carry client and process themselves.
 
->>> import tempfile; from holdfast.torture.recorder import Recorder; from holdfast.torture.reading import load
+>>> import tempfile; from holdfast.torture.recorder import Recorder; from holdfast.torture.history_reader import load
 >>> folder = tempfile.mkdtemp()
 >>> with Recorder(folder, "c1") as recorder:
 ...     acquire = recorder.invoke("acquire", "a", mode="lock", weight=1, capacity=1)
@@ -104,11 +104,11 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """What was done to whom.
+class FaultRecord:
+    """A fault, and its target.
 
     `target` is `client:<client>`, or anything else for the engine's side: `engine`, `node:2`, `proxy`, `name:a`. A
-    fault that this machine can not do has a note that begins with "not run: ", and no times.
+    fault that this machine cannot do has a note that begins with "not run: ", and no times.
     """
 
     fault: str
@@ -129,7 +129,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class Leftover:
     """A claim that a survey still found when every client was gone and every ttl was over."""
 
     name: str
@@ -175,9 +175,9 @@ class History:
 
     run: Run = field(default_factory=lambda: Run("unknown"))
     operations: list[Operation] = field(default_factory=list)
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[FaultRecord] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
     finals: dict[str, Final] = field(default_factory=dict)
-    left: list[Left] = field(default_factory=list)
+    left: list[Leftover] = field(default_factory=list)
     ended: int | None = None
-    """When the run was over and surveyed; None if the director never got there."""
+    """When the run was over and surveyed; None if the controller did not get there."""

@@ -1,7 +1,7 @@
 """Writes the lines of a history (see `history`): each process its own file, each line one write.
 
-1. A line is in the kernel's hands before the call that it announces begins, and before anybody acts on the outcome it
-   tells of: a kill -9 loses nothing that was done. (A power cut would; we do not pull plugs.)
+1. A line is written to the kernel before the call that it announces begins, and before its outcome is acted on: a
+   kill -9 loses no line. (A power cut would; that is not tested.)
 2. Threads may share a recorder: numbers come from one counter, lines are single writes to a file opened for appending.
 3. Keep the folder off the disk that a fault fills.
 """
@@ -16,12 +16,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from .history import Fault, Left, Run, Verb, now
+from .history import FaultRecord, Leftover, Run, Verb, now
 
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
-class Lines:
+class LineWriter:
     """A file of lines, opened for appending."""
 
     def __init__(self, path: Path) -> None:
@@ -49,7 +49,7 @@ class Pending:
 
     __slots__ = ("_lines", "seq", "verb")
 
-    def __init__(self, lines: Lines, verb: Verb, seq: int) -> None:
+    def __init__(self, lines: LineWriter, verb: Verb, seq: int) -> None:
         self._lines = lines
         self.verb = verb
         self.seq = seq
@@ -69,7 +69,7 @@ class Pending:
         self._lines.put({"kind": kind, "seq": self.seq, "time": now(), **facts})
 
 
-class Recorder(Lines):
+class Recorder(LineWriter):
     """A client process's own file. Make it in the process that writes it."""
 
     def __init__(self, folder: str | os.PathLike[str], client: str) -> None:
@@ -91,28 +91,28 @@ class Recorder(Lines):
         self.put({"kind": "ok", "verb": verb, "seq": seq, "time": now(), "name": name, "of": of, **facts})
 
 
-class Log(Lines):
-    """The director's file."""
+class Log(LineWriter):
+    """The controller's file."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        super().__init__(Path(folder) / "director.jsonl")
+        super().__init__(Path(folder) / "controller.jsonl")
 
     def run(self, run: Run) -> None:
         self.put({"kind": "run", **_facts(run)})
 
-    def fault(self, fault: Fault) -> None:
+    def fault(self, fault: FaultRecord) -> None:
         """A fault, when it is over; or one that is not run, with the reason in its note."""
         self.put({"kind": "fault", **_facts(fault)})
 
-    def left(self, left: Left) -> None:
+    def left(self, left: Leftover) -> None:
         self.put({"kind": "left", **_facts(left)})
 
     def end(self) -> None:
-        """The survey after the end is complete: what was left has been told."""
+        """The survey after the end is complete: all leftovers are recorded."""
         self.put({"kind": "end", "time": now()})
 
 
-def _facts(data: Run | Fault | Left) -> dict[str, Any]:
+def _facts(data: Run | FaultRecord | Leftover) -> dict[str, Any]:
     return {field.name: getattr(data, field.name) for field in fields(data)}
 
 

@@ -41,7 +41,7 @@ _PLACE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ResourceState:
     """What was read: the version (it stands for the set), and the counter."""
 
     version: int
@@ -78,7 +78,7 @@ class Resource:
         self._db.executescript(_schema())
         self._fence = SQLiteFence(self._db, "fence")
 
-    def read(self, name: str, token: int, seq: int = 0) -> Seen:
+    def read(self, name: str, token: int, seq: int = 0) -> ResourceState:
         """What is there. Under claim-before-read the name is claimed first, in the same transaction.
 
         `seq` is the number of the operation in the history, for the log.
@@ -90,7 +90,7 @@ class Resource:
             self._record("claim", name, seq, token, seen, seen)
         return seen
 
-    def write(self, name: str, token: int, seen: Seen, seq: int = 0) -> int:
+    def write(self, name: str, token: int, seen: ResourceState, seq: int = 0) -> int:
         """Replace what is there by what was `seen` and one more. The new version, which is the new member too."""
         with self._fenced_or_not(name, token):
             version = self._record("write", name, seq, token, self._head(name), seen, seen.counter + 1)
@@ -127,9 +127,9 @@ class Resource:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self.close()
 
-    def _head(self, name: str) -> Seen:
+    def _head(self, name: str) -> ResourceState:
         row = self._db.execute("SELECT version, counter FROM head WHERE name = ?", (name,)).fetchone()
-        return Seen(0, 0) if row is None else Seen(*row)
+        return ResourceState(0, 0) if row is None else ResourceState(*row)
 
     @contextmanager
     def _fenced_or_not(self, name: str, token: int) -> Iterator[None]:
@@ -147,7 +147,14 @@ class Resource:
             raise
 
     def _record(
-        self, verb: str, name: str, seq: int, token: int, before: Seen, parent: Seen, counter: int | None = None
+        self,
+        verb: str,
+        name: str,
+        seq: int,
+        token: int,
+        before: ResourceState,
+        parent: ResourceState,
+        counter: int | None = None,
     ) -> int:
         value = parent.counter if counter is None else counter
         row = (verb, name, *self._who, seq, token, now(), before.version, parent.version, value)

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from ..reading import export, load
-from ..synthetic import Plan, make_up
+from ..history_reader import export, load
+from ..synthetic_history import SyntheticPlan, make_history
 from .judge import Judgement, judge
 
 T = TypeVar("T")
@@ -43,7 +43,9 @@ def main() -> int:
 
 def bench(operations: int) -> int:
     """Time every step, on a run with pauses and lost updates: the slow case."""
-    history = make_up(Plan(holds=operations // 4, clients=12, names=4, discipline="unfenced", pauses=0.01))
+    history = make_history(
+        SyntheticPlan(holds=operations // 4, clients=12, names=4, discipline="unfenced", pauses=0.01)
+    )
     with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as folder:
         file = Path(folder) / "history.jsonl"
         with file.open("w") as lines:

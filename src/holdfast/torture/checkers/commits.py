@@ -4,7 +4,7 @@
 2. Under check-on-write: writes never go back. (That holds, and updates are lost all the same.)
 3. Unfenced: nothing is promised; writes that went back are counted by `stale_writes`, for contrast.
 
-The log is one order that the resource itself vouches for, so no clock is involved.
+The log is in the order of the resource itself, so no clock is involved.
 """
 
 from __future__ import annotations

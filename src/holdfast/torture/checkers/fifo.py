@@ -6,10 +6,9 @@ Proven from times and acknowledgements alone, so that no unlucky delay looks lik
    until then. A later one before `until` shows the same place; any other may be a new place, at the end.
 2. B overtook A if B was invoked after A stood in line, and returned granted while A's place was kept, and A returned
    later. For A had not been granted before B: both together exceed the capacity (only such pairs are judged). Where
-   tokens say otherwise, two were granted at once, and other checkers tell of it.
+   tokens say otherwise, two were granted at a time, which other checkers report.
 3. B must be a fair claim. A must have been granted in the end: one that gave up may have been granted and given back.
-4. What was done to the engine may cost a place: a place counts only from one such fault to the next. What is done to
-   clients does not.
+4. A fault of the engine may cost a place: a place counts only between two such faults. A fault of a client does not.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ..history import Fault, Operation
+from ..history import FaultRecord, Operation
 from .finding import Finding, who
 
 
 @dataclass(slots=True)
-class Place:
+class KeptPlace:
     """A place in line that was kept from `since` to `until`, when its owner had not been granted yet."""
 
     acquire: Operation
@@ -31,7 +30,7 @@ class Place:
     until: int
 
 
-def check(operations: Iterable[Operation], faults: Iterable[Fault]) -> Finding:
+def check(operations: Iterable[Operation], faults: Iterable[FaultRecord]) -> Finding:
     """One violation for each claim that overtook another."""
     finding = Finding("fifo", why_not="no place in line was acknowledged while the engine was left alone")
     granted: dict[tuple[str, int, int], Operation] = {}
@@ -41,11 +40,11 @@ def check(operations: Iterable[Operation], faults: Iterable[Fault]) -> Finding:
             granted[operation.client, operation.process, operation.seq] = operation
         elif operation.verb == "queued":
             acknowledged.setdefault((operation.client, operation.process, operation.of), []).append(operation)
-    calm = Calm(faults)
-    places: dict[str, list[Place]] = {}
+    quiet = QuietPeriods(faults)
+    places: dict[str, list[KeptPlace]] = {}
     for key, points in acknowledged.items():
         if (acquire := granted.get(key)) is not None:
-            places.setdefault(acquire.name, []).extend(_places(acquire, points, calm))
+            places.setdefault(acquire.name, []).extend(_places(acquire, points, quiet))
     comers: dict[str, list[Operation]] = {}
     for operation in granted.values():
         if operation.fair and operation.name in places:
@@ -56,10 +55,10 @@ def check(operations: Iterable[Operation], faults: Iterable[Fault]) -> Finding:
     return finding
 
 
-class Calm:
-    """The times between what was done to the engine's side. Each has a number; a fault has none."""
+class QuietPeriods:
+    """The periods between faults of the engine's side, numbered. A time within a fault has no number."""
 
-    def __init__(self, faults: Iterable[Fault]) -> None:
+    def __init__(self, faults: Iterable[FaultRecord]) -> None:
         spans = sorted((fault.begin, fault.end) for fault in faults if fault.was_run and fault.client is None)
         self._begins: list[int] = []
         self._ends: list[int] = []
@@ -71,7 +70,7 @@ class Calm:
                 self._ends.append(end)
 
     def number(self, time: int) -> int | None:
-        """Which calm time this is in."""
+        """The number of the period that a time is in; None within a fault."""
         number = bisect_right(self._begins, time)
         return None if number and time <= self._ends[number - 1] else number
 
@@ -80,30 +79,30 @@ class Calm:
         return self._begins[number] if number < len(self._begins) else None
 
 
-def _places(acquire: Operation, points: list[Operation], calm: Calm) -> Iterator[Place]:
+def _places(acquire: Operation, points: list[Operation], quiet: QuietPeriods) -> Iterator[KeptPlace]:
     """Acknowledgements joined as far as they show one place."""
     assert acquire.returned is not None
-    place: Place | None = None
+    place: KeptPlace | None = None
     period: int | None = None
     for point in sorted(points, key=lambda point: point.invoked):
-        number = calm.number(point.invoked)
+        number = quiet.number(point.invoked)
         if number is None or point.until <= point.invoked:
-            continue  # an engine without a line acknowledges that one waits, and keeps no place
-        end = calm.end(number)
+            continue  # an engine without a queue acknowledges that a claim waits, and keeps no place
+        end = quiet.end(number)
         until = min(point.until, acquire.returned, point.until if end is None else end)
         if place is not None and number == period and point.invoked < place.until:
             place.until = max(place.until, until)
             continue
         if place is not None:
             yield place
-        place, period = Place(acquire, point.invoked, until), number
+        place, period = KeptPlace(acquire, point.invoked, until), number
     if place is not None:
         yield place
 
 
-def _see_order(finding: Finding, name: str, places: list[Place], comers: list[Operation]) -> None:
+def _see_order(finding: Finding, name: str, places: list[KeptPlace], comers: list[Operation]) -> None:
     places.sort(key=lambda place: place.since)
-    latest: dict[int, Place] = {}  # of each weight, the place ahead that is kept longest
+    latest: dict[int, KeptPlace] = {}  # of each weight, the place ahead that is kept longest
     number = 0
     for comer in sorted(comers, key=lambda operation: operation.invoked):
         while number < len(places) and places[number].since < comer.invoked:
@@ -120,8 +119,8 @@ def _see_order(finding: Finding, name: str, places: list[Place], comers: list[Op
                 break
 
 
-def _see_who(finding: Finding, name: str, ahead: list[Place], comer: Operation, returned: int) -> None:
-    """Tell whom the comer overtook. Smaller tokens were granted before it: that is a double grant, not this."""
+def _see_who(finding: Finding, name: str, ahead: list[KeptPlace], comer: Operation, returned: int) -> None:
+    """Report whom the claim overtook. A smaller token was granted earlier: that is a double grant, not overtaking."""
     for place in ahead:
         mine = place.acquire
         fits = mine.weight + comer.weight <= comer.capacity

@@ -10,7 +10,7 @@ from ..history import Operation
 
 
 @dataclass(frozen=True, slots=True)
-class Violation:
+class HistoryViolation:
     """One thing that is broken: a sentence, the operations that show it (by index), and when.
 
     `at` is the moment from which it is broken; `begin` to `end` is what its operations span. 0 is after the end.
@@ -44,7 +44,7 @@ class Finding:
 
     checker: str
     judged: int = 0
-    violations: list[Violation] = field(default_factory=list)
+    violations: list[HistoryViolation] = field(default_factory=list)
     why_not: str = ""
 
     @property
@@ -62,7 +62,7 @@ class Finding:
         begin = min((operation.invoked for operation in shown), default=0)
         end = max((operation.returned or operation.invoked for operation in shown), default=0)
         indices = tuple(operation.index for operation in shown)
-        self.violations.append(Violation(self.checker, name, story, indices, tuple(commits), at, begin, end))
+        self.violations.append(HistoryViolation(self.checker, name, story, indices, tuple(commits), at, begin, end))
 
 
 def who(operation: Operation) -> str:

@@ -1,8 +1,8 @@
 """Definite holds: from when acquire had returned until release was invoked, or the loss was told.
 
 1. A hold begins when the holder knows of it, and ends when it stops relying on it: between the two it certainly
-   believes that it holds. What a checker finds wrong with such intervals is wrong.
-2. A hold that no line ends lasts until the last line of its process: so long it was certainly alive.
+   believes that it holds. So two such intervals that overlap are an overlap in fact.
+2. A hold that no line ends lasts until the last line of its process, which was certainly alive until then.
 3. A hold is clean if release() said that it was held until then. Anything else (lost, killed, False, no answer) may
    have ended at the engine at any time after the grant.
 """
@@ -16,8 +16,8 @@ from ..history import Operation
 
 
 @dataclass(slots=True)
-class Hold:
-    """One grant in its holder's hands, from `start` to `end`."""
+class DefiniteHold:
+    """One grant that its holder relies on, from `start` to `end`."""
 
     acquire: Operation
     start: int
@@ -31,9 +31,9 @@ class Hold:
         return [self.acquire] if self.ended_by is None else [self.acquire, self.ended_by]
 
 
-def holds_of(operations: Iterable[Operation]) -> dict[str, list[Hold]]:
+def holds_of(operations: Iterable[Operation]) -> dict[str, list[DefiniteHold]]:
     """All definite holds by name, in the order of their starts."""
-    holds: dict[tuple[str, int, int], Hold] = {}
+    holds: dict[tuple[str, int, int], DefiniteHold] = {}
     last: dict[tuple[str, int], int] = {}
     ends = []
     for operation in operations:
@@ -43,7 +43,7 @@ def holds_of(operations: Iterable[Operation]) -> dict[str, list[Hold]]:
             last[process] = seen
         if operation.verb == "acquire":
             if operation.outcome == "ok" and operation.returned is not None:
-                holds[*process, operation.seq] = Hold(operation, operation.returned, -1)
+                holds[*process, operation.seq] = DefiniteHold(operation, operation.returned, -1)
         elif operation.verb == "release" or operation.verb == "lost":
             ends.append(operation)
     for operation in ends:
@@ -54,7 +54,7 @@ def holds_of(operations: Iterable[Operation]) -> dict[str, list[Hold]]:
             hold.clean = True
         if hold.end < 0 or operation.invoked < hold.end:
             hold.end, hold.ended_by = operation.invoked, operation
-    by_name: dict[str, list[Hold]] = {}
+    by_name: dict[str, list[DefiniteHold]] = {}
     for hold in holds.values():
         acquire = hold.acquire
         if hold.end < 0:

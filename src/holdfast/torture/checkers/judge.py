@@ -1,9 +1,9 @@
-"""The verdicts on a run: every checker's line, and two that people ask for.
+"""The verdicts on a run: a line for every checker, and two lines for mutual exclusion and the fenced resource.
 
 1. *Mutual exclusion* is expected to fail for every lease under pauses; the text says so. It never fails a run.
 2. *Fenced resource* must hold. It is a verdict only under claim-before-read; under another discipline the line says
    what was lost, because something must be.
-3. Of the other checkers' lines those must hold which the engine promises (`Run.promises`; none told is all).
+3. Each other line must hold if the engine promises it (`Run.promises`; an empty list means all).
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ..garbage import not_collected
+from ..garbage_collection import gc_disabled
 from ..history import History, Run
-from . import commits, fifo, in_time, leftovers, linearizable, overlap, tokens, updates
-from .finding import Finding, Violation
+from . import commits, fifo, leftovers, linearizability, overlap, timeouts, tokens, updates
+from .finding import Finding, HistoryViolation
 from .holds import holds_of
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class VerdictLine:
     """One line of the verdicts. `held` is None if nothing could be judged; `must`: a run fails if it did not hold."""
 
     title: str
@@ -41,7 +41,7 @@ class Judgement:
     """What all checkers say of one run."""
 
     run: Run
-    lines: list[Line]
+    lines: list[VerdictLine]
     findings: dict[str, Finding]
     counts: dict[str, int] = field(default_factory=dict)
 
@@ -51,7 +51,7 @@ class Judgement:
         return not any(line.must and line.held is False for line in self.lines)
 
     @property
-    def violations(self) -> list[Violation]:
+    def violations(self) -> list[HistoryViolation]:
         return [violation for finding in self.findings.values() for violation in finding.violations]
 
     def as_data(self) -> dict[str, Any]:
@@ -67,17 +67,17 @@ class Judgement:
 
 def judge(history: History) -> Judgement:
     """Run every checker on a history."""
-    with not_collected():
+    with gc_disabled():
         by_name = holds_of(history.operations)
         found = (
             overlap.check(by_name),
-            linearizable.check(by_name),
+            linearizability.check(by_name),
             tokens.check(by_name),
             commits.check(history.commits, history.run.discipline, history.operations),
             updates.check(history),
             fifo.check(history.operations, history.faults),
             leftovers.check(history),
-            in_time.check(history),
+            timeouts.check(history),
         )
         findings = {finding.checker: finding for finding in found}
         counts = _counts(history, findings)
@@ -104,15 +104,15 @@ def _counts(history: History, findings: dict[str, Finding]) -> dict[str, int]:
     }
 
 
-def _lines(run: Run, findings: dict[str, Finding], counts: dict[str, int]) -> list[Line]:
+def _lines(run: Run, findings: dict[str, Finding], counts: dict[str, int]) -> list[VerdictLine]:
     def promised(promise: str) -> bool:
         return not run.promises or promise in run.promises
 
-    def line(title: str, checker: str, must: bool, good: str, bad: str) -> Line:
+    def line(title: str, checker: str, must: bool, good: str, bad: str) -> VerdictLine:
         finding = findings[checker]
         much = f"{bad}: {len(finding.violations):,} of {finding.judged:,}"
         text = {None: finding.why_not, True: f"{good}: {finding.judged:,}", False: much}[finding.held]
-        return Line(title, finding.held, must, text)
+        return VerdictLine(title, finding.held, must, text)
 
     one_order = "grants in one order that explains them"
     return [
@@ -128,17 +128,19 @@ def _lines(run: Run, findings: dict[str, Finding], counts: dict[str, int]) -> li
     ]
 
 
-def _exclusion(finding: Finding) -> Line:
+def _exclusion(finding: Finding) -> VerdictLine:
     title = "mutual exclusion"
     if finding.held is None:
-        return Line(title, None, False, finding.why_not)
+        return VerdictLine(title, None, False, finding.why_not)
     if finding.held:
-        return Line(title, True, False, f"no overlap among {finding.judged:,} holds; a longer pause may still make one")
+        return VerdictLine(
+            title, True, False, f"no overlap among {finding.judged:,} holds; a longer pause may still make one"
+        )
     text = f"{len(finding.violations):,} of {finding.judged:,} holds overlapped another: no lease can stop a holder"
-    return Line(title, False, False, f"{text} that sleeps through its end. That is what fences are for")
+    return VerdictLine(title, False, False, f"{text} that sleeps through its end. That is what fences are for")
 
 
-def _fenced(run: Run, findings: dict[str, Finding], counts: dict[str, int]) -> Line:
+def _fenced(run: Run, findings: dict[str, Finding], counts: dict[str, int]) -> VerdictLine:
     updates, log = findings["updates"], findings["commits"]
     lost, acknowledged = len(updates.violations), updates.judged
     share = f"{lost:,} of {acknowledged:,} acknowledged updates lost"
@@ -147,10 +149,10 @@ def _fenced(run: Run, findings: dict[str, Finding], counts: dict[str, int]) -> L
     if run.discipline != "claim-before-read":
         mistake = "no fence" if run.discipline == "unfenced" else "a fence that looks only at writes"
         held = None if not acknowledged else not lost
-        return Line(f"resource, {run.discipline}", held, False, f"{share}, with {mistake}")
+        return VerdictLine(f"resource, {run.discipline}", held, False, f"{share}, with {mistake}")
     title = "fenced resource"
     if not acknowledged:
-        return Line(title, None, True, updates.why_not)
+        return VerdictLine(title, None, True, updates.why_not)
     late = f", {len(log.violations):,} commits behind a newer token" if log.violations else ""
     refused = f", {counts['refused']:,} stale holders refused" if counts["refused"] else ""
-    return Line(title, not lost and not log.violations, True, share + late + refused)
+    return VerdictLine(title, not lost and not log.violations, True, share + late + refused)

@@ -7,16 +7,16 @@ have them in either order.
 from __future__ import annotations
 
 from .finding import Finding, who
-from .holds import Hold
+from .holds import DefiniteHold
 
 
-def check(by_name: dict[str, list[Hold]]) -> Finding:
+def check(by_name: dict[str, list[DefiniteHold]]) -> Finding:
     """One violation for each grant with a token that is not its own, or not above all that were known before."""
     finding = Finding("tokens", why_not="no grant has a token")
     for name, holds in by_name.items():
         granted = [hold for hold in holds if hold.acquire.token]  # by their return
         finding.judged += len(granted)
-        first: dict[int, Hold] = {}
+        first: dict[int, DefiniteHold] = {}
         for hold in granted:
             other = first.setdefault(hold.acquire.token, hold)
             if other is not hold:
@@ -26,8 +26,8 @@ def check(by_name: dict[str, list[Hold]]) -> Finding:
     return finding
 
 
-def _see_growth(finding: Finding, name: str, granted: list[Hold]) -> None:
-    highest: Hold | None = None
+def _see_growth(finding: Finding, name: str, granted: list[DefiniteHold]) -> None:
+    highest: DefiniteHold | None = None
     known = iter(granted)
     upcoming = next(known, None)
     for hold in sorted(granted, key=lambda hold: hold.acquire.invoked):

@@ -1,8 +1,8 @@
 """An actor: takes a lock through the public API, reads and writes the resource under it, and records every step.
 
-1. A line is written before a call and after it (see `history`); what nobody can tell is recorded as such.
-2. It does nothing wrong by any textbook: it asks for the lock with a timeout, checks its lease, and releases.
-3. An engine that is out of reach is an outcome, not an end.
+1. A line is written before a call and after it (see `history`); an unknown outcome is recorded as unknown.
+2. It uses the lock correctly: it acquires with a timeout, checks its lease, and releases.
+3. An engine that is out of reach is an outcome to record, not an error that ends the client.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from ...errors import BackendUnavailable, DeadlockDetected, FenceRejected, Holdf
 from ...model import Queued
 from ..history import now
 from ..recorder import Recorder
-from ..resource import FILE, Resource, Seen
+from ..resource import FILE, Resource, ResourceState
+from .config import ClientConfig
 from .event_loop import connect_loop
-from .order import Order
 
 
 @dataclass(slots=True)
-class Held:
+class HeldLease:
     """A lease, and the number of the operation that got it."""
 
     lease: Lease
     of: int
-    seen: Seen | None = None
+    seen: ResourceState | None = None
 
 
 class Actor:
     """One client's connection to the engine and to the resource."""
 
-    def __init__(self, order: Order, queued: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, config: ClientConfig, queued: Callable[[], None] = lambda: None) -> None:
         self._queued = queued
-        self._order = order
-        self._recorder = Recorder(order.folder, order.client)
-        self._resource = Resource(Path(order.folder) / FILE, order.discipline, client=order.client)
+        self._config = config
+        self._recorder = Recorder(config.folder, config.client)
+        self._resource = Resource(Path(config.folder) / FILE, config.discipline, client=config.client)
         self._locks: Coordinator | None = None
         self._asking = 0
 
     def connect(self, wanted: Callable[[], bool] = lambda: True) -> bool:
-        """Reach the engine, however long it takes, as long as it is wanted."""
+        """Connect to the engine; tries again as long as `wanted()`."""
         pause = 0.01
         while self._locks is None and wanted():
             try:
@@ -55,12 +55,12 @@ class Actor:
         return self._locks is not None
 
     def _connected(self) -> Coordinator:
-        order = self._order
-        opened = connect_loop if order.body == "asyncio" else connect
-        locks = opened(order.url, namespace=order.namespace, ttl=order.ttl, request_timeout=order.request_timeout)
+        config = self._config
+        opened = connect_loop if config.body == "asyncio" else connect
+        locks = opened(config.url, namespace=config.namespace, ttl=config.ttl, request_timeout=config.request_timeout)
         backend: Any = locks._core.backend
         take = backend.take
-        in_order = "order" not in locks.promises.notes  # what an engine says about order is that it keeps none
+        in_order = "config" not in locks.promises.notes  # an engine has a note about order only if it keeps none
 
         def watched(*words: Any, **more: Any) -> Any:
             outcome = yield from take(*words, **more)
@@ -88,12 +88,12 @@ class Actor:
 
     def begin_anew(self) -> None:
         """In a forked child: another process has another file."""
-        self._recorder = Recorder(self._order.folder, self._order.client)
+        self._recorder = Recorder(self._config.folder, self._config.client)
 
-    def acquire(self, name: str, timeout: float, scoped: bool = False, **options: Any) -> Held | HoldfastError:
-        """Hold the lock, or say why not. `scoped`: as a `with` statement does, which is what circles are made of."""
+    def acquire(self, name: str, timeout: float, scoped: bool = False, **options: Any) -> HeldLease | HoldfastError:
+        """Acquire the lock, or return the error. `scoped`: as a `with` statement does (deadlocks are detected)."""
         recorder = self._recorder
-        until = now() + int((timeout + self._order.leeway) * 1e9)
+        until = now() + int((timeout + self._config.leeway) * 1e9)
         step = recorder.invoke("acquire", name, mode="lock", weight=1, capacity=1, fair=True, until=until)
         self._asking = step.seq
 
@@ -111,9 +111,9 @@ class Actor:
             step.info(error)
             return error
         step.ok(owner=lease.owner, token=lease.token)
-        return Held(lease, step.seq)
+        return HeldLease(lease, step.seq)
 
-    def read(self, held: Held) -> FenceRejected | None:
+    def read(self, held: HeldLease) -> FenceRejected | None:
         lease = held.lease
         verb = "claim" if self._resource.discipline == "claim-before-read" else "read"
         step = self._recorder.invoke(verb, lease.name, of=held.of, token=lease.token)  # type: ignore[arg-type]
@@ -125,7 +125,7 @@ class Actor:
         step.ok(parent=held.seen.version)
         return None
 
-    def check(self, held: Held) -> LeaseLost | None:
+    def check(self, held: HeldLease) -> LeaseLost | None:
         """Whether the lease is still good, as far as its holder can tell."""
         try:
             held.lease.check()
@@ -133,7 +133,7 @@ class Actor:
             return error
         return None
 
-    def write(self, held: Held) -> FenceRejected | None:
+    def write(self, held: HeldLease) -> FenceRejected | None:
         lease, seen = held.lease, held.seen
         assert seen is not None, "read() first"
         step = self._recorder.invoke("write", lease.name, of=held.of, token=lease.token, parent=seen.version)
@@ -145,7 +145,7 @@ class Actor:
         step.ok(version=version)
         return None
 
-    def release(self, held: Held) -> bool | HoldfastError:
+    def release(self, held: HeldLease) -> bool | HoldfastError:
         lease = held.lease
         step = self._recorder.invoke("release", lease.name, of=held.of, token=lease.token)
         try:

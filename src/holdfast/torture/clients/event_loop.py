@@ -1,7 +1,7 @@
-"""The asyncio API, with the face of the blocking one: a loop on a thread of its own, and calls that wait for it.
+"""The asyncio API behind the blocking one: an event loop on its own thread, and calls that wait for it.
 
-So one actor drives both. What only asyncio can suffer is done here: an acquisition that is cancelled while it is under
-way, and a loop that is blocked by code which does not await (`Loop.block`), as in many programs.
+So one actor drives both. The faults that only asyncio can have are injected here: an acquisition that is cancelled
+before it ends, and a loop that is blocked by code which does not await (`LoopThread.block`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ...errors import BackendUnavailable
 T = TypeVar("T")
 
 
-class Loop:
+class LoopThread:
     """An event loop on a thread."""
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Loop:
         self._thread.start()
 
     def run(self, coroutine: Coroutine[Any, Any, T], cancel_after_s: float | None = None) -> T:
-        """Wait for its end; cancelled, if it takes longer than it may, it ends as asyncio has it end."""
+        """Wait for the coroutine; after `cancel_after_s` its task is cancelled."""
         future = asyncio.run_coroutine_threadsafe(_bounded(coroutine, cancel_after_s), self._loop)
         try:
             return future.result()
@@ -37,7 +37,7 @@ class Loop:
             raise BackendUnavailable("the acquisition was cancelled by the torture") from error
 
     def block(self, seconds: float) -> None:
-        """Nothing else runs on it for so long. Returns at once."""
+        """Block the loop for so long. Returns at once."""
         self._loop.call_soon_threadsafe(time.sleep, seconds)
 
     def end(self) -> None:
@@ -56,7 +56,7 @@ async def _bounded(coroutine: Coroutine[Any, Any, T], cancel_after_s: float | No
 class LoopLease:
     """A lease of asyncio, for a thread."""
 
-    def __init__(self, lease: AsyncLease, loop: Loop) -> None:
+    def __init__(self, lease: AsyncLease, loop: LoopThread) -> None:
         self._lease = lease
         self._loop = loop
 
@@ -64,7 +64,7 @@ class LoopLease:
         return self._loop.run(self._lease.release())
 
     def release_here(self) -> Coroutine[Any, Any, bool]:
-        """For the loop of whoever calls: in a forked child, to which the thread of the other did not cross."""
+        """For the caller's own loop: in a forked child, which does not have the thread of this one."""
         return self._lease.release()
 
     def __getattr__(self, name: str) -> Any:
@@ -93,7 +93,7 @@ class LoopLocks:
     """A coordinator of asyncio, for a thread."""
 
     def __init__(self, url: str, **options: Any) -> None:
-        self.loop = Loop()
+        self.loop = LoopThread()
         self.cancel_after_s: float | None = None
         """The next acquisition is cancelled after so long."""
 

@@ -1,12 +1,12 @@
-"""A fork of a holder that tells nobody, as servers in C do it (uWSGI): the child has the lease, and must not use it.
+"""A fork of a holder without Python's hooks, as servers in C do it (uWSGI): the child has the lease, but not the right.
 
-1. The fork is libc's, so none of Python's hooks run. The child finds out by itself, or it does not.
-2. In an order by chance the child looks at the lease (`check`), lets go of it (`release`), and takes locks by its
-   parent's coordinator: the one that its parent holds, and one that nobody does. The parent goes on meanwhile.
-3. The child is one more process in the history, and what it is granted is judged with the rest. What only it can see,
-   it tells: a lease that is good in two processes, a release that freed it, two processes that are one owner.
-4. Threads do not cross a fork, and what they had locked stays locked. A child may hang by that, whatever we do; it is
-   ended by an alarm, and counted apart.
+1. The fork is libc's, so none of Python's hooks run: holdfast must detect it by itself.
+2. In a random order the child checks the lease, releases it, and acquires locks through its parent's coordinator: the
+   one that its parent holds, and a free one. The parent goes on meanwhile.
+3. The child is one more process in the history, and its grants are judged with the rest. It reports what only it can
+   see: a lease that is good in two processes, a release that freed it, two processes with one owner.
+4. Threads do not survive a fork, and what they had locked stays locked. So a child may hang; it is ended by an alarm
+   and counted apart.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from typing import Any
 
 from ...errors import BackendUnavailable, LeaseLost
 from ..history import now
-from .actor import Actor, Held
+from .actor import Actor, HeldLease
 from .event_loop import LoopLease
 
-HANGS_S = 10
-"""A child that has not ended after so many seconds hangs."""
+HANG_LIMIT_S = 10
+"""A child that has not ended by then counts as hung."""
 _BETWEEN_THREADS_S = 0.01
 """Longer than the interpreter's switch interval."""
 _END = "end"
 
 
 @dataclass(slots=True)
-class Child:
+class ForkedChild:
     """A child as its parent sees it."""
 
     pid: int
@@ -45,13 +45,13 @@ class Child:
 
     def over(self, wait: bool = False) -> bool:
         """Whether it has ended, or hung for long enough."""
-        left = HANGS_S + 1 - (now() - self.began) / 1e9
+        left = HANG_LIMIT_S + 1 - (now() - self.began) / 1e9
         watch = select.poll()
         watch.register(self._told, 0)  # its end of the pipe is closed when it ends, however it does
         return bool(watch.poll(max(0.0, left) * 1000 if wait else 0)) or left <= 0
 
-    def misdeed(self) -> str | None:
-        """What it could do and must not, empty if nothing; None if it hung. To be asked once, when it is over."""
+    def misuse(self) -> str | None:
+        """How it could misuse the lease, empty if it could not; None if it hung. Call it once, when it has ended."""
         os.kill(self.pid, signal.SIGKILL)  # not reaped yet, so the number is still its own
         os.waitpid(self.pid, 0)
         with os.fdopen(self._told) as pipe:
@@ -59,42 +59,42 @@ class Child:
         return None if not told else told.removesuffix(_END)
 
 
-def fork(actor: Actor, held: Held, chance: random.Random) -> Child:
+def fork(actor: Actor, held: HeldLease, chance: random.Random) -> ForkedChild:
     """Fork a holder. Returns in the parent only."""
-    deeds = [_look, _let_go, _take]
-    chance.shuffle(deeds)
+    steps = [_try_check, _try_release, _try_acquire]
+    chance.shuffle(steps)
     out, into = os.pipe()
-    if (pid := _fork_unheard()) == 0:
-        signal.alarm(HANGS_S)
-        os.write(into, (_first_misdeed(actor, held, deeds) or _END).encode())
+    if (pid := _fork_without_hooks()) == 0:
+        signal.alarm(HANG_LIMIT_S)
+        os.write(into, (_first_misuse(actor, held, steps) or _END).encode())
         os._exit(0)
     os.close(into)
-    return Child(pid, out)
+    return ForkedChild(pid, out)
 
 
-def _fork_unheard() -> int:
-    """By libc, with the interpreter to itself: the child would wait for a thread that has asked for its turn."""
+def _fork_without_hooks() -> int:
+    """Fork by libc, while no thread waits for the interpreter lock: the child would wait for such a thread for ever."""
     interval = sys.getswitchinterval()
-    sys.setswitchinterval(HANGS_S)
-    time.sleep(_BETWEEN_THREADS_S)  # whoever asked by the old interval has had its turn
+    sys.setswitchinterval(HANG_LIMIT_S)
+    time.sleep(_BETWEEN_THREADS_S)  # a thread that asked by the old interval has had its turn
     try:
         return int(ctypes.PyDLL(None).fork())
     finally:
         sys.setswitchinterval(interval)
 
 
-def _first_misdeed(actor: Actor, held: Held, deeds: Sequence[Callable[[Actor, Held], str]]) -> str:
-    """In the child. It stops there: what shares a connection with its parent breaks it, and blurs what was wrong."""
+def _first_misuse(actor: Actor, held: HeldLease, steps: Sequence[Callable[[Actor, HeldLease], str]]) -> str:
+    """In the child. It stops at the first: a connection shared with the parent breaks by use, hiding the cause."""
     try:
         actor.begin_anew()
-        return next((wrong for deed in deeds if (wrong := deed(actor, held))), "")
+        return next((wrong for step in steps if (wrong := step(actor, held))), "")
     except BackendUnavailable:
-        return ""  # the engine was struck meanwhile
+        return ""  # a fault of the engine meanwhile
     except BaseException as error:  # noqa: BLE001  told to the run, which fails
         return f"a forked child failed: {type(error).__name__}: {error}"
 
 
-def _look(actor: Actor, held: Held) -> str:
+def _try_check(actor: Actor, held: HeldLease) -> str:
     lease = held.lease
     try:
         lease.check()
@@ -103,19 +103,19 @@ def _look(actor: Actor, held: Held) -> str:
     return f"check() passed in a forked child: two processes hold {lease.name!r} with token {lease.token}"
 
 
-def _let_go(actor: Actor, held: Held) -> str:
+def _try_release(actor: Actor, held: HeldLease) -> str:
     lease: Any = held.lease
     freed = asyncio.run(lease.release_here()) if isinstance(lease, LoopLease) else lease.release()
     return f"release() in a forked child freed {lease.name!r}, which its parent holds" if freed else ""
 
 
-def _take(actor: Actor, held: Held) -> str:
+def _try_acquire(actor: Actor, held: HeldLease) -> str:
     lease: Any = held.lease
     if isinstance(lease, LoopLease):
-        return ""  # a coordinator of asyncio belongs to the loop that it was made in, and that did not cross
+        return ""  # a coordinator of asyncio belongs to its loop, which the child does not have
     for name, timeout in ((lease.name, 0.0), (f"{lease.name}/child", 1.0)):
         mine = actor.acquire(name, timeout)
-        if not isinstance(mine, Held):
+        if not isinstance(mine, HeldLease):
             continue
         owner, token = mine.lease.owner, mine.lease.token
         if owner.rpartition("-")[0] == lease.owner.rpartition("-")[0]:

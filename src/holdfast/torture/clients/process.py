@@ -1,7 +1,7 @@
-"""A client as the director sees it: a process that is paused, woken, killed, started again and, in the end, ended.
+"""A client process as the controller sees it: paused, resumed, killed, started again and, in the end, closed.
 
-1. Who stopped a process wakes it: one pause at a time. A pause is told to `note` when it is over. A client that
-   stops itself is woken once it is seen to be stopped: a signal that comes earlier would be lost.
+1. There is one pause at a time, and the code that stopped a process resumes it. A pause is reported to `note` when it
+   is over. A client that stops itself is resumed once the kernel shows it as stopped: an earlier signal would be lost.
 2. A client that was killed starts again under its name, as another process: its file in the history is another one.
 """
 
@@ -18,21 +18,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..arena import Site
-from ..arena.loopback import eventually
-from ..arena.site import lines_of
-from ..history import Fault, now
-from .order import Order
+from ..history import FaultRecord, now
+from ..sandbox import Sandbox
+from ..sandbox.loopback import eventually
+from ..sandbox.sandbox import lines_of
+from .config import ClientConfig
 
-END_TIMEOUT = 20.0
+END_TIMEOUT_S = 20.0
 
 
 class Client:
-    """One client of a run, over all its lives."""
+    """One client of a run, over all its restarts."""
 
-    def __init__(self, site: Site, order: Order, note: Callable[[Fault], None]) -> None:
-        self.site = site
-        self._order = order
+    def __init__(self, sandbox: Sandbox, config: ClientConfig, note: Callable[[FaultRecord], None]) -> None:
+        self.sandbox = sandbox
+        self._config = config
         self._note = note
         self._pausing = threading.Lock()
         self._closing = threading.Event()
@@ -43,17 +43,17 @@ class Client:
 
     @property
     def name(self) -> str:
-        return self._order.client
+        return self._config.client
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
     def _born(self) -> subprocess.Popen[str]:
-        order = replace(self._order, seed=self._order.seed * 1000 + self.lives)
+        config = replace(self._config, seed=self._config.seed * 1000 + self.lives)
         self.lives += 1
-        process = self.site.spawn(
-            [sys.executable, "-m", "holdfast.torture.clients.worker", order.word()],
+        process = self.sandbox.spawn(
+            [sys.executable, "-m", "holdfast.torture.clients.worker", config.to_json()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -66,7 +66,7 @@ class Client:
         return process
 
     def _follow(self, process: subprocess.Popen[str]) -> None:
-        """Wake the client up from each pause of its own, and note what else it does to itself."""
+        """Resume the client from each pause of its own, and note the other faults that it injects into itself."""
         for line in lines_of(process.stdout):
             told = json.loads(line)
             if "fault" in told:
@@ -75,14 +75,14 @@ class Client:
             with self._pausing:
                 self._closing.wait(told["seconds"])
                 wake(process)
-            self._note(Fault("pause-aimed", f"client:{self.name}", told["time"], now(), told["at"]))
+            self._note(FaultRecord("pause-aimed", f"client:{self.name}", told["time"], now(), told["at"]))
 
     def hear(self, told: dict[str, Any]) -> None:
-        """What it did to itself. A child of a fork that could do what it must not fails the run."""
-        misdeed = told.get("misdeed", "")
-        if misdeed:
-            self.failures.append(f"client {self.name}: {misdeed}")
-        self._note(Fault(told["fault"], f"client:{self.name}", told["time"], now(), misdeed))
+        """A fault that the client injected into itself. A forked child that could misuse the lease fails the run."""
+        misuse = told.get("misuse", "")
+        if misuse:
+            self.failures.append(f"client {self.name}: {misuse}")
+        self._note(FaultRecord(told["fault"], f"client:{self.name}", told["time"], now(), misuse))
 
     def _complaints(self, process: subprocess.Popen[str]) -> None:
         text = "".join(lines_of(process.stderr))
@@ -96,19 +96,19 @@ class Client:
             signal_process(self._process, signal.SIGSTOP)
             self._closing.wait(seconds)
             signal_process(self._process, signal.SIGCONT)
-        self._note(Fault("pause", f"client:{self.name}", begin, now()))
+        self._note(FaultRecord("pause", f"client:{self.name}", begin, now()))
 
     def kill(self) -> None:
         begin = now()
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGKILL)  # with a child that it has forked; not reaped: its own number
-        self.site.end(self._process)
-        self._note(Fault("kill-client", f"client:{self.name}", begin, now()))
+        self.sandbox.end(self._process)
+        self._note(FaultRecord("kill-client", f"client:{self.name}", begin, now()))
         if not self._closing.is_set():
             self._process = self._born()
 
     def close(self) -> None:
-        """No more pauses, and no more work: it finishes what it does."""
+        """End the pauses and ask the client to finish its work and exit."""
         self._closing.set()
         assert self._process.stdin is not None
         signal_process(self._process, signal.SIGCONT)
@@ -117,10 +117,10 @@ class Client:
     def ended(self) -> bool:
         """Wait for its end; False if it had to be killed."""
         try:
-            code = self._process.wait(END_TIMEOUT)
+            code = self._process.wait(END_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             code = None
-        self.site.end(self._process)
+        self.sandbox.end(self._process)
         for reader in self._readers:
             reader.join()
         if code:

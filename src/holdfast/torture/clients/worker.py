@@ -1,9 +1,9 @@
-"""A worker: `python -m holdfast.torture.clients.worker ORDER`. Reads, thinks, writes under the lock, again and again.
+"""A client of a run: `python -m holdfast.torture.clients.worker CONFIG`. Reads, thinks and writes under the lock.
 
-At a failpoint it may stop itself (SIGSTOP), as its order says and its seed decides; it says so first, and the director
-wakes it up. So a pause is aimed at a point between two statements, which no signal from outside could hit.
-It may also fork while it holds (see `prefork`), one child at a time; what the child could do and must not is told.
-It ends in order when its stdin closes.
+At a failpoint it may stop itself (SIGSTOP), as its configuration says and its seed decides; it announces that first,
+and the controller resumes it. So a pause is aimed at a point between two statements, which no signal from outside
+could hit. It may also fork while it holds (see `prefork`), one child at a time, and reports a misuse by the child.
+It exits when its stdin closes.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from typing import Any
 
 from ...errors import NotAcquired
 from ..history import now
-from .actor import Actor, Held
-from .order import Failpoint, Order
-from .prefork import Child, fork
+from .actor import Actor, HeldLease
+from .config import ClientConfig, Failpoint
+from .prefork import ForkedChild, fork
 
-PATIENCE = 5
-"""So many failures in a row, and it connects anew."""
+RECONNECT_FAILURE_COUNT = 5
+"""After so many failures in a row it connects anew."""
 
 
-class Worker:
+class ClientWorker:
     """One client of a run."""
 
-    def __init__(self, order: Order) -> None:
-        self._order = order
-        self._chance = random.Random(f"{order.seed}/{order.client}")
-        self._actor = Actor(order)
+    def __init__(self, config: ClientConfig) -> None:
+        self._config = config
+        self._chance = random.Random(f"{config.seed}/{config.client}")
+        self._actor = Actor(config)
         self._failures = 0
-        self._child: Child | None = None
+        self._child: ForkedChild | None = None
         self._ending = threading.Event()
         threading.Thread(target=self._listen, daemon=True).start()
 
@@ -48,40 +48,40 @@ class Worker:
         if self._actor.connect(lambda: not self._ending.is_set()):
             while not self._ending.is_set():
                 self._section()
-                if self._failures >= PATIENCE:
+                if self._failures >= RECONNECT_FAILURE_COUNT:
                     self._failures = 0
                     self._actor.reconnect(lambda: not self._ending.is_set())
-                self._ending.wait(self._chance.uniform(0, 0.2 * self._order.think))
+                self._ending.wait(self._chance.uniform(0, 0.2 * self._config.think))
         self._hear_child(wait=True)
         self._actor.close()
 
     def _disturb(self) -> None:
-        """What only an event loop can suffer."""
-        if self._order.body != "asyncio":
+        """Inject the faults that only an event loop can have."""
+        if self._config.body != "asyncio":
             return
         locks: Any = self._actor.locks  # see `event_loop.LoopLocks`
-        if self._chance.random() < self._order.cancels:
-            locks.cancel_after_s = self._chance.uniform(0, 2 * self._order.think)
+        if self._chance.random() < self._config.cancels:
+            locks.cancel_after_s = self._chance.uniform(0, 2 * self._config.think)
             self._tell(fault="cancel")
-        if self._chance.random() < self._order.blocks:
-            locks.loop.block(self._chance.uniform(0, 2) * self._order.ttl)
+        if self._chance.random() < self._config.blocks:
+            locks.loop.block(self._chance.uniform(0, 2) * self._config.ttl)
             self._tell(fault="block-loop")
 
-    def _fork(self, held: Held) -> None:
-        if self._child is None and self._chance.random() < self._order.forks:
+    def _fork(self, held: HeldLease) -> None:
+        if self._child is None and self._chance.random() < self._config.forks:
             self._child = fork(self._actor, held, self._chance)
 
     def _hear_child(self, wait: bool = False) -> None:
-        """Tell what the child found, once it is over."""
+        """Report what the child found, once it has ended."""
         child = self._child
         if child is None or not child.over(wait):
             return
         self._child = None
-        match child.misdeed():
+        match child.misuse():
             case None:
                 self._tell(time=child.began, fault="fork-hung")
-            case misdeed:
-                self._tell(time=child.began, fault="fork", misdeed=misdeed)
+            case misuse:
+                self._tell(time=child.began, fault="fork", misuse=misuse)
 
     def _tell(self, **what: object) -> None:
         print(json.dumps({"time": now(), **what}), flush=True)
@@ -89,8 +89,8 @@ class Worker:
     def _section(self) -> None:
         self._hear_child()
         self._disturb()
-        held = self._actor.acquire(self._order.name, self._order.timeout)
-        if not isinstance(held, Held):
+        held = self._actor.acquire(self._config.name, self._config.timeout)
+        if not isinstance(held, HeldLease):
             self._failures += not isinstance(held, NotAcquired)
             self._ending.wait(self._chance.uniform(0, 0.05))
             return
@@ -99,7 +99,7 @@ class Worker:
         self._at("after-acquire")
         if self._actor.read(held) is None:
             self._at("after-read")
-            time.sleep(self._chance.uniform(0, 2 * self._order.think))
+            time.sleep(self._chance.uniform(0, 2 * self._config.think))
             if self._actor.check(held) is None:
                 self._at("before-write")
                 self._actor.write(held)
@@ -107,8 +107,8 @@ class Worker:
         self._actor.release(held)
 
     def _at(self, failpoint: Failpoint) -> None:
-        if self._chance.random() < self._order.aim.get(failpoint, 0.0):
-            shortest, longest = self._order.pause
+        if self._chance.random() < self._config.aim.get(failpoint, 0.0):
+            shortest, longest = self._config.pause
             seconds = shortest + (longest - shortest) * self._chance.random() ** 2.5
             self._tell(at=failpoint, seconds=seconds)
             os.kill(os.getpid(), signal.SIGSTOP)
@@ -116,4 +116,4 @@ class Worker:
 
 if __name__ == "__main__":
     logging.getLogger("holdfast").addHandler(logging.NullHandler())  # the history tells of losses and refusals
-    Worker(Order.read(sys.argv[1])).run()
+    ClientWorker(ClientConfig.from_json(sys.argv[1])).run()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 
 from ...errors import Misconfigured
-from ..arena import Site
-from .model import Engine, Wishes
+from ..sandbox import Sandbox
+from .model import EngineOptions, TorturedEngine
 
 STARTERS = {
     "sqlite": "sqlite",
@@ -23,12 +23,12 @@ STARTERS = {
 }
 
 
-def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
-    """A throw-away engine. Raises `NotHere` with the reason if this machine has none."""
+def start(scheme: str, sandbox: Sandbox, engine_options: EngineOptions) -> TorturedEngine:
+    """A throw-away engine. Raises `NotAvailable` with the reason if this machine has none."""
     if scheme not in STARTERS:
         raise Misconfigured(f"torture cannot start an engine {scheme!r}; it can: {', '.join(STARTERS)}")
-    engine: Engine = import_module(f"{__name__}.{STARTERS[scheme]}").start(scheme, site, wishes)
+    engine: TorturedEngine = import_module(f"{__name__}.{STARTERS[scheme]}").start(scheme, sandbox, engine_options)
     return engine
 
 
-__all__ = ["STARTERS", "Engine", "Wishes", "start"]
+__all__ = ["STARTERS", "EngineOptions", "TorturedEngine", "start"]

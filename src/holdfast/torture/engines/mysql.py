@@ -8,12 +8,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ..arena import Node, NotHere, Site
-from ..arena.environment import environment
-from ..arena.loopback import free_port
-from ..arena.site import DidNotStart, is_root
-from ..proxy import Network
-from .model import Engine, Ground, Wishes, need_module, need_program, need_scheme
+from ..proxy import ProxyNetwork
+from ..sandbox import NotAvailable, Sandbox, ServerNode
+from ..sandbox.environment import environment
+from ..sandbox.loopback import free_port
+from ..sandbox.sandbox import DidNotStart, is_root
+from .model import EngineOptions, EngineSetup, TorturedEngine, need_module, need_program, need_scheme
 
 DATABASE = "torture"
 
@@ -42,12 +42,12 @@ def answers(host: str, port: int) -> bool:
     return True
 
 
-def initialised(site: Site, user: str | None) -> Path:
+def initialised(sandbox: Sandbox, user: str | None) -> Path:
     """A data folder with our database, as it is before the first start."""
     program = shutil.which("mariadb-install-db")
     if program is None:
-        raise NotHere("mariadb-install-db is not installed (Debian: mariadb-server)")
-    folder = site.new_folder("pristine", user)
+        raise NotAvailable("mariadb-install-db is not installed (Debian: mariadb-server)")
+    folder = sandbox.new_folder("pristine", user)
     words = [program, "--no-defaults", f"--datadir={folder / 'data'}", "--auth-root-authentication-method=normal"]
     who: dict[str, Any] = {} if user is None else {"user": user, "group": user, "extra_groups": []}
     words += ["--skip-test-db", f"--tmpdir={folder}"]  # in a common one, two at once remove each other's tables
@@ -61,33 +61,33 @@ def initialised(site: Site, user: str | None) -> Path:
     return folder / "data"
 
 
-def new_node(ground: Ground, pristine: Path) -> Node:
+def new_node(setup: EngineSetup, pristine: Path) -> ServerNode:
     program = need_program("mariadbd", "mariadb-server")
-    folder, port, host = ground.folder("mysql-1"), free_port(), ground.place.host
+    folder, port, host = setup.folder("mysql-1"), free_port(), setup.location.host
     init = folder.parent / "mysql.sql"  # root may come from anywhere: in a namespace, clients are not local
     init.write_text("CREATE USER IF NOT EXISTS root@'%';\nGRANT ALL ON *.* TO root@'%' WITH GRANT OPTION;\n")
     words = [
         program, "--no-defaults", f"--datadir={folder / 'data'}", f"--port={port}", f"--socket={folder}/socket",
         f"--bind-address={host}", f"--pid-file={folder}/pid", "--skip-log-bin",
-        f"--innodb-flush-log-at-trx-commit={1 if ground.wishes.flushes else 2}",
+        f"--innodb-flush-log-at-trx-commit={1 if setup.engine_options.flushes else 2}",
         "--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M", "--skip-name-resolve", "--max-connections=200",
         f"--tmpdir={folder}", f"--init-file={init}",
     ]  # fmt: skip
-    node = Node(
-        ground.site, "mysql-1", folder, port, lambda: words, lambda: answers(host, port),
-        user=ground.user, place=ground.place, clock=ground.clock(folder), pristine=pristine,
+    node = ServerNode(
+        setup.sandbox, "mysql-1", folder, port, lambda: words, lambda: answers(host, port),
+        user=setup.user, location=setup.location, clock=setup.clock(folder), pristine=pristine,
     )  # fmt: skip
     node.wipe()
     return node
 
 
-def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
+def start(scheme: str, sandbox: Sandbox, engine_options: EngineOptions) -> TorturedEngine:
     need_scheme(scheme)
     need_module("pymysql", "mysql")
-    ground = Ground(site, wishes, "mysql" if is_root() else None, 320)
-    node = new_node(ground, initialised(site, ground.user))
+    setup = EngineSetup(sandbox, engine_options, "mysql" if is_root() else None, 320)
+    node = new_node(setup, initialised(sandbox, setup.user))
     node.start()
-    network = Network(site)
+    network = ProxyNetwork(sandbox)
     session = scheme.endswith("+session")
 
     def url(client: str) -> str:
@@ -98,11 +98,11 @@ def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
         for (number,) in execute(node.host, node.port, own):
             execute(node.host, node.port, f"KILL {number}")
 
-    return Engine(
-        scheme, site, 0.6 if session else 0.3, url, [node], network, ground.place, ground.disks,
-        ground.cannot | {"failover": "no replica of MariaDB is set up here; Redis and PostgreSQL show fail-over"},
+    return TorturedEngine(
+        scheme, sandbox, 0.6 if session else 0.3, url, [node], network, setup.location, setup.disks,
+        setup.cannot | {"failover": "no replica of MariaDB is set up here; Redis and PostgreSQL show fail-over"},
         sessions=session,
-        flushes=wishes.flushes,
+        flushes=engine_options.flushes,
         steps_ahead=2.0 if session else 0.0,  # see the ceiling in its schema
         end_sessions=end_sessions,
     )  # fmt: skip

@@ -1,9 +1,9 @@
-"""PostgreSQL, for the lock table and for session locks; and a standby where a fail-over is wished for.
+"""PostgreSQL, for the lock table and for session locks; and a standby for fail-overs.
 
 1. It does not run as root: there it runs as the user that Debian's package made.
-2. Nothing is flushed, unless disks are struck: processes die here, machines do not. What was committed survives a
+2. Nothing is flushed, unless disk faults are injected: processes die here, not machines. What was committed survives a
    killed server all the same.
-3. The standby streams without being waited for, as PostgreSQL does unless it is told otherwise.
+3. Replication is asynchronous, which is PostgreSQL's default.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..arena import Node, NotHere, Site
-from ..arena.environment import environment
-from ..arena.loopback import eventually, free_port
-from ..arena.node import START_TIMEOUT
-from ..arena.site import DidNotStart, is_root
-from ..proxy import Network
-from .model import Engine, Ground, Wishes, need_module, need_scheme
+from ..proxy import ProxyNetwork
+from ..sandbox import NotAvailable, Sandbox, ServerNode
+from ..sandbox.environment import environment
+from ..sandbox.loopback import eventually, free_port
+from ..sandbox.sandbox import DidNotStart, is_root
+from ..sandbox.server import START_TIMEOUT_S
+from .model import EngineOptions, EngineSetup, TorturedEngine, need_module, need_scheme
 
 SETTINGS = {
     "dynamic_shared_memory_type": "mmap",
@@ -46,7 +46,7 @@ def program(name: str) -> str:
         [Path(found)] if (found := shutil.which(name)) else sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
     )
     if not places:
-        raise NotHere(f"{name} is not installed (Debian: postgresql)")
+        raise NotAvailable(f"{name} is not installed (Debian: postgresql)")
     return str(places[-1])
 
 
@@ -68,27 +68,28 @@ def answers(host: str, port: int) -> bool:
     return True
 
 
-def new_node(ground: Ground, name: str, pristine: Path) -> Node:
-    folder, port, host = ground.folder(name), free_port(), ground.place.host
+def new_node(setup: EngineSetup, name: str, pristine: Path) -> ServerNode:
+    folder, port, host = setup.folder(name), free_port(), setup.location.host
 
     def words() -> list[str]:
         said = [program("postgres"), "-D", str(folder / "data"), "-p", str(port), "-k", str(folder)]
-        flushes = {"fsync": "on"} if ground.wishes.flushes else {}
+        flushes = {"fsync": "on"} if setup.engine_options.flushes else {}
         for key, value in {**SETTINGS, **flushes, "listen_addresses": host}.items():
             said += ["-c", f"{key}={value}"]
         return said
 
-    node = Node(
-        ground.site, name, folder, port, words, lambda: answers(host, port),
-        user=ground.user, place=ground.place, clock=ground.clock(folder), pristine=pristine, farewell=signal.SIGQUIT,
+    node = ServerNode(
+        setup.sandbox, name, folder, port, words, lambda: answers(host, port),
+        user=setup.user, location=setup.location, clock=setup.clock(folder), pristine=pristine,
+        end_signal=signal.SIGQUIT,
     )  # fmt: skip
     node.wipe()
     return node
 
 
-def initialised(site: Site, user: str | None) -> Path:
+def initialised(sandbox: Sandbox, user: str | None) -> Path:
     """A data folder as it is before the first start."""
-    folder = site.new_folder("pristine", user)
+    folder = sandbox.new_folder("pristine", user)
     words = [program("initdb"), "-D", str(folder / "data"), "-U", "postgres", "-A", "trust", "-E", "UTF8", "-N"]
     who: dict[str, Any] = {} if user is None else {"user": user, "group": user, "extra_groups": []}
     done = subprocess.run(
@@ -102,18 +103,18 @@ def initialised(site: Site, user: str | None) -> Path:
 
 
 @dataclass(slots=True)
-class Pair:
+class PostgresqlReplica:
     """A primary and its standby. Clients reach whichever is primary through the links `client>postgresql`."""
 
-    engine: Engine
-    network: Network
-    primary: Node
-    other: Node
+    engine: TorturedEngine
+    network: ProxyNetwork
+    primary: ServerNode
+    other: ServerNode
     following: bool = False
 
     def follow(self) -> None:
-        """The other becomes a standby of the primary, from a copy, through a link that can be held."""
-        gateway = self.primary.place.gateway
+        """Make the other server a standby of the primary, from a copy, through a link that can be cut."""
+        gateway = self.primary.location.gateway
         port = self.network.open("replica", self.primary.name, self.primary.host, self.primary.port, gateway)
         data = self.other.data
         shutil.rmtree(data, ignore_errors=True)
@@ -122,7 +123,7 @@ class Pair:
             "-c", "fast", "-X", "stream", "-R",
         )  # fmt: skip
         self.other.start()
-        if not eventually(self._in_step, START_TIMEOUT):
+        if not eventually(self._in_step, START_TIMEOUT_S):
             raise RuntimeError(f"{self.other.name} does not follow {self.primary.name}: {self.other.log()}")
 
     def _in_step(self) -> bool:
@@ -148,14 +149,14 @@ class Pair:
         self.following = False
 
 
-def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
+def start(scheme: str, sandbox: Sandbox, engine_options: EngineOptions) -> TorturedEngine:
     need_scheme(scheme)
     need_module("psycopg", "postgresql")
-    ground = Ground(site, wishes, "postgres" if is_root() else None, 400)
-    pristine = initialised(site, ground.user)
-    node = new_node(ground, "postgresql-1", pristine)
+    setup = EngineSetup(sandbox, engine_options, "postgres" if is_root() else None, 400)
+    pristine = initialised(sandbox, setup.user)
+    node = new_node(setup, "postgresql-1", pristine)
     node.start()
-    network = Network(site)
+    network = ProxyNetwork(sandbox)
     session = scheme.endswith("+session")
 
     def url(client: str) -> str:
@@ -165,13 +166,13 @@ def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
     def end_sessions() -> None:
         execute(engine.nodes[0].host, engine.nodes[0].port, END_SESSIONS)
 
-    engine = Engine(
-        scheme, site, 0.6 if session else 0.3, url, [node], network, ground.place, ground.disks, ground.cannot,
+    engine = TorturedEngine(
+        scheme, sandbox, 0.6 if session else 0.3, url, [node], network, setup.location, setup.disks, setup.cannot,
         sessions=session,
-        flushes=wishes.flushes,
+        flushes=engine_options.flushes,
         steps_ahead=2.0 if session else 0.0,  # see the ceiling in its schema
         end_sessions=end_sessions,
     )  # fmt: skip
-    if wishes.replica:
-        engine.replica = Pair(engine, network, node, new_node(ground, "postgresql-2", pristine))
+    if engine_options.replica:
+        engine.replica = PostgresqlReplica(engine, network, node, new_node(setup, "postgresql-2", pristine))
     return engine

@@ -1,9 +1,9 @@
-"""One Redis with an append-only file, and a replica where a fail-over is wished for.
+"""One Redis with an append-only file, and a replica for fail-overs.
 
 Where its clock may jump or its disk be full, the file is flushed before each reply, so a killed server comes back with
 all it has granted. With `everysec` it does not: Redis puts writes off for up to 2 s behind a slow flush, and answers
 meanwhile; a run found it. That is harmless only as long as the clock has passed every token.
-Replication is asynchronous: what the replica has not heard is gone after a fail-over.
+Replication is asynchronous: what the replica has not received is lost after a fail-over.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from __future__ import annotations
 import socket
 from dataclasses import dataclass
 
-from ..arena import Node, Site
-from ..arena.loopback import eventually, free_port
-from ..arena.node import START_TIMEOUT
-from ..proxy import Network
-from .model import Engine, Ground, Wishes, need_module, need_program, need_scheme
+from ..proxy import ProxyNetwork
+from ..sandbox import Sandbox, ServerNode
+from ..sandbox.loopback import eventually, free_port
+from ..sandbox.server import START_TIMEOUT_S
+from .model import EngineOptions, EngineSetup, TorturedEngine, need_module, need_program, need_scheme
 
 SETTINGS = {
     "save": "",
@@ -51,17 +51,17 @@ def rewrite(host: str, port: int) -> None:
         return b"aof_rewrite_in_progress:0" in told and b"aof_rewrite_scheduled:0" in told
 
     command(host, port, "BGREWRITEAOF")
-    eventually(is_clean, START_TIMEOUT)
+    eventually(is_clean, START_TIMEOUT_S)
 
 
-def new_node(ground: Ground, name: str, append_only: bool = True, **settings: str) -> Node:
-    folder, port = ground.folder(name), free_port()
+def new_node(setup: EngineSetup, name: str, append_only: bool = True, **settings: str) -> ServerNode:
+    folder, port = setup.folder(name), free_port()
     (folder / "data").mkdir(exist_ok=True)
-    host = ground.place.host
+    host = setup.location.host
 
     def words() -> list[str]:
         ours = {**SETTINGS, "bind": host, "port": str(port), "dir": str(folder / "data"), **settings}
-        if ground.wishes.clocks or ground.wishes.small_disk or ground.wishes.flushes:
+        if setup.engine_options.clocks or setup.engine_options.small_disk or setup.engine_options.flushes:
             ours["appendfsync"] = "always"
         ours["appendonly"] = "yes" if append_only else "no"
         said = [
@@ -70,31 +70,31 @@ def new_node(ground: Ground, name: str, append_only: bool = True, **settings: st
         return [program, *said]
 
     program = need_program("redis-server", "redis-server")
-    return Node(
-        ground.site, name, folder, port, words, lambda: answers(host, port),
-        place=ground.place, clock=ground.clock(folder),
-        mend=lambda: rewrite(host, port),
+    return ServerNode(
+        setup.sandbox, name, folder, port, words, lambda: answers(host, port),
+        location=setup.location, clock=setup.clock(folder),
+        repair=lambda: rewrite(host, port),
     )  # fmt: skip
 
 
 @dataclass(slots=True)
-class Pair:
+class RedisReplica:
     """A primary and its replica. Clients reach whichever is primary through the links `client>redis`."""
 
-    engine: Engine
-    network: Network
-    primary: Node
-    other: Node
+    engine: TorturedEngine
+    network: ProxyNetwork
+    primary: ServerNode
+    other: ServerNode
     following: bool = False
 
     def follow(self) -> None:
         """The other becomes a replica of the primary, through a link that can be held."""
         self.other.wipe()
         self.other.start()
-        gateway = self.primary.place.gateway
+        gateway = self.primary.location.gateway
         port = self.network.open("replica", self.primary.name, self.primary.host, self.primary.port, gateway)
         command(self.other.host, self.other.port, "REPLICAOF", gateway, str(port))
-        if not eventually(self._in_step, START_TIMEOUT):
+        if not eventually(self._in_step, START_TIMEOUT_S):
             raise RuntimeError(f"{self.other.name} does not follow {self.primary.name}: {self.other.log()}")
 
     def _in_step(self) -> bool:
@@ -120,20 +120,21 @@ class Pair:
         self.following = False
 
 
-def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
+def start(scheme: str, sandbox: Sandbox, engine_options: EngineOptions) -> TorturedEngine:
     need_scheme(scheme)
     need_module("redis", "redis")
-    ground = Ground(site, wishes, None, 32)
-    node = new_node(ground, "redis-1")
+    setup = EngineSetup(sandbox, engine_options, None, 32)
+    node = new_node(setup, "redis-1")
     node.start()
-    network = Network(site)
+    network = ProxyNetwork(sandbox)
 
     def url(client: str) -> str:
         return f"redis://127.0.0.1:{network.open(client, 'redis', engine.nodes[0].host, engine.nodes[0].port)}"
 
-    engine = Engine(
-        scheme, site, 0.2, url, [node], network, ground.place, ground.disks, ground.cannot, flushes=wishes.flushes,
+    engine = TorturedEngine(
+        scheme, sandbox, 0.2, url, [node], network, setup.location, setup.disks, setup.cannot,
+        flushes=engine_options.flushes,
     )  # fmt: skip
-    if wishes.replica:
-        engine.replica = Pair(engine, network, node, new_node(ground, "redis-2"))
+    if engine_options.replica:
+        engine.replica = RedisReplica(engine, network, node, new_node(setup, "redis-2"))
     return engine

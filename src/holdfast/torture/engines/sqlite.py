@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from ..arena import Site
-from .model import Engine, Ground, Wishes
+from ..sandbox import Sandbox
+from .model import EngineOptions, EngineSetup, TorturedEngine
 
 _NO_SERVER = "the engine is a file: there is no server"
 _NO_NETWORK = "the engine is a file: there is no network"
 
 
-def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
-    ground = Ground(site, wishes, None, 8)
-    folder = ground.folder("sqlite")
+def start(scheme: str, sandbox: Sandbox, engine_options: EngineOptions) -> TorturedEngine:
+    setup = EngineSetup(sandbox, engine_options, None, 8)
+    folder = setup.folder("sqlite")
     file = folder / "locks.db"
 
     def forget() -> None:
@@ -19,15 +19,15 @@ def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
             if part.is_file():
                 part.unlink()
 
-    return Engine(
+    return TorturedEngine(
         scheme,
-        site,
+        sandbox,
         0.2,
         lambda client: f"sqlite://{file}",
-        disks=ground.disks,
+        disks=setup.disks,
         forget=forget,
-        mends_for=2.0,  # a client looks once a second whether its file is still the one under the path
-        cannot=ground.cannot
+        recovery_s=2.0,  # a client looks once a second whether its file is still the one under the path
+        cannot=setup.cannot
         | dict.fromkeys(("kill-node", "hang-node", "pause-node", "starve-node"), _NO_SERVER)
         | dict.fromkeys(("partition", "delay", "lost-replies", "reset", "silent", "netns"), _NO_NETWORK)
         | dict.fromkeys(("clock-forward", "clock-back"), "its clock is the machine's boot clock, which nobody can set")

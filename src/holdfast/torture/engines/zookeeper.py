@@ -1,8 +1,8 @@
-"""Three ZooKeeper servers with a short tick, so that sessions of less than a second can be had.
+"""Three ZooKeeper servers with a short tick, so that sessions can be shorter than a second.
 
 1. Clients reach the servers through the proxy; servers reach each other directly.
 2. Sessions count by the monotonic clock of the JVM, and tokens are zxids: the calendar plays no part.
-3. `myid` is what a server is, not what it remembers: amnesia keeps it.
+3. `myid` is a server's identity, not its data: a wipe keeps it.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import socket
 import time
 from pathlib import Path
 
-from ..arena import Node, NotHere, Site
-from ..arena.loopback import free_port
-from ..proxy import Network
-from .model import Engine, Ground, Wishes, need_program, need_scheme
+from ..proxy import ProxyNetwork
+from ..sandbox import NotAvailable, Sandbox, ServerNode
+from ..sandbox.loopback import free_port
+from .model import EngineOptions, EngineSetup, TorturedEngine, need_program, need_scheme
 
-SERVERS = 3
-TTL = 1.0
+SERVER_COUNT = 3
+TTL_S = 1.0
 JARS = Path("/usr/share/java")
 CLASSES = (
     "zookeeper", "zookeeper-jute", "slf4j-api", "slf4j-simple", "netty-handler", "netty-transport", "netty-buffer",
@@ -44,19 +44,19 @@ def answers(host: str, port: int) -> bool:
         return False
 
 
-def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
+def start(scheme: str, sandbox: Sandbox, engine_options: EngineOptions) -> TorturedEngine:
     need_scheme(scheme)
     java = need_program("java", "default-jre-headless")
     if not (JARS / "zookeeper.jar").exists():
-        raise NotHere("zookeeper is not installed (Debian: libzookeeper-java)")
-    ground = Ground(site, wishes, None, 256)
-    host = ground.place.host
-    peers = {number: (free_port(), free_port()) for number in range(1, SERVERS + 1)}
+        raise NotAvailable("zookeeper is not installed (Debian: libzookeeper-java)")
+    setup = EngineSetup(sandbox, engine_options, None, 256)
+    host = setup.location.host
+    peers = {number: (free_port(), free_port()) for number in range(1, SERVER_COUNT + 1)}
 
-    def new_node(number: int) -> Node:
+    def new_node(number: int) -> ServerNode:
         name = f"zookeeper-{number}"
-        folder, port = ground.folder(name), free_port()
-        pristine = site.new_folder(f"{name}-pristine")
+        folder, port = setup.folder(name), free_port()
+        pristine = sandbox.new_folder(f"{name}-pristine")
         (pristine / "myid").write_text(str(number))
         config = folder / "zoo.cfg"
         others = [f"server.{n}={host}:{peer}:{vote}" for n, (peer, vote) in peers.items()]
@@ -64,14 +64,14 @@ def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
         config.write_text("\n".join([*SETTINGS, *others, *own, ""]))
         words = [
             java, "-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-            f"-Dzookeeper.forceSync={'yes' if wishes.flushes else 'no'}",
+            f"-Dzookeeper.forceSync={'yes' if engine_options.flushes else 'no'}",
             "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-Dzookeeper.extendedTypesEnabled=true",
             "-Dznode.container.checkIntervalMs=500", "-cp", ":".join(str(JARS / f"{name}.jar") for name in CLASSES),
             "org.apache.zookeeper.server.quorum.QuorumPeerMain", str(config),
         ]  # fmt: skip
-        node = Node(
-            site, name, folder, port, lambda: words, lambda: answers(host, port),
-            place=ground.place, pristine=pristine, more_ports=peers[number],
+        node = ServerNode(
+            sandbox, name, folder, port, lambda: words, lambda: answers(host, port),
+            location=setup.location, pristine=pristine, more_ports=peers[number],
         )  # fmt: skip
         node.wipe()
         return node
@@ -81,7 +81,7 @@ def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
         node.start(wait=False)
     for node in nodes:
         node.await_answer()
-    network = Network(site)
+    network = ProxyNetwork(sandbox)
 
     def url(client: str) -> str:
         ports = [network.open(client, node.name, node.host, node.port) for node in nodes]
@@ -89,17 +89,17 @@ def start(scheme: str, site: Site, wishes: Wishes) -> Engine:
 
     def end_sessions() -> None:
         network.hold("A>*")
-        time.sleep(4 * TTL)
+        time.sleep(4 * TTL_S)
         network.heal("A>*")
 
-    return Engine(
-        scheme, site, TTL, url, nodes, network, ground.place, ground.disks,
-        ground.cannot
+    return TorturedEngine(
+        scheme, sandbox, TTL_S, url, nodes, network, setup.location, setup.disks,
+        setup.cannot
         | dict.fromkeys(("clock-forward", "clock-back"), "sessions count monotonic time, and tokens are zxids")
         | {"failover": "it replicates by consensus: kill-node kills its leader, too"},
-        mends_for=3.0,
+        recovery_s=3.0,
         counts_tokens=True,
         sessions=True,
-        flushes=wishes.flushes,
+        flushes=engine_options.flushes,
         end_sessions=end_sessions,
     )  # fmt: skip

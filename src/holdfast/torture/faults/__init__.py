@@ -1,13 +1,13 @@
-"""Real faults, by name. A fault that an engine or this machine cannot suffer says why, and is listed as not run."""
+"""Real faults, by name. What an engine or this machine does not support is listed as not run, with the reason."""
 
 from __future__ import annotations
 
 from ...errors import Misconfigured
-from . import client_side, clocks, failover, machine, network, nodes
-from .model import Kind, Stage
+from . import clients, clocks, failover, machine, network, nodes
+from .model import FaultContext, FaultKind
 
-KINDS: tuple[Kind, ...] = (
-    *client_side.KINDS,
+KINDS: tuple[FaultKind, ...] = (
+    *clients.KINDS,
     *nodes.KINDS,
     *network.KINDS,
     *clocks.KINDS,
@@ -17,7 +17,7 @@ KINDS: tuple[Kind, ...] = (
 BY_NAME = {kind.name: kind for kind in KINDS}
 
 
-def chosen(names: str | None) -> list[Kind]:
+def chosen(names: str | None) -> list[FaultKind]:
     """The kinds of a list with commas; all without one."""
     if names is None or names == "all":
         return list(KINDS)
@@ -29,4 +29,4 @@ def chosen(names: str | None) -> list[Kind]:
     return kinds
 
 
-__all__ = ["BY_NAME", "KINDS", "Kind", "Stage", "chosen"]
+__all__ = ["BY_NAME", "KINDS", "FaultContext", "FaultKind", "chosen"]

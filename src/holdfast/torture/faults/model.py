@@ -1,9 +1,9 @@
-"""What a fault is: a name, why an engine cannot suffer it (if so), and a strike that begins, lasts and is healed.
+"""What a fault is: a name, the reason if an engine does not support it, and `inject`, which begins, waits and heals.
 
-1. A strike heals what it did, whatever happens in between; when it returns, the engine is whole again.
-2. Everything it chooses, it chooses by the stage's chance, which comes from the run's seed.
-3. `conflicts` keeps apart what no design survives together: an engine that forgets while its clock is behind what it
-   has already given out, or whose clock is set back behind that before it has learnt anything new.
+1. `inject` heals what it did, whatever happens in between; when it returns, the engine is whole again.
+2. All its random choices come from `FaultContext.chance`, which comes from the run's seed.
+3. `conflicts` keeps apart what no design survives together: an engine that loses its data while its clock is behind a
+   token that it has granted, or whose clock is set back behind a token that it has granted and lost.
 """
 
 from __future__ import annotations
@@ -16,37 +16,37 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
-from ..arena import Site
-from ..arena.cgroup import Starvation
 from ..clients.process import Client
-from ..engines import Engine
-from ..history import Fault, now
+from ..engines import TorturedEngine
+from ..history import FaultRecord, now
+from ..sandbox import Sandbox
+from ..sandbox.cgroup import CpuQuota
 
-JUMP = 8.0
-"""The longest jump of a clock, in seconds."""
+CLOCK_JUMP_S = 8.0
+"""The longest jump of a clock."""
 
 Side = Literal["client", "engine"]
 
 
 @dataclass(slots=True)
-class Stage:
-    """What is struck, and by what chance."""
+class FaultContext:
+    """What faults are injected into, and the source of random choices."""
 
-    engine: Engine | None
+    engine: TorturedEngine | None
     clients: list[Client]
     chance: random.Random
     ending: threading.Event
-    note: Callable[[Fault], None]
+    note: Callable[[FaultRecord], None]
     ttl: float
     ahead_until: float = 0.0
-    """Before this moment (calendar), a token given out may be ahead of the engine's clock: see `clocks`."""
+    """Until this calendar time a granted token may be ahead of the engine's clock: see `clocks`."""
     forgot_at: float = 0.0
-    """When (calendar) it was last made to forget."""
+    """The calendar time at which the engine last lost its data."""
     begun: Callable[[str, str], None] = lambda fault, target: None
-    _starvation: Starvation | None = None
+    _cpu_quota: CpuQuota | None = None
 
     def last(self, shortest: float, longest: float) -> None:
-        """Let it last for a while, or until the run ends."""
+        """Keep the fault for a while, or until the run ends."""
         self.ending.wait(self.chance.uniform(shortest, longest))
 
     @contextmanager
@@ -57,49 +57,49 @@ class Stage:
         try:
             yield
         finally:
-            self.note(Fault(fault, target, begin, now()))
+            self.note(FaultRecord(fault, target, begin, now()))
 
-    def starvation(self, site: Site) -> Starvation:
+    def cpu_quota(self, sandbox: Sandbox) -> CpuQuota:
         """A control group with 2 % of a processor."""
-        if self._starvation is None:
-            self._starvation = Starvation(site, 0.02)
-        return self._starvation
+        if self._cpu_quota is None:
+            self._cpu_quota = CpuQuota(sandbox, 0.02)
+        return self._cpu_quota
 
     def may_forget(self) -> bool:
-        """Whether the engine's clock has passed everything it has given out."""
+        """Whether the engine's clock has passed every token that it has granted."""
         return time.time() > self.ahead_until
 
     def may_go_back(self) -> bool:
-        """Whether a clock that is set back stays ahead of everything that was given out and forgotten."""
-        return time.time() > self.forgot_at + JUMP
+        """Whether a clock that is set back stays ahead of every token that was granted and lost."""
+        return time.time() > self.forgot_at + CLOCK_JUMP_S
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FaultKind:
     """A kind of fault."""
 
     name: str
     about: str
     side: Side
-    strike: Callable[[Stage], None]
-    why_not: Callable[[Engine], str] = lambda engine: ""
-    """Beside what the engine itself says in `cannot`."""
+    inject: Callable[[FaultContext], None]
+    why_not: Callable[[TorturedEngine], str] = lambda engine: ""
+    """A reason in addition to the engine's own `cannot`."""
     forgets: bool = False
-    """The engine may lose what it has granted."""
+    """The engine may lose its grants."""
     sets_back: bool = False
     """The engine's clock goes back."""
     restarts: bool = False
     """A server may start again, and some engines then put their tokens ahead of their clock."""
     weight: float = 1.0
 
-    def conflicts(self, stage: Stage) -> bool:
-        """Whether it would now make up what no design survives."""
+    def conflicts(self, context: FaultContext) -> bool:
+        """Whether it would now be part of a combination that no design survives."""
         if self.forgets:
-            return not stage.may_forget()
-        return self.sets_back and not stage.may_go_back()
+            return not context.may_forget()
+        return self.sets_back and not context.may_go_back()
 
-    def reason(self, engine: Engine | None) -> str:
-        """Why it is not run on this engine; empty if it is. Without an engine of ours only clients can be struck."""
+    def reason(self, engine: TorturedEngine | None) -> str:
+        """Why it is not run on this engine; empty if it is. On a server of the user only client faults run."""
         if engine is None:
             return "" if self.side == "client" else "the server is not ours to break (--url)"
         return engine.cannot.get(self.name, "") or self.why_not(engine)

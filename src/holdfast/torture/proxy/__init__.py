@@ -1,5 +1,5 @@
 """Our own network between clients and nodes: a process that carries bytes, or does not."""
 
-from .network import Network
+from .network import ProxyNetwork
 
-__all__ = ["Network"]
+__all__ = ["ProxyNetwork"]

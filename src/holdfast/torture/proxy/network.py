@@ -1,6 +1,6 @@
-"""The network of an arena, as the director sees it: links named `client>node`, and orders to the carrier.
+"""The network of a sandbox, as the controller sees it: links named `client>node`, and commands to the forwarder.
 
-An order returns when it is in force, so that a story can rely on it.
+A command returns when it is in force, so that the next step can rely on it.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import Any
 
-from ..arena.loopback import free_port
-from ..arena.site import Site
+from ..sandbox.loopback import free_port
+from ..sandbox.sandbox import Sandbox
 
 
-class Network:
-    """All links of one arena. Patterns choose some: `A>*` is all of a client's, `*>redis-2` all to a node."""
+class ProxyNetwork:
+    """All links of one sandbox. Patterns choose some: `A>*` is all of a client's, `*>redis-2` all to a node."""
 
-    def __init__(self, site: Site) -> None:
-        self._process: subprocess.Popen[str] = site.spawn(
-            [sys.executable, "-m", "holdfast.torture.proxy.carrier"],
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._process: subprocess.Popen[str] = sandbox.spawn(
+            [sys.executable, "-m", "holdfast.torture.proxy.forwarder"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -36,7 +36,7 @@ class Network:
         name = f"{client}>{node}"
         if name not in self._ports:
             self._ports[name] = free_port()
-            self._order([name], host=host, target=port, port=self._ports[name], at=at)
+            self._command([name], host=host, target=port, port=self._ports[name], at=at)
         return self._ports[name]
 
     def names(self, pattern: str = "*") -> list[str]:
@@ -44,31 +44,31 @@ class Network:
 
     def hold(self, pattern: str) -> None:
         """A partition: nothing passes, and nothing is lost."""
-        self._order(self.names(pattern), held=True)
+        self._command(self.names(pattern), held=True)
 
     def mute(self, pattern: str) -> None:
         """Requests pass, replies do not."""
-        self._order(self.names(pattern), mute=True)
+        self._command(self.names(pattern), mute=True)
 
     def delay(self, pattern: str, seconds: float) -> None:
-        self._order(self.names(pattern), delay=seconds)
+        self._command(self.names(pattern), delay=seconds)
 
     def lose(self, pattern: str, replies: int = 1) -> None:
         """The next replies on each link are lost, each with its connection."""
-        self._order(self.names(pattern), lose=replies)
+        self._command(self.names(pattern), lose=replies)
 
     def reset(self, pattern: str) -> None:
         """Every connection ends by RST; new ones are welcome."""
-        self._order(self.names(pattern), reset=True)
+        self._command(self.names(pattern), reset=True)
 
     def lead(self, pattern: str, port: int) -> None:
         """From now on these links lead to another server; the connections to the old one end."""
-        self._order(self.names(pattern), target=port, reset=True)
+        self._command(self.names(pattern), target=port, reset=True)
 
     def heal(self, pattern: str = "*") -> None:
-        self._order(self.names(pattern), held=False, mute=False, delay=0.0, lose=0)
+        self._command(self.names(pattern), held=False, mute=False, delay=0.0, lose=0)
 
-    def _order(self, links: Iterable[str], **what: Any) -> None:
+    def _command(self, links: Iterable[str], **what: Any) -> None:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with self._mutex:
@@ -78,5 +78,5 @@ class Network:
             )
             answer = self._process.stdout.readline()
             if not answer:
-                raise RuntimeError("the carrier has ended; its own error is above")
+                raise RuntimeError("the forwarder has ended; its own error is above")
             assert json.loads(answer)["done"] == self._number

@@ -1,7 +1,7 @@
 """A judged history in the form that the page wants: columns of small numbers, packed.
 
 Times are microseconds from the start of the run. Words that repeat (clients, names, errors) are numbered. `-1` is none.
-Violations beyond `SHOWN` of one checker are counted, not carried: the JSON beside the page has them all.
+Violations beyond `SHOWN_COUNT` of one checker are counted, not carried: the JSON beside the page has them all.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from dataclasses import asdict
 from typing import Any
 
 from ..checkers import Judgement
-from ..history import Fault, History, Operation
+from ..history import FaultRecord, History, Operation
 
-SHOWN = 2000
+SHOWN_COUNT = 2000
 VERBS = ("acquire", "queued", "release", "lost", "read", "claim", "write")
 OUTCOMES = ("ok", "fail", "info")
-SAFE = 2**53 - 1
+MAX_SAFE_INTEGER = 2**53 - 1
 """Beyond this, JavaScript rounds a number; a token is then carried as text."""
 
 
@@ -54,7 +54,7 @@ def run_data(history: History, judgement: Judgement) -> dict[str, Any]:
     errors = Words([""])
     made = {(o.client, o.process, o.seq): o.index for o in history.operations}
     lost = {violation.commits[0] for violation in judgement.findings["updates"].violations if violation.commits}
-    shown = [violation for finding in judgement.findings.values() for violation in finding.violations[:SHOWN]]
+    shown = [violation for finding in judgement.findings.values() for violation in finding.violations[:SHOWN_COUNT]]
     return {
         **{key: value for key, value in judgement.as_data().items() if key != "violations"},
         "discipline": history.run.discipline,
@@ -69,7 +69,7 @@ def run_data(history: History, judgement: Judgement) -> dict[str, Any]:
                 "client": lambda o: clients(o.client),
                 "name": lambda o: names(o.name),
                 "of": lambda o: made.get((o.client, o.process, o.of), -1) if o.of else -1,
-                "token": lambda o: o.token if o.token <= SAFE else str(o.token),
+                "token": lambda o: o.token if o.token <= MAX_SAFE_INTEGER else str(o.token),
                 "weight": lambda o: o.weight,
                 "capacity": lambda o: o.capacity,
                 "parent": lambda o: -1 if o.parent is None else o.parent,
@@ -114,7 +114,7 @@ def _columns(
     return {name: [value(operation) for operation in operations] for name, value in columns.items()}
 
 
-def _fault(fault: Fault, since: Callable[[int | None], int]) -> list[Any]:
+def _fault(fault: FaultRecord, since: Callable[[int | None], int]) -> list[Any]:
     times = [since(fault.begin), since(fault.end)] if fault.was_run else [-1, -1]
     return [fault.fault, fault.target, *times, fault.note]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from ...errors import Misconfigured
 from ..checkers import Judgement
 from ..history import History, Run
-from ..reading import export
+from ..history_reader import export
 from .data import pack, run_data
 
 SCRIPTS = ("model.js", "view.js", "density.js", "timeline.js", "overview.js", "panels.js", "legend.js", "main.js")
@@ -42,7 +42,7 @@ def render(runs: Sequence[Run], packed: Sequence[str]) -> str:
         "script": "\n".join(_part(name) for name in SCRIPTS),
         "data": json.dumps(packed),
     }
-    return _PLACE.sub(lambda place: parts[place[1]], _part("page.html"))
+    return _PLACE.sub(lambda location: parts[location[1]], _part("page.html"))
 
 
 def _write_history(page: Path, number: int, history: History) -> Path:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..checkers import Judgement, Line
+from ..checkers import Judgement, VerdictLine
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -40,7 +40,7 @@ def verdict_table(judgements: Sequence[Judgement]) -> Group:
     return Group(grid, *_broken(judgements), *notes)
 
 
-def _exclusion(line: Line, judgement: Judgement) -> Text:
+def _exclusion(line: VerdictLine, judgement: Judgement) -> Text:
     from rich.text import Text
 
     finding = judgement.findings["overlap"]
@@ -51,7 +51,7 @@ def _exclusion(line: Line, judgement: Judgement) -> Text:
     return Text(f"broken, as expected\n{len(finding.violations):,} of {finding.judged:,} overlap", style="yellow")
 
 
-def _resource(line: Line, judgement: Judgement) -> Text:
+def _resource(line: VerdictLine, judgement: Judgement) -> Text:
     from rich.text import Text
 
     if line.held is None:
@@ -61,7 +61,7 @@ def _resource(line: Line, judgement: Judgement) -> Text:
     return Text(f"{line.word}\n{lost:,} of {acknowledged:,} lost", style=style)
 
 
-def _others(lines: Sequence[Line]) -> Text:
+def _others(lines: Sequence[VerdictLine]) -> Text:
     from rich.text import Text
 
     cell = Text()

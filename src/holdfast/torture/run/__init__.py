@@ -1,6 +1,6 @@
 """A run: an engine, clients in three disciplines, faults by a seed, and the verdicts."""
 
-from .director import torture
+from .controller import torture
 from .plan import Plan
 from .result import Result
 

@@ -1,4 +1,4 @@
-"""What is seen while a run lasts: for each engine how far it is, how much was written, what is being done to it."""
+"""The live table of a run: for each engine its progress, the accepted writes and the present fault."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Row:
+class DisplayRow:
     """One engine."""
 
     state: str = "waits for its turn"
@@ -29,11 +29,11 @@ class Row:
 
 
 class Display:
-    """A table that is drawn anew a few times a second. `watch` is told by the directors."""
+    """A table that is drawn anew a few times a second. Controllers call `watch`."""
 
     def __init__(self, schemes: Sequence[str], seconds: float, folder: Path) -> None:
         self._mutex = threading.Lock()
-        self._rows = {scheme: Row() for scheme in schemes}
+        self._rows = {scheme: DisplayRow() for scheme in schemes}
         self._seconds = seconds
         self._folder = folder
 
@@ -69,7 +69,7 @@ class Display:
     def __rich__(self) -> Table:
         return self.table()
 
-    def _progress(self, row: Row) -> str:
+    def _progress(self, row: DisplayRow) -> str:
         if row.state != "runs" or not self._seconds:
             return row.state
         passed = min(time.monotonic() - row.since, self._seconds)
@@ -90,8 +90,8 @@ class Display:
 
 
 @contextmanager
-def shown(display: Display, console: Console) -> Iterator[None]:
-    """Draw it while the block lasts; at the end it is wiped away."""
+def live_table(display: Display, console: Console) -> Iterator[None]:
+    """Draw the table for the length of a `with`; at the end it is erased."""
     from rich.live import Live
 
     with Live(display, console=console, refresh_per_second=2, transient=True):

@@ -1,4 +1,4 @@
-"""What is left when everybody has gone: after the longest time that a claim may live, nothing."""
+"""What is left after all clients have ended: nothing, once the longest time that a claim may live has passed."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterable
 
 from ... import Coordinator, connect
 from ...errors import BackendUnavailable, Misconfigured
-from ..history import Left
+from ..history import Leftover
 
-PATIENCE = 12.0
+DEAD_WAITER_S = 12.0
 """A waiter that died keeps its place for 10 s at most; a dead session for its timeout."""
 
 
-def find(url: str, namespace: str, names: Iterable[str], ttl: float) -> tuple[list[Left], Coordinator | None]:
+def find(url: str, namespace: str, names: Iterable[str], ttl: float) -> tuple[list[Leftover], Coordinator | None]:
     """What a survey still finds when all ttls are over; the promises of the engine come with the coordinator."""
-    end = time.monotonic() + ttl + PATIENCE
+    end = time.monotonic() + ttl + DEAD_WAITER_S
     wanted = set(names)
-    left: list[Left] = []
+    left: list[Leftover] = []
     while time.monotonic() < end:
         try:
             with connect(url, namespace=namespace, request_timeout=2.0) as locks:
@@ -29,26 +29,26 @@ def find(url: str, namespace: str, names: Iterable[str], ttl: float) -> tuple[li
         except BackendUnavailable:
             time.sleep(0.2)
             if not left:
-                left = [Left(name, "?", state="holds", client="the engine could not be reached") for name in wanted]
+                left = [Leftover(name, "?", state="holds", client="the engine could not be reached") for name in wanted]
     return left, None
 
 
-def _survey(locks: Coordinator, names: set[str], ttl: float) -> list[Left]:
+def _survey(locks: Coordinator, names: set[str], ttl: float) -> list[Leftover]:
     try:
         views = [view for view in locks.survey() if view.name in names]
     except Misconfigured:
         return _taken(locks, names, ttl)
-    held = [Left(view.name, claim.owner, claim.token or 0) for view in views for claim in view.holders]
-    return held + [Left(view.name, claim.owner, state="waits") for view in views for claim in view.waiters]
+    held = [Leftover(view.name, claim.owner, claim.token or 0) for view in views for claim in view.holders]
+    return held + [Leftover(view.name, claim.owner, state="waits") for view in views for claim in view.waiters]
 
 
-def _taken(locks: Coordinator, names: set[str], ttl: float) -> list[Left]:
-    """Where there is no survey: what can not be taken is held."""
+def _taken(locks: Coordinator, names: set[str], ttl: float) -> list[Leftover]:
+    """For an engine without a survey: a lock that cannot be acquired is held."""
     left = []
     for name in names:
         lease = locks.lock(name, ttl=ttl).try_acquire()
         if lease is None:
-            left.append(Left(name, "?"))
+            left.append(Leftover(name, "?"))
         else:
             lease.release()
     return left

@@ -1,4 +1,4 @@
-"""What came of a run on one engine: the histories with their judgements, the faults, and what was not run and why."""
+"""The result of a run on one engine: the histories with their judgements, the faults, and what was not run and why."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Result:
     put_off: int = 0
     not_run: str = ""
     errors: list[str] = field(default_factory=list)
-    """What went wrong with the run itself: a fault that could not be struck, a client that crashed."""
+    """Errors of the run itself: a fault that could not be injected, a client that crashed."""
 
     @property
     def passed(self) -> bool:

@@ -12,7 +12,7 @@ from .result import Result
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..scenarios import Shown
+    from ..scenarios import ScenarioResult
 
 
 def print_results(console: Console, results: Sequence[Result]) -> None:
@@ -25,12 +25,12 @@ def print_results(console: Console, results: Sequence[Result]) -> None:
         if result.not_run:
             console.print(Text(f"{result.scheme}: not run: {result.not_run}", style="yellow"))
             continue
-        struck = ", ".join(f"{fault} {count}" for fault, count in sorted(result.faults.items()))
+        counts = ", ".join(f"{fault} {count}" for fault, count in sorted(result.faults.items()))
         console.print(
             Text.assemble(
                 (result.scheme, "bold"),
                 f": {result.operations:,} operations in {result.seconds:.0f} s, seed {result.seed}; ",
-                f"faults: {struck or 'none'}",
+                f"faults: {counts or 'none'}",
             )
         )
         for fault, reason in result.faults_not_run.items():
@@ -42,7 +42,7 @@ def print_results(console: Console, results: Sequence[Result]) -> None:
             console.print(Text(f"  {error}", style="bold red"))
 
 
-def print_scenarios(console: Console, shown: Sequence[Shown]) -> None:
+def print_scenarios(console: Console, results: Sequence[ScenarioResult]) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -50,7 +50,7 @@ def print_scenarios(console: Console, shown: Sequence[Shown]) -> None:
     for column in ("scenario", "engine", "two holders", "without a fence", "with a fence", ""):
         table.add_column(column)
     last = ""
-    for one in shown:
+    for one in results:
         row = [cell.replace("**", "") for cell in cells(one)]
         table.add_row(
             one.scenario.name if one.scenario.name != last else "", *row, style="" if one.passed else "bold red"

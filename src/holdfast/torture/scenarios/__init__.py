@@ -1,11 +1,11 @@
-"""The classic failures by name, each played on a real engine in seconds: without a fence, and with one."""
+"""The classic failures by name, each run on a real engine in seconds: without a fence, and with one."""
 
 from __future__ import annotations
 
 from importlib import import_module
 
 from ...errors import Misconfigured
-from .model import Scenario, Shown, Telling
+from .model import Scenario, ScenarioOutcome, ScenarioResult
 
 _FILES = (
     "gc_pause", "clock_jump", "clock_back", "partition_holder", "failover_async", "restart_amnesia", "lost_reply",
@@ -17,7 +17,7 @@ NAMES = tuple(file.replace("_", "-") for file in _FILES)
 def scenario(name: str) -> Scenario:
     if name not in NAMES:
         raise Misconfigured(f"there is no scenario {name!r}; there are: {', '.join(NAMES)}, or all")
-    found: Scenario = import_module(f"{__name__}.plays.{name.replace('-', '_')}").SCENARIO
+    found: Scenario = import_module(f"{__name__}.catalog.{name.replace('-', '_')}").SCENARIO
     return found
 
 
@@ -26,4 +26,4 @@ def chosen(names: str) -> list[Scenario]:
     return [scenario(name.strip()) for name in (NAMES if names == "all" else names.split(","))]
 
 
-__all__ = ["NAMES", "Scenario", "Shown", "Telling", "chosen", "scenario"]
+__all__ = ["NAMES", "Scenario", "ScenarioOutcome", "ScenarioResult", "chosen", "scenario"]

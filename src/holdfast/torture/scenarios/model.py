@@ -1,9 +1,9 @@
-"""What a scenario is: a story in steps, told without a fence and with one, and what it is expected to show.
+"""What a scenario is: steps, run without a fence and with one, and what the outcome is expected to show.
 
-1. A scenario is data: who acts, what happens, in order. `theatre` plays it with real processes on a real engine.
-2. A step of an actor that could not take place (it was never granted the lock) is passed over, and that is part of the
+1. A scenario is data: who acts, what happens, in order. `scenario_runner` runs it with real processes and an engine.
+2. A step of a client that could not take place (it was never granted the lock) is skipped, and that is part of the
    outcome: on engines whose locks live with a session, a paused holder keeps its lock.
-3. With a fence nothing acknowledged is lost, on any engine, in any scenario, but those that say `hopeless`.
+3. With a fence nothing acknowledged is lost, on any engine, in any scenario, but those that say `unsurvivable`.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ..engines import Engine
+from ..engines import TorturedEngine
 from ..history import Discipline
 
 LOCK = "account"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ScenarioStep:
     """One step. `actor` is empty for what happens to the engine. Times are in ttls of the engine."""
 
     verb: str
@@ -30,8 +30,8 @@ class Step:
 
 
 @dataclass(slots=True)
-class Telling:
-    """What one telling showed."""
+class ScenarioOutcome:
+    """What one run of a scenario showed."""
 
     scenario: str
     engine: str
@@ -48,36 +48,36 @@ class Telling:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """`why_not` answers with the reason where an engine cannot play it. `remark` says what the numbers do not."""
+    """`why_not` returns the reason if an engine does not support it. `remark` adds what the numbers do not say."""
 
     name: str
     about: str
-    steps: tuple[Step, ...]
-    why_not: Callable[[Engine], str] = lambda engine: ""
-    remark: Callable[[Telling], str] = lambda telling: ""
-    on: dict[str, tuple[Step, ...]] = field(default_factory=dict)
-    """Other steps for an engine where the same thing takes another way."""
-    hopeless: bool = False
-    """No design survives it; it is shown, and fails no run."""
+    steps: tuple[ScenarioStep, ...]
+    why_not: Callable[[TorturedEngine], str] = lambda engine: ""
+    remark: Callable[[ScenarioOutcome], str] = lambda outcome: ""
+    on: dict[str, tuple[ScenarioStep, ...]] = field(default_factory=dict)
+    """Other steps for an engine on which the same failure is caused in another way."""
+    unsurvivable: bool = False
+    """No design survives it; the outcome is shown, and fails no run."""
 
-    def steps_on(self, engine: str) -> tuple[Step, ...]:
+    def steps_on(self, engine: str) -> tuple[ScenarioStep, ...]:
         return self.on.get(engine, self.steps)
 
 
 @dataclass(slots=True)
-class Shown:
-    """A scenario on one engine: both tellings, or why there are none."""
+class ScenarioResult:
+    """A scenario on one engine: both outcomes, or why there are none."""
 
     scenario: Scenario
     engine: str
-    unfenced: Telling | None = None
-    fenced: Telling | None = None
+    unfenced: ScenarioOutcome | None = None
+    fenced: ScenarioOutcome | None = None
     not_run: str = ""
     failure: str = ""
-    """The play itself went wrong."""
+    """The error, if the run of the scenario itself failed."""
 
     @property
     def passed(self) -> bool:
         if self.failure:
             return False
-        return self.fenced is None or self.scenario.hopeless or not (self.fenced.lost or self.fenced.disordered)
+        return self.fenced is None or self.scenario.unsurvivable or not (self.fenced.lost or self.fenced.disordered)

@@ -1,13 +1,13 @@
-"""What the numbers of a telling do not say, in a few words."""
+"""Remarks on an outcome: what its numbers do not say."""
 
 from __future__ import annotations
 
-from .model import Telling
+from .model import ScenarioOutcome
 
 
-def whether_b_came_in(telling: Telling) -> str:
-    """The second one took over, or was kept out until the first let go."""
-    match telling.errors.get("B account"):
+def whether_b_came_in(outcome: ScenarioOutcome) -> str:
+    """Whether the second client took over, or had to wait until the first released."""
+    match outcome.errors.get("B account"):
         case "NotAcquired":
             return "the next one has to wait until the first lets go"
         case "BackendUnavailable" | "OutcomeUnknown":

@@ -1,7 +1,7 @@
 """docs/guarantees.md: what happens without a fence and with one, by scenario and engine, as it was seen.
 
 Written by a run, never by hand. The same outcomes give the same text: no times, no numbers that vary. Where several
-plays of a cell differ, each outcome is told with its count.
+runs of a cell differ, each outcome is given with its count.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from .model import Shown, Telling
+from .model import ScenarioOutcome, ScenarioResult
 
 _HEAD = """# Guarantees, as seen
 
 Written by `holdfast torture --scenario all --times 3 --guarantees docs/guarantees.md`, on real engines with real
-processes; do not edit. Each scenario is told twice: under a lock alone, and under the same lock with a fence that is
+processes; do not edit. Each scenario is run twice: under a lock alone, and under the same lock with a fence that is
 claimed before the resource is read. *Two holders* says that two held the lock at the same time, in good faith: under
 pauses and jumps of the clock no lease can exclude that, and no engine does. The fence is what makes it harmless.
-Each cell is from {times}; where they differed, it tells each outcome with its count.
+Each cell is from {times}; where they differed, it gives each outcome with its count.
 """
 _FOOT = """
 ## What no design survives
@@ -37,14 +37,14 @@ none is given twice; a loss of the whole memory within that time is such a case,
 """
 
 
-def write(shown: Sequence[Shown]) -> str:
+def write(results: Sequence[ScenarioResult]) -> str:
     """The page."""
-    plays: dict[tuple[str, str], list[Shown]] = {}
-    for one in shown:
+    plays: dict[tuple[str, str], list[ScenarioResult]] = {}
+    for one in results:
         plays.setdefault((one.scenario.name, one.engine), []).append(one)
     times = max((len(several) for several in plays.values()), default=1)
-    parts = [_HEAD.format(times="one play" if times == 1 else f"{times} plays")]
-    names = list(dict.fromkeys(one.scenario.name for one in shown))
+    parts = [_HEAD.format(times="one run" if times == 1 else f"{times} runs")]
+    names = list(dict.fromkeys(one.scenario.name for one in results))
     for name in names:
         rows = [several for (scenario, _), several in plays.items() if scenario == name]
         parts.append(f"\n## {name}\n\n{rows[0][0].scenario.about}\n")
@@ -53,13 +53,13 @@ def write(shown: Sequence[Shown]) -> str:
     return "".join(parts) + _FOOT
 
 
-def _row(several: Sequence[Shown]) -> str:
+def _row(several: Sequence[ScenarioResult]) -> str:
     columns = zip(*map(cells, several), strict=True)
     return "| " + " | ".join(_merged(Counter(column)) for column in columns) + " |\n"
 
 
 def _merged(outcomes: Counter[str]) -> str:
-    """What all plays showed, or each outcome with its count."""
+    """What all runs showed, or each outcome with its count."""
     if len(outcomes) == 1:
         return next(iter(outcomes))
     return "; ".join(
@@ -67,28 +67,28 @@ def _merged(outcomes: Counter[str]) -> str:
     )
 
 
-def cells(one: Shown) -> tuple[str, str, str, str, str]:
+def cells(one: ScenarioResult) -> tuple[str, str, str, str, str]:
     """A row: the engine, whether there were two holders, what was lost without a fence and with one, a remark."""
     if one.failure:
-        return (one.engine, "", "", "", f"the play itself failed: {one.failure}")
+        return (one.engine, "", "", "", f"the scenario itself failed: {one.failure}")
     if one.unfenced is None or one.fenced is None:
         return (one.engine, "", "", "", f"not run: {one.not_run}")
     lost = _lost(one.unfenced), _lost(one.fenced)
     return (one.engine, _holders(one.fenced), *lost, one.scenario.remark(one.fenced))
 
 
-def as_data(one: Shown) -> dict[str, Any]:
+def as_data(one: ScenarioResult) -> dict[str, Any]:
     """For --json."""
     keys = ("engine", "two_holders", "unfenced", "fenced", "remark")
     told = dict(zip(keys, cells(one), strict=True))
     return {"scenario": one.scenario.name, "passed": one.passed, **told}
 
 
-def _holders(telling: Telling) -> str:
-    return "yes" if telling.overlapped else "no"
+def _holders(outcome: ScenarioOutcome) -> str:
+    return "yes" if outcome.overlapped else "no"
 
 
-def _lost(telling: Telling) -> str:
-    lost = f"**{telling.lost} of {telling.acknowledged} lost**" if telling.lost else "nothing lost"
-    refused = f", {telling.refused} refused" if telling.refused else ""
-    return lost + refused + (", tokens out of order" if telling.disordered else "")
+def _lost(outcome: ScenarioOutcome) -> str:
+    lost = f"**{outcome.lost} of {outcome.acknowledged} lost**" if outcome.lost else "nothing lost"
+    refused = f", {outcome.refused} refused" if outcome.refused else ""
+    return lost + refused + (", tokens out of order" if outcome.disordered else "")

@@ -21,8 +21,8 @@ def test_the_story_goes_as_told(cli: Cli) -> None:
 
 
 def test_the_order_of_events_is_that_of_the_story(cli: Cli) -> None:
-    for act in cli.json("demo")["acts"]:
-        steps = [(step["process"], step["kind"]) for step in act["steps"]]
+    for demo_run in cli.json("demo")["acts"]:
+        steps = [(step["process"], step["kind"]) for step in demo_run["steps"]]
         story = [
             ("A", "granted"),
             ("A", "checked"),
@@ -31,12 +31,12 @@ def test_the_order_of_events_is_that_of_the_story(cli: Cli) -> None:
             ("B", "granted"),
             ("B", "acknowledged"),
             ("kernel", "continued"),
-            ("A", "refused" if act["fenced"] else "acknowledged"),
+            ("A", "refused" if demo_run["fenced"] else "acknowledged"),
             ("A", "late"),
         ]
         places = [steps.index(step) for step in story]
         assert places == sorted(places)
-        tokens = [step["facts"]["token"] for step in act["steps"] if step["kind"] == "granted"]
+        tokens = [step["facts"]["token"] for step in demo_run["steps"] if step["kind"] == "granted"]
         assert tokens == sorted(set(tokens))
 
 

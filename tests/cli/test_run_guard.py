@@ -9,9 +9,9 @@ import subprocess
 import threading
 from contextlib import closing
 
-from holdfast.cli.runner.channel import Deadline, Message, channel_pair
-from holdfast.cli.runner.holder import Holder
-from holdfast.cli.runner.order import Order
+from holdfast.cli.runner.channel import Message, SharedDeadline, channel_pair
+from holdfast.cli.runner.holder import HolderProcess
+from holdfast.cli.runner.request import RunRequest
 from holdfast.clock import now
 from tests.cli import commands
 from tests.cli.harness import Cli, alive, eventually, kill, stopped
@@ -52,7 +52,7 @@ def test_killing_both_kills_the_command(cli: Cli) -> None:
     run = cli.start("run", "--ttl", "60", "job", "--", "sh", "-c", "echo $$; exec sleep 60")
     command = int(run.line())
     holder = cli.holder_of("job").pid
-    os.kill(holder, signal.SIGSTOP)  # so that it can not do it
+    os.kill(holder, signal.SIGSTOP)  # so that it cannot do it
     run.signal(signal.SIGKILL)
     kill(holder)
     eventually(lambda: not alive(command))
@@ -101,9 +101,9 @@ def test_a_wrapper_that_sleeps_through_the_grant_does_not_keep_the_lock(cli: Cli
 def test_a_command_that_starts_while_the_holder_gives_up_is_stopped() -> None:
     """The wrapper has looked at the deadline, sleeps, and then starts the command: nobody must run unguarded."""
     ours, theirs = channel_pair()
-    deadline = Deadline()
+    deadline = SharedDeadline()
     deadline.set(now() + 60)
-    holder = Holder(Order("job", ("true",), "memory://", ttl=30, grace=5), theirs, deadline, os.getpid())
+    holder = HolderProcess(RunRequest("job", ("true",), "memory://", ttl=30, grace=5), theirs, deadline, os.getpid())
     command = subprocess.Popen(["sleep", "60"], process_group=0)
     giving_up = threading.Thread(target=holder.stand_in)
     giving_up.start()

@@ -49,7 +49,7 @@ def test_the_ttl_that_is_suggested_is_accepted(cli: Cli, grace: str) -> None:
 
 def test_a_command_that_is_not_there_is_127(cli: Cli) -> None:
     done = cli.run("run", "job", "--", "no-such-program")
-    assert (done.code, done.err) == (127, "holdfast: can not run 'no-such-program': No such file or directory\n")
+    assert (done.code, done.err) == (127, "holdfast: cannot run 'no-such-program': No such file or directory\n")
     assert cli.is_free("job")
 
 
@@ -60,7 +60,7 @@ def test_a_command_that_can_not_be_executed_is_126(cli: Cli, text: str) -> None:
     script.chmod(0o755 if text else 0o644)
     done = cli.run("run", "job", "--", str(script))
     assert done.code == 126
-    assert done.err.startswith("holdfast: can not run ")
+    assert done.err.startswith("holdfast: cannot run ")
     assert cli.is_free("job")
 
 

@@ -137,7 +137,7 @@ def test_the_clock_of_a_server_jumps_and_returns() -> None:
             assert abs(ahead() - offset) < 60
 
 
-def test_a_family_has_the_children_that_left_their_group() -> None:
+def test_a_process_tree_has_the_children_that_left_their_group() -> None:
     words = [sys.executable, "-c", "import subprocess\nsubprocess.run(['setsid', 'sleep', '600'])"]
     parent = subprocess.Popen(words)
     try:

@@ -9,11 +9,11 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from .exits import INCOMPLETE
+from .exit_codes import INCOMPLETE
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """The console script. Ends the process with one of the codes in `exits`."""
+    """The console script. Ends the process with one of the codes in `exit_codes`."""
     try:
         from .app import invoke
 

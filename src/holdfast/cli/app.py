@@ -12,13 +12,13 @@ from importlib.metadata import version
 import click
 
 from ..errors import HoldfastError
-from . import exits
+from . import exit_codes
 from .ask import ask
-from .common import Session
 from .demo.command import demo
+from .error_messages import error_message
 from .evict import evict
 from .ls import ls
-from .plain_words import plain_words
+from .options import CliContext
 from .run import run
 from .schema import schema
 from .torture import torture
@@ -58,40 +58,40 @@ for command in (run, ls, watch, ask, evict, schema, demo, torture):
 
 def invoke(arguments: Sequence[str]) -> int:
     """Run the command line and answer with its exit code. Nothing leaves as a traceback, except with --debug."""
-    session = Session(debug=bool(os.environ.get("HOLDFAST_DEBUG")))
+    cli_context = CliContext(debug=bool(os.environ.get("HOLDFAST_DEBUG")))
     try:
-        with holdfast.make_context("holdfast", list(arguments), obj=session) as context:
+        with holdfast.make_context("holdfast", list(arguments), obj=cli_context) as context:
             code = holdfast.invoke(context)
         sys.stdout.flush()  # now, while a reader that has gone is told from a bug
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.ctx.get_help(), err=True)
-        return exits.USAGE
+        return exit_codes.USAGE
     except click.ClickException as error:
-        return _complain(session, _usage(error), exits.USAGE)
+        return _complain(cli_context, _usage(error), exit_codes.USAGE)
     except (click.Abort, KeyboardInterrupt):
-        return exits.SIGNALLED + 2
+        return exit_codes.SIGNALLED + 2
     except HoldfastError as error:
-        return _complain(session, plain_words(error), exits.code_of(error))
+        return _complain(cli_context, error_message(error), exit_codes.code_of(error))
     except BrokenPipeError:  # `holdfast ls | head`: nobody reads on, which is no error
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return exits.SIGNALLED + 13
+        return exit_codes.SIGNALLED + 13
     except OSError as error:
         if error.errno not in UNWRITABLE:
-            return _bug(session, error)
+            return _bug(cli_context, error)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is not tried again
-        return _complain(session, f"the output cannot be written: {error.strerror}", exits.OUTPUT)
+        return _complain(cli_context, f"the output cannot be written: {error.strerror}", exit_codes.OUTPUT)
     except ModuleNotFoundError:
         raise  # main knows whether the extra is missing
     except Exception as error:  # noqa: BLE001 - a bug, told as one
-        return _bug(session, error)
-    return code if isinstance(code, int) else exits.OK
+        return _bug(cli_context, error)
+    return code if isinstance(code, int) else exit_codes.OK
 
 
-def _bug(session: Session, error: Exception) -> int:
+def _bug(cli_context: CliContext, error: Exception) -> int:
     what = f"a bug in holdfast: {type(error).__name__}: {error}; --debug shows where"
-    return _complain(session, what, exits.INTERNAL)
+    return _complain(cli_context, what, exit_codes.INTERNAL)
 
 
 def _usage(error: click.ClickException) -> str:
@@ -102,8 +102,8 @@ def _usage(error: click.ClickException) -> str:
     return f"{message[:1].lower()}{message[1:]}; see '{context.command_path} --help'"
 
 
-def _complain(session: Session, message: str, code: int) -> int:
-    if session.debug:
+def _complain(cli_context: CliContext, message: str, code: int) -> int:
+    if cli_context.debug:
         traceback.print_exc()
     click.echo(f"holdfast: {' '.join(message.split())}", err=True)
     return code

@@ -1,12 +1,12 @@
-"""`holdfast spec NAME [TOKEN]`: ask whoever holds a lock to give way."""
+"""`holdfast ask NAME [TOKEN]`: ask the holders of a lock to give way."""
 
 from __future__ import annotations
 
 import click
 
-from . import exits
-from .common import engine_options, json_option, print_json
-from .engine_choice import coordinator_to_look
+from . import exit_codes
+from .engine_choice import coordinator_for_viewing
+from .options import engine_options, json_option, print_json
 
 
 @click.command()
@@ -28,7 +28,7 @@ def ask(name: str, token: int | None, url: str | None, namespace: str, as_json: 
     Exit code 1 if nobody holds it.
     """
     asked = 0
-    if (locks := coordinator_to_look(url, namespace, as_json)) is not None:
+    if (locks := coordinator_for_viewing(url, namespace, as_json)) is not None:
         with locks:
             asked = locks.ask(name, token)
     if as_json:
@@ -39,4 +39,4 @@ def ask(name: str, token: int | None, url: str | None, namespace: str, as_json: 
     else:
         with_token = "" if token is None else f" with token {token}"
         click.echo(f"nobody to ask: {name!r} is not held{with_token}", err=True)
-    return exits.OK if asked else exits.FAILED
+    return exit_codes.OK if asked else exit_codes.FAILED

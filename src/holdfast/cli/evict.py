@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from . import exits
-from .common import engine_options, json_option, print_json
-from .engine_choice import coordinator_to_look
+from . import exit_codes
+from .engine_choice import coordinator_for_viewing
+from .options import engine_options, json_option, print_json
 
 
 @click.command()
@@ -28,7 +28,7 @@ def evict(name: str, token: int, url: str | None, namespace: str, as_json: bool)
     Exit code 1 if there was no such hold.
     """
     found = False
-    if (locks := coordinator_to_look(url, namespace, as_json)) is not None:
+    if (locks := coordinator_for_viewing(url, namespace, as_json)) is not None:
         with locks:
             found = locks.evict(name, token)
     if as_json:
@@ -37,4 +37,4 @@ def evict(name: str, token: int, url: str | None, namespace: str, as_json: bool)
         click.echo(f"evicted token {token} from {name!r}; its holder learns of it at its next renewal")
     else:
         click.echo(f"nothing to evict: token {token} does not hold {name!r} (any more)", err=True)
-    return exits.OK if found else exits.FAILED
+    return exit_codes.OK if found else exit_codes.FAILED

@@ -8,8 +8,8 @@ import click
 
 from ..model import LockView
 from . import views
-from .common import engine_options, json_option, print_json, quiet_option
-from .engine_choice import chosen_url, coordinator_to_look, discreet
+from .engine_choice import chosen_url, coordinator_for_viewing, without_passwords
+from .options import engine_options, json_option, print_json, quiet_option
 
 
 @click.command()
@@ -21,8 +21,8 @@ def ls(prefix: str, url: str | None, namespace: str, as_json: bool, quiet: bool)
     """List the locks whose name begins with PREFIX: holders first, then waiters in their order.
 
     'age' is for how long it has been held, or waited for; 'remaining' for how long the engine keeps the claim without
-    another word from its owner: a live holder renews long before that. 'closed' is a hold that has ended and keeps the
-    name closed for a while.
+    another request from its owner: a live holder renews long before that. 'closed' is a hold that has ended and keeps
+    the name locked for a while.
 
     \b
     Examples:
@@ -31,10 +31,10 @@ def ls(prefix: str, url: str | None, namespace: str, as_json: bool, quiet: bool)
       holdfast ls --json | jq '.[] | select(.waiters != [])'
     """
     found: list[LockView] = []
-    if (locks := coordinator_to_look(url, namespace, quiet or as_json)) is not None:
+    if (locks := coordinator_for_viewing(url, namespace, quiet or as_json)) is not None:
         with locks:
             found = locks.survey(prefix)
-    engine = discreet(chosen_url(url))
+    engine = without_passwords(chosen_url(url))
     if as_json:
         print_json(views.as_data(found))
     elif not found:

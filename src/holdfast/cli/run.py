@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .common import SECONDS, Session, engine_options, quiet_option
-from .engine_choice import chosen_url, say_which
+from .engine_choice import announce_default_engine, chosen_url
+from .options import SECONDS, CliContext, engine_options, quiet_option
 
 if TYPE_CHECKING:
-    from .runner.order import Order
+    from .runner.request import RunRequest
 
 
 class RunCommand(click.Command):
-    """Knows where the command begins: after `--`, or with the first word after NAME if there is no `--`."""
+    """Finds where the command begins: after `--`, or with the first argument after NAME if there is no `--`."""
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
         command: list[str] = []
@@ -35,38 +35,38 @@ class RunCommand(click.Command):
 @click.command(cls=RunCommand, options_metavar="[OPTIONS]")
 @click.argument("name")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND...")
-@click.option("--ttl", type=SECONDS, default=30.0, show_default=True, help="How long a grant is good without renewal.")
+@click.option("--ttl", type=SECONDS, default=30.0, show_default=True, help="How long a grant is valid without renewal.")
 @click.option("--timeout", type=SECONDS, help="How long to wait.  [default: for ever; not at all with skip and fail]")
 @click.option(
     "--busy",
     type=click.Choice(["wait", "skip", "fail"]),
     default="wait",
     show_default=True,
-    help="If it is not free: wait; skip (exit 0); or fail (exit 75).",
+    help="If the lock is not free: wait; skip (exit 0); or fail (exit 75).",
 )
-@click.option("--max-hold", type=SECONDS, help="Stop the command when it has held the lock for so long.")
+@click.option("--max-hold", type=SECONDS, help="Stop COMMAND after it has held the lock for this long.")
 @click.option(
     "--hold-at-least",
     type=SECONDS,
     default=0.0,
-    help="Keep the name closed for so long after the grant, even if COMMAND ends sooner: for jobs that machines "
+    help="Keep the lock for this long after the grant, even if COMMAND ends sooner: for jobs that machines "
     "with different clocks start at the same time.",
 )
 @click.option(
     "--lock-delay",
     type=SECONDS,
     default=0.0,
-    help="Keep the name closed for so long after a hold that did not end cleanly: for resources without a fence.",
+    help="Keep the name locked for this long after a hold that did not end cleanly: for resources without a fence.",
 )
-@click.option("--shared", is_flag=True, help="Read side of a read-write lock: together with others that are --shared.")
-@click.option("--exclusive", is_flag=True, help="Write side of a read-write lock: apart from all that are --shared.")
-@click.option("--permits", type=click.IntRange(min=1), help="A semaphore: so many at a time.")
+@click.option("--shared", is_flag=True, help="Read side of a read-write lock: shared with other --shared holders.")
+@click.option("--exclusive", is_flag=True, help="Write side of a read-write lock: excludes all --shared holders.")
+@click.option("--permits", type=click.IntRange(min=1), help="A semaphore: this many holders at a time.")
 @click.option(
     "--grace",
     type=SECONDS,
-    help="From TERM to KILL when the lock is lost.  [default: a fifth of the ttl, at most 5]",
+    help="Time from TERM to KILL when the lock is lost.  [default: a fifth of the ttl, at most 5]",
 )
-@click.option("--request-timeout", type=SECONDS, default=5.0, show_default=True, help="For one request to the engine.")
+@click.option("--request-timeout", type=SECONDS, default=5.0, show_default=True, help="Of one request to the engine.")
 @engine_options
 @quiet_option
 @click.pass_context
@@ -113,14 +113,14 @@ def run(
     if not hasattr(os, "fork"):
         raise click.UsageError("run needs a POSIX system: process groups, signals, fork", context)
 
-    from .runner.order import Order, default_grace
+    from .runner.request import RunRequest, default_grace
     from .runner.supervisor import Supervisor
 
     if sum((shared, exclusive, permits is not None)) > 1:
         raise click.UsageError("--shared, --exclusive and --permits exclude each other", context)
     if timeout is None and busy != "wait":
         timeout = 0.0
-    order = Order(
+    request = RunRequest(
         name=name,
         command=command,
         url=chosen_url(url),
@@ -137,20 +137,20 @@ def run(
         request_timeout=request_timeout,
         quiet=quiet,
     )
-    say_which(url, quiet)
+    announce_default_engine(url, quiet)
     if not quiet and timeout != 0:
-        _say_if_nested(order)
-    session = context.find_object(Session) or Session()
-    return Supervisor(order, _report, session.debug).run()
+        _say_if_nested(request)
+    cli_context = context.find_object(CliContext) or CliContext()
+    return Supervisor(request, _report, cli_context.debug).run()
 
 
-def _say_if_nested(order: Order) -> None:
-    """A script that takes its own lock once more would wait for ever, and nobody would know why."""
+def _say_if_nested(request: RunRequest) -> None:
+    """Warn of a script that acquires its own lock again: it would wait for ever without a reason on the screen."""
     above = os.environ.get("HOLDFAST_NAME"), os.environ.get("HOLDFAST_URL")
-    if above == (order.name, order.url) and order.mode in ("lock", "write"):
+    if above == (request.name, request.url) and request.mode in ("lock", "write"):
         _report(
-            f"{order.name!r} is held by the command that this one runs in (HOLDFAST_NAME): waiting for it would never "
-            "end; use another name, or take it only once"
+            f"{request.name!r} is held by the command that this one runs in (HOLDFAST_NAME): waiting for it would "
+            "never end; use another name, or take it only once"
         )
 
 

@@ -1,4 +1,4 @@
-"""`holdfast schema`: what holdfast needs in a database, to be created by hand where that is the rule."""
+"""`holdfast schema`: the tables that holdfast needs, for databases where only migrations may create them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 from ..backends import SCHEMES
 from ..errors import Misconfigured
 from ..settings import default_url
-from .common import engine_options, json_option, print_json
+from .options import engine_options, json_option, print_json
 
 
 @click.command()
@@ -34,25 +34,25 @@ def schema(engine: str | None, fence: bool, url: str | None, namespace: str, as_
     module = SCHEMES.get(scheme) or SCHEMES.get(scheme.partition("+")[0])
     if module is None:
         raise Misconfigured(f"there is no engine {scheme!r}; there are: {', '.join(sorted(SCHEMES))}")
-    family = module.split(".")[2]
-    ddl = told_by(f"holdfast.{'fenced' if fence else 'backends'}.{family}.programs")
+    process_tree = module.split(".")[2]
+    ddl = told_by(f"holdfast.{'fenced' if fence else 'backends'}.{process_tree}.programs")
     if as_json:
-        print_json({"engine": family, "fence": fence, "ddl": ddl})
+        print_json({"engine": process_tree, "fence": fence, "ddl": ddl})
     elif ddl is None:
-        click.echo(f"{_without(family, fence)}: there is nothing to create", err=True)
+        click.echo(f"{_without(process_tree, fence)}: there is nothing to create", err=True)
     else:
         click.echo(ddl, nl=not ddl.endswith("\n"))
 
 
-def _without(family: str, fence: bool) -> str:
+def _without(process_tree: str, fence: bool) -> str:
     if not fence:
-        return f"{family} has no schema"
-    has_one = find_spec(f"holdfast.fenced.{family}") is not None
-    return f"the fence of {family} needs no schema" if has_one else f"{family} has no fence"
+        return f"{process_tree} has no schema"
+    has_one = find_spec(f"holdfast.fenced.{process_tree}") is not None
+    return f"the fence of {process_tree} needs no schema" if has_one else f"{process_tree} has no fence"
 
 
 def told_by(module: str) -> str | None:
-    """The DDL that the programs of an engine, or of its fence, tell of themselves: `schema()`."""
+    """The DDL of an engine, or of its fence: the `schema()` of its programs."""
     if find_spec(module.rpartition(".")[0]) is None or find_spec(module) is None:
         return None
     tell: Callable[[], str] | None = getattr(import_module(module), "schema", None)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import Misconfigured
-from . import exits
-from .common import json_option, print_json
+from . import exit_codes
+from .options import json_option, print_json
 
 if TYPE_CHECKING:
     from ..torture.run import Plan, Result
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("engines", nargs=-1, metavar="[ENGINE]...")
-@click.option("--minutes", default=10.0, show_default=True, help="How long, for each engine.")
-@click.option("--faults", metavar="NAMES", help="Only these, with commas (see --list).  [default: all]")
-@click.option("--seed", type=int, help="Of the schedule of faults.  [default: a new one, which is told]")
-@click.option("--ttl", type=float, help="Of the locks, in seconds.  [default: what suits the engine]")
-@click.option("--clients", default=3, show_default=True, help="For each of the three disciplines.")
-@click.option("--at-once", default=2, show_default=True, help="So many engines beside each other.")
+@click.option("--minutes", default=10.0, show_default=True, help="Length of the run on each engine.")
+@click.option("--faults", metavar="NAMES", help="Only these faults, separated by commas (see --list).  [default: all]")
+@click.option("--seed", type=int, help="Seed of the fault schedule.  [default: a new one, which is printed]")
+@click.option("--ttl", type=float, help="The ttl of the locks, in seconds.  [default: depends on the engine]")
+@click.option("--clients", default=3, show_default=True, help="Client processes for each of the three disciplines.")
+@click.option("--at-once", default=2, show_default=True, help="How many engines run in parallel.")
 @click.option("--report", type=click.Path(dir_okay=False, path_type=Path), help="Write a page with the histories.")
-@click.option("--scenario", metavar="NAMES", help="Play these classic failures instead, with commas; or all.")
-@click.option("--times", default=1, show_default=True, type=click.IntRange(min=1), help="Play each scenario so often.")
+@click.option("--scenario", metavar="NAMES", help="Run these classic failures instead, separated by commas; or all.")
+@click.option("--times", default=1, show_default=True, type=click.IntRange(min=1), help="Runs of each scenario.")
 @click.option("--guarantees", type=click.Path(dir_okay=False, path_type=Path), help="Write the scenarios' outcomes.")
-@click.option("--url", metavar="URL", help="A server of your own: only its clients are tortured.")
+@click.option("--url", metavar="URL", help="A server of your own: faults are injected into clients only.")
 @click.option("--list", "listing", is_flag=True, help="List the engines, faults and scenarios.")
 @json_option
 def torture(
@@ -90,7 +90,7 @@ def torture(
 
             write_report(report, [trial for result in results for trial in result.trials])
     _print_results(results, as_json)
-    return exits.OK if all(result.passed for result in results) else exits.FAILED
+    return exit_codes.OK if all(result.passed for result in results) else exit_codes.FAILED
 
 
 def _check_engines(engines: Sequence[str], url: str | None) -> None:
@@ -152,7 +152,7 @@ def _scenarios(engines: Sequence[str], names: str, times: int, guarantees: Path 
         from ..torture.run.summary import print_scenarios
 
         print_scenarios(console(), results)
-    return exits.OK if all(one.passed for one in results) else exits.FAILED
+    return exit_codes.OK if all(one.passed for one in results) else exit_codes.FAILED
 
 
 def _list(as_json: bool) -> int:
@@ -167,13 +167,13 @@ def _list(as_json: bool) -> int:
     }
     if as_json:
         print_json(data)
-        return exits.OK
+        return exit_codes.OK
     click.echo("Engines: " + ", ".join(data["engines"]))
     for title in ("faults", "scenarios"):
         click.echo(f"\n{title.capitalize()}:")
         for name, about in data[title].items():
             click.echo(f"  {name:<22} {about}")
-    return exits.OK
+    return exit_codes.OK
 
 
 @contextmanager

@@ -18,7 +18,7 @@ RIGHT = frozenset({"token", "age", "remaining", "pid"})
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ViewRow:
     """One claim."""
 
     name: str
@@ -36,7 +36,7 @@ class Row:
         return (self.name, self.state, self.mode, self.token, self.age, self.remaining, self.host, self.pid)
 
 
-def rows(views: Iterable[LockView]) -> Iterator[Row]:
+def rows(views: Iterable[LockView]) -> Iterator[ViewRow]:
     for view in views:
         for claim in view.holders:
             yield _row(view, claim, "holds" if claim.live else "closed")
@@ -44,8 +44,8 @@ def rows(views: Iterable[LockView]) -> Iterator[Row]:
             yield _row(view, claim, f"waits {place}")
 
 
-def _row(view: LockView, claim: ClaimView, state: str) -> Row:
-    return Row(
+def _row(view: LockView, claim: ClaimView, state: str) -> ViewRow:
+    return ViewRow(
         view.name,
         state,
         _mode(view, claim),
@@ -80,7 +80,7 @@ def as_data(views: Iterable[LockView]) -> list[dict[str, Any]]:
     return [asdict(view) for view in views]
 
 
-def table(found: Iterable[Row], title: str | None = None) -> Table:
+def table(found: Iterable[ViewRow], title: str | None = None) -> Table:
     """For a person. Cells are text, never markup: a name may hold brackets."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
@@ -97,7 +97,7 @@ def table(found: Iterable[Row], title: str | None = None) -> Table:
     return grid
 
 
-def plain(found: Iterable[Row]) -> str:
+def plain(found: Iterable[ViewRow]) -> str:
     """For a pipe: aligned columns, nothing cut off."""
     lines = [COLUMNS, *(row.cells for row in found)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

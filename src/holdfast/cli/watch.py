@@ -1,6 +1,6 @@
 """`holdfast watch`: the same as `ls`, live; on a pipe, a line for each change.
 
-An engine that is out of reach for a while is said to be so, and asked again: whoever watches wants to see it return.
+While the engine is out of reach that is shown, and it is asked again: a watcher wants to see it return.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from .. import Coordinator, connect
 from ..errors import BackendUnavailable
 from ..model import LockView
 from . import views
-from .common import SECONDS, engine_options, json_option, quiet_option
-from .engine_choice import chosen_url, coordinator_to_look, discreet
+from .engine_choice import chosen_url, coordinator_for_viewing, without_passwords
+from .options import SECONDS, engine_options, json_option, quiet_option
 
 Look = tuple[list[LockView], str]
 """What a survey showed, or why there was none."""
@@ -28,7 +28,7 @@ Look = tuple[list[LockView], str]
 
 @click.command()
 @click.argument("prefix", default="")
-@click.option("--interval", type=SECONDS, default=1.0, show_default=True, help="How often to look.")
+@click.option("--interval", type=SECONDS, default=1.0, show_default=True, help="Time between two surveys.")
 @engine_options
 @json_option
 @quiet_option
@@ -46,7 +46,7 @@ def watch(prefix: str, interval: float, url: str | None, namespace: str, as_json
     """
     over = threading.Event()
     signal.signal(signal.SIGINT, lambda *_: over.set())
-    locks = coordinator_to_look(url, namespace, quiet or as_json) or connect(chosen_url(url), namespace=namespace)
+    locks = coordinator_for_viewing(url, namespace, quiet or as_json) or connect(chosen_url(url), namespace=namespace)
     with locks:
         looks = _looks(locks, prefix, max(0.05, interval), over)
         if as_json:
@@ -79,7 +79,7 @@ def _draw(looks: Iterable[Look], url: str, prefix: str) -> None:
             parts: list[object] = [
                 Text.assemble(
                     ("holdfast ", "bold"),
-                    (f"{discreet(url)}  {prefix}", "dim"),
+                    (f"{without_passwords(url)}  {prefix}", "dim"),
                     f"\n{datetime.now():%H:%M:%S}   {len(found)} names, {holding} held, {len(rows) - holding} waiting",
                 )
             ]

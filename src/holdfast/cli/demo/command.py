@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from ...clock import now
-from .. import exits
-from ..common import json_option, print_json
+from .. import exit_codes
+from ..options import json_option, print_json
 
 
 @click.command()
@@ -28,51 +28,51 @@ def demo(as_json: bool) -> int:
       holdfast demo
       holdfast demo --json | jq '.acts[] | {fenced, lost, refused}'
     """
-    from .director import Act, play
+    from .controller import DemoRun, run_demo
 
     began = now()
-    acts: list[Act] = []
+    runs: list[DemoRun] = []
     with tempfile.TemporaryDirectory(prefix="holdfast-demo-") as folder:
         if as_json:
-            acts = [play(Path(folder), fenced, lambda step: None) for fenced in (False, True)]
+            runs = [run_demo(Path(folder), fenced, lambda step: None) for fenced in (False, True)]
         else:
-            acts = _show(Path(folder))
+            runs = _show(Path(folder))
     seconds = now() - began
     if as_json:
-        print_json({"acts": [_as_data(act) for act in acts], "seconds": round(seconds, 3)})
+        print_json({"acts": [_as_data(demo_run) for demo_run in runs], "seconds": round(seconds, 3)})
     else:
         from ..views import console
-        from .show import print_counts
+        from .screen import print_counts
 
-        print_counts(console(), acts, seconds)
-    unfenced, fenced = acts
+        print_counts(console(), runs, seconds)
+    unfenced, fenced = runs
     as_told = unfenced.lost == 1 and fenced.lost == 0 and fenced.refused == 1
-    return exits.OK if as_told else exits.FAILED
+    return exit_codes.OK if as_told else exit_codes.FAILED
 
 
 def _show(folder: Path) -> list[Any]:
     from ..views import console
-    from .director import play
-    from .show import print_outcome, print_step, print_title
+    from .controller import run_demo
+    from .screen import print_outcome, print_step, print_title
 
     screen = console()
-    acts = []
+    runs = []
     for fenced in (False, True):
         print_title(screen, fenced)
-        act = play(folder, fenced, lambda step: print_step(screen, step))
-        print_outcome(screen, act)
-        acts.append(act)
-    return acts
+        demo_run = run_demo(folder, fenced, lambda step: print_step(screen, step))
+        print_outcome(screen, demo_run)
+        runs.append(demo_run)
+    return runs
 
 
-def _as_data(act: Any) -> dict[str, Any]:
+def _as_data(demo_run: Any) -> dict[str, Any]:
     return {
-        "fenced": act.fenced,
-        "acknowledged": act.acknowledged,
-        "in_ledger": act.in_ledger,
-        "lost": act.lost,
-        "refused": act.refused,
-        "balance": act.balance,
-        "expected": act.expected,
-        "steps": [asdict(step) for step in act.steps],
+        "fenced": demo_run.fenced,
+        "acknowledged": demo_run.acknowledged,
+        "in_ledger": demo_run.in_ledger,
+        "lost": demo_run.lost,
+        "refused": demo_run.refused,
+        "balance": demo_run.balance,
+        "expected": demo_run.expected,
+        "steps": [asdict(step) for step in demo_run.steps],
     }

@@ -14,7 +14,7 @@ from ... import Lease
 from ...fenced import SQLiteFence
 
 ACCOUNT = "account/99999"
-OPENING = 100
+OPENING_BALANCE = 100
 
 _READ = "SELECT balance FROM account WHERE id = ?"
 _WRITE = "UPDATE account SET balance = ? WHERE id = ?"
@@ -23,7 +23,7 @@ _WRITE = "UPDATE account SET balance = ? WHERE id = ?"
 def create(file: Path) -> None:
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("CREATE TABLE account (id TEXT PRIMARY KEY, balance INTEGER NOT NULL)")
-        connection.execute("INSERT INTO account VALUES (?, ?)", (ACCOUNT, OPENING))
+        connection.execute("INSERT INTO account VALUES (?, ?)", (ACCOUNT, OPENING_BALANCE))
 
 
 def balance(file: Path) -> int:
@@ -32,7 +32,7 @@ def balance(file: Path) -> int:
 
 
 class Ledger:
-    """A holder's way to the account."""
+    """A holder's access to the account."""
 
     def __init__(self, file: Path, fenced: bool) -> None:
         self._connection = sqlite3.connect(file, isolation_level=None)

@@ -1,7 +1,7 @@
 """One process of the demonstration: takes the lock, reads, checks its lease, computes, writes.
 
-It tells each step as a line of JSON, with the time on the clock that all processes of the machine share. It does
-nothing wrong by any textbook: it even checks its lease immediately before it writes.
+It tells each step as a line of JSON, with the time on the clock that all processes of the machine share. It uses
+the lock correctly: it even checks its lease immediately before it writes.
 """
 
 from __future__ import annotations
@@ -17,53 +17,53 @@ from ...errors import FenceRejected
 from .ledger import ACCOUNT, Ledger
 
 
-def tell(kind: str, **facts: object) -> None:
+def report(kind: str, **facts: object) -> None:
     print(json.dumps({"at": now(), "kind": kind, **facts}), flush=True)
 
 
-def hear() -> None:
-    """Wait for a word of the director."""
+def wait_for_go() -> None:
+    """Wait for the controller's message."""
     if not sys.stdin.readline():
-        sys.exit("the director has gone")
+        sys.exit("the controller has ended")
 
 
 def book(locks: Coordinator, ledger: Ledger, amount: int, ttl: float, think: bool) -> bool:
     """Add to the account, under the lock. False if the fence refused."""
     lock = locks.lock(ACCOUNT, ttl=ttl, timeout=15)
-    tell("asks", ttl=ttl)
+    report("asks", ttl=ttl)
     lease = lock.try_acquire()
     if lease is None:
-        tell("waits")
+        report("waits")
         lease = lock.acquire()
-    tell("granted", token=lease.token)
+    report("granted", token=lease.token)
     try:
         balance = ledger.read(lease)
-        tell("read", balance=balance, claimed=ledger.fenced)
+        report("read", balance=balance, claimed=ledger.fenced)
         lease.check()
-        tell("checked", remaining=lease.remaining())
+        report("checked", remaining=lease.remaining())
         if think:
-            hear()
+            wait_for_go()
         ledger.write(lease, balance + amount)
-        tell("acknowledged", balance=balance, amount=amount)
+        report("acknowledged", balance=balance, amount=amount)
         return True
     except FenceRejected as error:
-        tell("refused", token=error.token, mark=error.mark)
+        report("refused", token=error.token, mark=error.mark)
         return False
     finally:
         kept = lease.release()
-        tell("released" if kept else "late", reason=lease.reason)
+        report("released" if kept else "late", reason=lease.reason)
 
 
 def main(url: str, file: str, fenced: str, amount: str, ttl: str, think: str) -> None:
     logging.getLogger("holdfast").addHandler(logging.NullHandler())  # the timeline tells of a refusal
     ledger = Ledger(Path(file), fenced == "fenced")
     with connect(url) as locks:
-        tell("ready")
-        hear()
+        report("ready")
+        wait_for_go()
         first = think == "think"
         while not book(locks, ledger, int(amount), float(ttl), first):
             first = False
-    tell("end")
+    report("end")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""What the wrapper and the holder say to each other: lines of JSON on a socket pair; its end means the other died.
+"""The messages between wrapper and holder: lines of JSON on a socket pair. End of file means that the other died.
 
-The deadline is not a message but a number in shared memory. So it needs no traffic, a paused reader can not fall
-behind, and a paused writer leaves behind what was true last.
+The deadline is not a message but a number in shared memory. So it needs no traffic, a paused reader cannot fall
+behind, and a paused writer leaves the last valid deadline.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ class Message:
     pid: int = 0
     reason: str = ""
     told: bool = True
-    """released: whether the engine knows."""
+    """released: whether the engine has confirmed it."""
     text: str = ""
     code: int = 0
 
 
 class Channel:
-    """One end of the talk. It never raises because the other end is gone: `closed` says so."""
+    """One end of the socket pair. It never raises because the other end is closed: `closed` says so."""
 
     def __init__(self, end: socket.socket) -> None:
         self._socket = end
@@ -46,7 +46,7 @@ class Channel:
             self.closed = True
 
     def receive(self) -> Iterator[Message]:
-        """What has come; blocks until something has, or the other end is closed."""
+        """The messages that have arrived; blocks until there is one, or the other end is closed."""
         try:
             data = self._socket.recv(65536)
         except OSError:
@@ -66,7 +66,7 @@ def channel_pair() -> tuple[Channel, Channel]:
     return Channel(ours), Channel(theirs)
 
 
-class Deadline:
+class SharedDeadline:
     """Until when the command may run, on `holdfast.clock`; shared by both processes. 0 before the grant."""
 
     def __init__(self) -> None:

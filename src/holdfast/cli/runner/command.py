@@ -15,9 +15,9 @@ import signal
 from collections.abc import Mapping, Sequence
 
 from ...clock import now
-from .. import exits
-from . import family
-from .channel import Channel, Deadline, Message
+from .. import exit_codes
+from . import process_tree
+from .channel import Channel, Message, SharedDeadline
 from .signals import Signals
 from .terminal import Terminal
 
@@ -29,39 +29,39 @@ class Command:
         self._words = words
         self._signals = signals
         self._holder = holder
-        self._prctl = family.become_subreaper()
+        self._prctl = process_tree.become_subreaper()
         self._terminal = Terminal()
         self.group = 0
         self.ended = False
-        self.code = exits.INTERNAL
+        self.code = exit_codes.INTERNAL
 
-    def start(self, environment: Mapping[str, str], channel: Channel, deadline: Deadline) -> None:
-        """Raises OSError if it can not be executed."""
+    def start(self, environment: Mapping[str, str], channel: Channel, deadline: SharedDeadline) -> None:
+        """Raises OSError if it cannot be executed."""
         interactive = self._terminal.wanted_at_start
 
         def prepare() -> None:
             channel.send(Message("started", pid=os.getpid()))
             if now() >= deadline.get():
-                os._exit(exits.LOST)
+                os._exit(exit_codes.LOST)
             if interactive:
                 self._terminal.claim_in_child()
             self._signals.restore_in_child()
 
         if interactive:
             self._terminal.note_given()
-        self.group = family.start(self._words, environment, self._prctl, prepare)
+        self.group = process_tree.start(self._words, environment, self._prctl, prepare)
 
     def why_not(self, error: OSError) -> tuple[int, str]:
         """The exit code and the words for a failed start."""
         program = self._words[0]
         found = os.path.exists(program) if "/" in program else shutil.which(program, os.F_OK) is not None
-        code = exits.NOT_EXECUTABLE if found else exits.NOT_FOUND
-        return code, f"can not run {program!r}: {os.strerror(error.errno or 0)}"
+        code = exit_codes.NOT_EXECUTABLE if found else exit_codes.NOT_FOUND
+        return code, f"cannot run {program!r}: {os.strerror(error.errno or 0)}"
 
     def signal(self, number: int) -> None:
         if number == signal.SIGCONT:
             self._terminal.give(self.group)
-        family.signal_group(self.group, number)
+        process_tree.signal_group(self.group, number)
 
     def note(self, status: int) -> None:
         """What waitpid said of it."""
@@ -69,7 +69,7 @@ class Command:
             self._on_stopped(os.WSTOPSIG(status))
             return
         code = os.waitstatus_to_exitcode(status)
-        self.code = code if code >= 0 else exits.SIGNALLED - code
+        self.code = code if code >= 0 else exit_codes.SIGNALLED - code
         self.ended = True
 
     def _on_stopped(self, number: int) -> None:
@@ -83,19 +83,19 @@ class Command:
 
     def gone(self, lost: bool) -> bool:
         """Whether nobody is left."""
-        return self.ended and not family.signal_group(self.group, 0) and not self._strays(lost)
+        return self.ended and not process_tree.signal_group(self.group, 0) and not self._strays(lost)
 
     def tell_to_stop(self, lost: bool) -> None:
         for number in (signal.SIGTERM, signal.SIGCONT):
-            family.signal_group(self.group, number)
-            family.signal_each(self._strays(lost), number)
+            process_tree.signal_group(self.group, number)
+            process_tree.signal_each(self._strays(lost), number)
 
     def kill(self, lost: bool) -> None:
-        family.signal_group(self.group, signal.SIGKILL)
-        family.signal_each(self._strays(lost), signal.SIGKILL)
+        process_tree.signal_group(self.group, signal.SIGKILL)
+        process_tree.signal_each(self._strays(lost), signal.SIGKILL)
 
     def leave_terminal(self) -> None:
         self._terminal.take_back()
 
     def _strays(self, lost: bool) -> list[int]:
-        return family.descendants(os.getpid(), self._holder) if lost else []
+        return process_tree.descendants(os.getpid(), self._holder) if lost else []

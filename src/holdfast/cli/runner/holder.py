@@ -2,9 +2,9 @@
 
 1. It is forked before there is any thread, in a process group of its own: the terminal's signals do not reach it,
    and one that is sent to its pid (the one that `holdfast ls` shows) is passed on to the wrapper.
-2. While it waits for the lock, the end of the talk, or a wish to leave, interrupts the wait, which leaves the line.
-3. It writes down the deadline again and again; whoever reads it later reads an earlier one, never a later.
-4. A wrapper that is gone, or that does not answer to a loss, is stood in for: the holder stops the command's group.
+2. While it waits for the lock, a closed channel or a `done` message interrupts the wait, which withdraws the claim.
+3. It updates the shared deadline repeatedly; a stale value is always earlier than the true one, never later.
+4. If the wrapper has died, or does not react to a loss, the holder stops the command's group in its place.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from ...errors import HoldfastError
 from ...observe.event import Event
 from ...recipes.options import Options
 from ...sync.lock import Lock
-from .. import exits
-from ..plain_words import plain_words
-from .channel import Channel, Deadline, Message, channel_pair
-from .family import stop_group
-from .order import Order
+from .. import exit_codes
+from ..error_messages import error_message
+from .channel import Channel, Message, SharedDeadline, channel_pair
+from .process_tree import stop_group
+from .request import RunRequest
 
 NEVER = float("inf")
-_FAREWELLS = frozenset({"done", "gone"})
+_FINAL_KINDS = frozenset({"done", "gone"})
 
 
-class Cancelled(BaseException):
-    """Nobody wants the lock any more. Not an Exception: nothing on its way may take it for an error."""
+class AcquisitionCancelled(BaseException):
+    """The lock is no longer wanted. Not an `Exception`: no handler on its way may treat it as an error."""
 
 
-def fork_holder(order: Order, deadline: Deadline) -> tuple[int, Channel]:
-    """Start the holder; answers with its pid and our end of the talk. Only for a process with one thread."""
+def fork_holder(request: RunRequest, deadline: SharedDeadline) -> tuple[int, Channel]:
+    """Start the holder; returns its pid and our end of the channel. Only for a process with one thread."""
     wrapper = os.getpid()
     ours, theirs = channel_pair()
     pid = os.fork()
@@ -46,16 +46,16 @@ def fork_holder(order: Order, deadline: Deadline) -> tuple[int, Channel]:
         return pid, ours
     try:
         ours.close()
-        Holder(order, theirs, deadline, wrapper).run()
+        HolderProcess(request, theirs, deadline, wrapper).run()
     finally:
         os._exit(0)  # the wrapper's own clean-up is not ours to run
 
 
-class Holder:
-    """Acquires, keeps and releases, and tells of it."""
+class HolderProcess:
+    """Acquires, renews and releases, and reports it to the wrapper."""
 
-    def __init__(self, order: Order, channel: Channel, deadline: Deadline, wrapper: int) -> None:
-        self._order = order
+    def __init__(self, request: RunRequest, channel: Channel, deadline: SharedDeadline, wrapper: int) -> None:
+        self._request = request
         self._channel = channel
         self._deadline = deadline
         self._wrapper = wrapper
@@ -66,23 +66,23 @@ class Holder:
 
     def run(self) -> None:
         self._settle_in()
-        order = self._order
+        request = self._request
         try:
             with connect(
-                order.url,
-                namespace=order.namespace,
-                request_timeout=order.request_timeout,
+                request.url,
+                namespace=request.namespace,
+                request_timeout=request.request_timeout,
                 on_event=self._observe,
             ) as locks:
                 lease = self._lock(locks).acquire()
                 self._waiting = False
                 self._keep(locks, lease)
-        except Cancelled:
+        except AcquisitionCancelled:
             pass
         except HoldfastError as error:
-            self._fail(exits.code_of(error), plain_words(error))
+            self._fail(exit_codes.code_of(error), error_message(error))
         except Exception as error:  # noqa: BLE001 - the wrapper tells of it: it has the exit code
-            self._fail(exits.INTERNAL, f"{type(error).__name__}: {error}")
+            self._fail(exit_codes.INTERNAL, f"{type(error).__name__}: {error}")
 
     def _settle_in(self) -> None:
         os.setpgid(0, 0)
@@ -97,28 +97,28 @@ class Holder:
         threading.Thread(target=self._listen, name="holdfast-listen", daemon=True).start()
 
     def _lock(self, locks: Coordinator) -> Lock:
-        order = self._order
+        request = self._request
         options: Options = {
-            "ttl": order.ttl,
-            "timeout": order.timeout,
-            "max_hold": order.max_hold,
-            "margin": order.margin,
-            "hold_at_least": order.hold_at_least,
-            "lock_delay": order.lock_delay,
+            "ttl": request.ttl,
+            "timeout": request.timeout,
+            "max_hold": request.max_hold,
+            "margin": request.margin,
+            "hold_at_least": request.hold_at_least,
+            "lock_delay": request.lock_delay,
         }
-        if order.mode == "permit":
-            return locks.semaphore(order.name, permits=order.permits, on_lost=self._on_lost, **options)
-        if order.mode == "lock":
-            return locks.lock(order.name, on_lost=self._on_lost, **options)
-        sides = locks.rwlock(order.name, on_lost=self._on_lost, **options)
-        return sides.read() if order.mode == "read" else sides.write()
+        if request.mode == "permit":
+            return locks.semaphore(request.name, permits=request.permits, on_lost=self._on_lost, **options)
+        if request.mode == "lock":
+            return locks.lock(request.name, on_lost=self._on_lost, **options)
+        sides = locks.rwlock(request.name, on_lost=self._on_lost, **options)
+        return sides.read() if request.mode == "read" else sides.write()
 
     def _keep(self, locks: Coordinator, lease: Lease) -> None:
         """From the grant until the wrapper says that the command has ended."""
         self._note(lease)
         self._channel.send(Message("granted", token=lease.token, sequencer=str(lease.sequencer())))
-        answer_by = now() + self._order.ttl
-        tick = min(1.0, max(0.02, self._order.ttl / 20))
+        answer_by = now() + self._request.ttl
+        tick = min(1.0, max(0.02, self._request.ttl / 20))
         while True:
             match self._next(tick):
                 case Message("started", pid=pid):
@@ -126,7 +126,7 @@ class Holder:
                     answer_by = NEVER if lease.reason is None else answer_by
                 case Message("lost"):
                     self._channel.send(Message("lost", reason=lease.reason or "expired"))
-                    answer_by = now() + self._order.grace / 10
+                    answer_by = now() + self._request.grace / 10
                 case Message("stopping"):
                     answer_by = NEVER
                 case Message("gone"):
@@ -135,7 +135,7 @@ class Holder:
                 case Message("done"):
                     break
             self._note(lease)
-            if now() > answer_by:  # the wrapper sleeps
+            if now() > answer_by:  # the wrapper is suspended
                 self.stand_in()
                 break
         self._deadline.set(0.0)
@@ -144,14 +144,14 @@ class Holder:
         self._channel.send(Message("released", reason=reason, told=self._told))
 
     def stand_in(self) -> None:
-        """Do what the wrapper would have to do. If it has not started the command, it must not do so any more."""
+        """Stop the command in place of the wrapper. If that has not started the command yet, it must not any more."""
         self._deadline.set(0.0)
-        end = now() + self._order.margin
+        end = now() + self._request.margin
         while not self._group and not self._channel.closed and now() < end:
             message = self._next(max(0.0, end - now()))  # what was said before it could see the new deadline
             self._group = message.pid
         if self._group:
-            stop_group(self._group, self._order.grace)
+            stop_group(self._group, self._request.grace)
 
     def _note(self, lease: Lease) -> None:
         moment = now()
@@ -165,7 +165,7 @@ class Holder:
             return Message("tick")
 
     def _listen(self) -> None:
-        """On a thread: what the wrapper says. Its last words interrupt a wait for the lock."""
+        """On a thread: read the wrapper's messages. A final one interrupts the wait for the lock."""
         while not self._channel.closed:
             for message in self._channel.receive():
                 self.hear(message)
@@ -173,13 +173,13 @@ class Holder:
 
     def hear(self, message: Message) -> None:
         self._inbox.put(message)
-        if message.kind in _FAREWELLS and self._waiting:
+        if message.kind in _FINAL_KINDS and self._waiting:
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
 
     def _on_cancel(self, number: int, frame: FrameType | None) -> None:
         if self._waiting:
             self._waiting = False
-            raise Cancelled
+            raise AcquisitionCancelled
 
     def _pass_on(self, number: int, frame: FrameType | None) -> None:
         if os.getppid() == self._wrapper:

@@ -16,7 +16,7 @@ FORWARDED = (
     *(signal.SIGWINCH, signal.SIGTSTP, signal.SIGCONT),
 )
 ENDING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT})
-"""What ends the wait for the lock."""
+"""The signals that end the wait for the lock."""
 
 
 class Signals:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.cli.common import SECONDS
-from holdfast.cli.engine_choice import discreet
-from holdfast.cli.runner.order import Order, allowance, default_grace, least_ttl
+from holdfast.cli.engine_choice import without_passwords
+from holdfast.cli.options import SECONDS
+from holdfast.cli.runner.request import RunRequest, allowance, default_grace, least_ttl
 from holdfast.cli.views import seconds
 from holdfast.errors import Misconfigured
 
@@ -26,7 +26,7 @@ from holdfast.errors import Misconfigured
     ],
 )
 def test_a_password_is_never_shown(url: str, shown: str) -> None:
-    assert discreet(url) == shown
+    assert without_passwords(url) == shown
 
 
 @pytest.mark.parametrize(
@@ -45,15 +45,15 @@ def test_a_remaining_time_is_short(value: float, text: str) -> None:
 
 @pytest.mark.parametrize("ttl", [0.1, 1.0, 2.0, 10.0, 30.0, 3600.0])
 def test_the_default_grace_suits_every_ttl(ttl: float) -> None:
-    order = Order("job", ("true",), "memory://", ttl=ttl, grace=default_grace(ttl))
-    assert order.margin == order.grace + allowance(ttl)
-    assert order.ttl > 2 * order.margin
+    request = RunRequest("job", ("true",), "memory://", ttl=ttl, grace=default_grace(ttl))
+    assert request.margin == request.grace + allowance(ttl)
+    assert request.ttl > 2 * request.margin
 
 
 @pytest.mark.parametrize("grace", [0.0, 0.01, 0.5, 3.0, 5.0, 77.7, 3600.0])
 def test_the_least_ttl_is_enough_and_not_much_more(grace: float) -> None:
     ttl = least_ttl(grace)
-    assert Order("job", ("true",), "memory://", ttl=ttl, grace=grace).ttl == ttl
+    assert RunRequest("job", ("true",), "memory://", ttl=ttl, grace=grace).ttl == ttl
     if grace:
         with pytest.raises(Misconfigured, match=f"use --ttl {ttl:g} or more"):
-            Order("job", ("true",), "memory://", ttl=2 * grace, grace=grace)
+            RunRequest("job", ("true",), "memory://", ttl=2 * grace, grace=grace)

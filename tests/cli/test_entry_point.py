@@ -82,7 +82,7 @@ def test_a_bug_is_told_as_one(cli: Cli, debug: list[str]) -> None:
     plant = (
         "import holdfast.cli.ls as module\n"
         "def broken(*_): raise RuntimeError('planted')\n"
-        "module.coordinator_to_look = broken\n"
+        "module.coordinator_for_viewing = broken\n"
         f"from holdfast.cli import main; main(['ls', *{debug!r}])\n"
     )
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""The exit codes of `holdfast`, each for one thing that a script may want to tell apart.
+"""The exit codes of `holdfast`, one for each outcome that a script may need to distinguish.
 
 `holdfast run` passes the command's own code through, and 128 + N when signal N ended it, as a shell does. Its own
 codes are those of sysexits(3) where one fits, because commands seldom use them.
@@ -17,7 +17,7 @@ from ..errors import (
 
 OK = 0
 FAILED = 1
-"""`evict` found nothing to evict; `demo` did not go as told."""
+"""`evict` found nothing to evict; `demo` did not show what it should."""
 USAGE = 64
 """A bad option, name or URL; nothing was started."""
 UNAVAILABLE = 69
@@ -47,5 +47,5 @@ _BY_ERROR: tuple[tuple[type[HoldfastError], int], ...] = (
 
 
 def code_of(error: HoldfastError) -> int:
-    """The exit code that stands for an error."""
+    """The exit code of an error."""
     return next((code for kind, code in _BY_ERROR if isinstance(error, kind)), FAILED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import ledger
-from .director import Act, Step
+from .controller import DemoRun, DemoStep
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -14,7 +14,7 @@ STYLES = {"A": "cyan", "B": "magenta", "kernel": "bold red"}
 KINDS = {"acknowledged": "bold", "refused": "bold green", "late": "yellow"}
 
 
-def words(step: Step) -> str:
+def words(step: DemoStep) -> str:
     """What happened, in a sentence."""
     facts = step.facts
     match step.kind:
@@ -55,7 +55,7 @@ def print_title(console: Console, fenced: bool) -> None:
     console.print(Text(f"{'seconds':>7}  {'process':<7}  what", style="dim underline"))
 
 
-def print_step(console: Console, step: Step) -> None:
+def print_step(console: Console, step: DemoStep) -> None:
     from rich.text import Text
 
     style = STYLES[step.process]
@@ -69,18 +69,18 @@ def print_step(console: Console, step: Step) -> None:
     console.print(line, soft_wrap=True)
 
 
-def print_outcome(console: Console, act: Act) -> None:
+def print_outcome(console: Console, demo_run: DemoRun) -> None:
     from rich.text import Text
 
-    if act.lost:
-        text = f"the ledger says {act.balance}, not {act.expected}: an acknowledged update is lost, silently"
+    if demo_run.lost:
+        text = f"the ledger says {demo_run.balance}, not {demo_run.expected}: an acknowledged update is lost, silently"
         console.print(Text(f"⇒ {text}", style="bold red"), soft_wrap=True)
     else:
-        text = f"the ledger says {act.balance}: nothing is lost; the refused one took the lock anew"
+        text = f"the ledger says {demo_run.balance}: nothing is lost; the refused one took the lock anew"
         console.print(Text(f"⇒ {text}", style="bold green"), soft_wrap=True)
 
 
-def print_counts(console: Console, acts: list[Act], seconds: float) -> None:
+def print_counts(console: Console, runs: list[DemoRun], seconds: float) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -88,10 +88,10 @@ def print_counts(console: Console, acts: list[Act], seconds: float) -> None:
     grid.add_column("updates")
     for column in ("acknowledged", "in the ledger", "lost", "refused"):
         grid.add_column(column, justify="right")
-    for act in acts:
-        bad = "bold red" if act.lost else "bold green"
-        counts = (act.acknowledged, act.in_ledger, f"[{bad}]{act.lost}[/]", act.refused)
-        grid.add_row("with a fence" if act.fenced else "lock alone", *map(str, counts))
+    for demo_run in runs:
+        bad = "bold red" if demo_run.lost else "bold green"
+        counts = (demo_run.acknowledged, demo_run.in_ledger, f"[{bad}]{demo_run.lost}[/]", demo_run.refused)
+        grid.add_row("with a fence" if demo_run.fenced else "lock alone", *map(str, counts))
     console.print()
     console.print(grid)
     console.print(

@@ -1,11 +1,11 @@
-"""Errors in the words of the command line: what a program would do with `timeout=` or `survey()`, a shell does here."""
+"""Error messages for the shell: they name options and commands where the library's name parameters and methods."""
 
 from __future__ import annotations
 
 from ..errors import DeadlockDetected, HoldfastError, LeaseLost, NotAcquired
 
 
-def plain_words(error: HoldfastError) -> str:
+def error_message(error: HoldfastError) -> str:
     """What happened, to which name, and what to do about it in a shell."""
     match error:
         case NotAcquired(name=name, waited=waited, ahead=ahead):

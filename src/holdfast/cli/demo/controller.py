@@ -1,7 +1,7 @@
-"""The director: makes the processes, stops one of them at the worst moment, and counts what is left.
+"""The controller of the demonstration: starts the processes, stops one at the worst moment, and counts the updates.
 
-A process that is stopped is known to be stopped before the story goes on; a word that it is waiting for is written
-before it wakes, so that it goes on at once, as after any pause.
+A process is known to be stopped before the next step; the message that it waits for is written before it resumes, so
+that it goes on at once, as after any pause.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from ...clock import now
 from ...errors import HoldfastError
 from . import ledger
 
-TTL = 1.0
+TTL_S = 1.0
 AMOUNTS = {"A": 5, "B": 20}
-PATIENCE = 15.0
-"""For one step, on a machine that is busy with other things."""
+STEP_TIMEOUT_S = 15.0
+"""The limit for one step, on a busy machine."""
 
 
 class DemoFailed(HoldfastError):
-    """The story did not go as told."""
+    """The demonstration did not go as planned."""
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One line of the timeline: when (seconds from the start of the act), who, what, and the facts."""
+class DemoStep:
+    """One line of the timeline: when (seconds from the start of the run), who, what, and the facts."""
 
     at: float
     process: str
@@ -44,11 +44,11 @@ class Step:
 
 
 @dataclass(slots=True)
-class Act:
-    """One telling of the story, and what was left of it."""
+class DemoRun:
+    """One run of the demonstration, and its outcome."""
 
     fenced: bool
-    steps: list[Step] = field(default_factory=list)
+    steps: list[DemoStep] = field(default_factory=list)
     balance: int = 0
 
     @property
@@ -62,12 +62,12 @@ class Act:
     @property
     def expected(self) -> int:
         """The balance with everything that was acknowledged."""
-        return ledger.OPENING + sum(int(s.facts["amount"]) for s in self.steps if s.kind == "acknowledged")
+        return ledger.OPENING_BALANCE + sum(int(s.facts["amount"]) for s in self.steps if s.kind == "acknowledged")
 
     @property
     def in_ledger(self) -> int:
-        """How many of the updates the balance holds: their amounts are such that no two make up a third."""
-        rest, count = self.balance - ledger.OPENING, 0
+        """How many of the updates the balance holds: no two of their amounts add up to a third."""
+        rest, count = self.balance - ledger.OPENING_BALANCE, 0
         for amount in sorted(AMOUNTS.values(), reverse=True):
             if rest >= amount:
                 rest, count = rest - amount, count + 1
@@ -81,8 +81,8 @@ class Act:
         return sum(step.kind == kind for step in self.steps)
 
 
-class Worker:
-    """A process of the story. `told` are its steps as they come."""
+class DemoWorker:
+    """A process of the demonstration. `told` has its steps as they come."""
 
     def __init__(self, name: str, arguments: list[str]) -> None:
         self.name = name
@@ -123,25 +123,25 @@ class Worker:
                 pipe.close()
 
 
-def play(folder: Path, fenced: bool, show: Callable[[Step], None]) -> Act:
-    """One act: A is paused between its check and its write, and B comes in between."""
-    act = Act(fenced)
+def run_demo(folder: Path, fenced: bool, show: Callable[[DemoStep], None]) -> DemoRun:
+    """One run: A is paused between its check and its write, and B acquires the lock meanwhile."""
+    demo_run = DemoRun(fenced)
     began = now()
     file = folder / f"ledger-{'fenced' if fenced else 'unfenced'}.db"
     ledger.create(file)
 
     def note(process: str, kind: str, at: float, facts: dict[str, Any]) -> None:
-        step = Step(at - began, process, kind, facts)
-        act.steps.append(step)
+        step = DemoStep(at - began, process, kind, facts)
+        demo_run.steps.append(step)
         if kind not in ("ready", "end"):
             show(step)
 
-    def follow(worker: Worker, until: str) -> None:
+    def follow(worker: DemoWorker, until: str) -> None:
         while True:
             try:
-                told = worker.told.get(timeout=PATIENCE)
+                told = worker.told.get(timeout=STEP_TIMEOUT_S)
             except queue.Empty:
-                raise DemoFailed(f"process {worker.name} has not come to {until!r} in {PATIENCE:g} s") from None
+                raise DemoFailed(f"process {worker.name} has not come to {until!r} in {STEP_TIMEOUT_S:g} s") from None
             if told is None:
                 raise DemoFailed(f"process {worker.name} has ended before {until!r}")
             note(worker.name, kind := told.pop("kind"), told.pop("at"), told)
@@ -150,7 +150,7 @@ def play(folder: Path, fenced: bool, show: Callable[[Step], None]) -> Act:
 
     url = f"sqlite://{quote(str(folder))}/locks.db"
     common = [url, str(file), "fenced" if fenced else "unfenced"]
-    workers = [Worker(name, [*common, str(AMOUNTS[name]), str(TTL), "think" * (name == "A")]) for name in "AB"]
+    workers = [DemoWorker(name, [*common, str(AMOUNTS[name]), str(TTL_S), "think" * (name == "A")]) for name in "AB"]
     a, b = workers
     try:
         for worker in workers:
@@ -160,7 +160,7 @@ def play(folder: Path, fenced: bool, show: Callable[[Step], None]) -> Act:
         follow(a, "checked")
         a.stop()
         note("kernel", "stopped", now(), {})
-        a.say()  # heard when it wakes
+        a.say()  # it reads this when it resumes
         b.say()
         follow(b, "end")
         note("kernel", "continued", now(), {})
@@ -169,5 +169,5 @@ def play(folder: Path, fenced: bool, show: Callable[[Step], None]) -> Act:
     finally:
         for worker in workers:
             worker.end()
-    act.balance = ledger.balance(file)
-    return act
+    demo_run.balance = ledger.balance(file)
+    return demo_run

@@ -13,8 +13,8 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 @dataclass(slots=True)
-class Session:
-    """What holds for one call of the command line."""
+class CliContext:
+    """The settings of one call of the command line."""
 
     debug: bool = False
 
@@ -55,7 +55,12 @@ def engine_options(command: F) -> F:
     """--url, --namespace and --debug, for every command that talks to an engine."""
     for option in (
         click.option("--debug", is_flag=True, expose_value=False, callback=_set_debug, help="Show tracebacks."),
-        click.option("--namespace", default="holdfast", show_default=True, help="Keeps applications apart."),
+        click.option(
+            "--namespace",
+            default="holdfast",
+            show_default=True,
+            help="Prefix of all names: keeps applications apart.",
+        ),
         click.option("--url", metavar="URL", help="The engine.  [default: $HOLDFAST_URL, or a file of this user]"),
     ):
         command = option(command)
@@ -63,8 +68,8 @@ def engine_options(command: F) -> F:
 
 
 def quiet_option(command: F) -> F:
-    """--quiet, for every command that tells something on stderr which is no error."""
-    return click.option("--quiet", "-q", is_flag=True, help="Say nothing on stderr but errors.")(command)
+    """--quiet, for every command that prints notices on stderr."""
+    return click.option("--quiet", "-q", is_flag=True, help="Print only errors on stderr.")(command)
 
 
 def json_option(command: F) -> F:
@@ -73,8 +78,8 @@ def json_option(command: F) -> F:
 
 
 def _set_debug(context: click.Context, _: click.Parameter, value: bool) -> None:
-    if value and (session := context.find_object(Session)) is not None:
-        session.debug = True
+    if value and (cli_context := context.find_object(CliContext)) is not None:
+        cli_context.debug = True
 
 
 def print_json(value: object) -> None:

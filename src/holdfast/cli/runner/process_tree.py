@@ -1,9 +1,9 @@
-"""The command and what it started: its process group, and on Linux every descendant.
+"""The command's process tree: its process group, and on Linux every descendant.
 
 1. The command is the leader of a process group of its own, in our session: signals reach its children too, and it
    can have the terminal.
-2. On Linux we are the subreaper: a descendant whose parent ends becomes our child. So when the lease is lost, also
-   those are found that left the group (setsid). And the command asks the kernel for SIGKILL when we die.
+2. On Linux we are the subreaper: a descendant whose parent ends becomes our child. So when the lease is lost,
+   descendants that left the group (setsid) are found, too. And the command asks the kernel for SIGKILL when we die.
 3. All of it runs between fork and exec of a process with one thread, where Python is safe.
 """
 
@@ -25,7 +25,7 @@ Prctl = Callable[[int, int], object]
 
 
 def become_subreaper() -> Prctl | None:
-    """Adopt orphaned descendants, where the system can. Answers with prctl, loaded before any fork."""
+    """Adopt orphaned descendants, where the system can. Returns prctl, loaded before any fork."""
     if not LINUX:
         return None
     prctl: Prctl = ctypes.CDLL(None).prctl
@@ -36,7 +36,7 @@ def become_subreaper() -> Prctl | None:
 def start(
     command: Sequence[str], environment: Mapping[str, str], prctl: Prctl | None, prepare: Callable[[], None]
 ) -> int:
-    """Start the command in a group of its own; answers with its pid, which is the group's id. Raises OSError."""
+    """Start the command in a group of its own; returns its pid, which is the group's id. Raises OSError."""
     parent = os.getpid()
 
     def before_exec() -> None:
@@ -58,12 +58,12 @@ def start(
 
 
 def signal_group(group: int, number: int) -> bool:
-    """False if nobody is left in it."""
+    """Send a signal to the group. False if no process is left in it."""
     try:
         os.killpg(group, number)
     except ProcessLookupError:
         return False
-    except PermissionError:  # all that is left runs as somebody else: there, but out of reach
+    except PermissionError:  # all that is left runs as another user: alive, but out of reach
         return True
     return True
 
@@ -77,7 +77,7 @@ def signal_each(pids: Iterable[int], number: int) -> None:
 
 
 def stop_group(group: int, grace: float) -> None:
-    """TERM, and KILL after `grace` if somebody is left. For the holder, which is not the command's parent."""
+    """TERM, and KILL after `grace` if a process is left. For the holder, which is not the command's parent."""
     end = time.monotonic() + grace
     signal_group(group, signal.SIGTERM)
     signal_group(group, signal.SIGCONT)
@@ -102,7 +102,7 @@ def descendants(ancestor: int, without: int) -> list[int]:
 
 
 def _at_work(group: int) -> bool:
-    """Whether anybody in the group still runs; who has ended and was not waited for does not count."""
+    """Whether a process of the group still runs; zombies do not count."""
     if not signal_group(group, 0):
         return False
     return not LINUX or any(member == group for _, _, member in _live())

@@ -1,7 +1,7 @@
-"""What `holdfast run` was asked to do, checked before anything starts.
+"""The request to `holdfast run`, checked before anything starts.
 
 The command must be gone before the lease's validity ends. So the lease counts as lost a *margin* early, which is the
-grace between TERM and KILL and an allowance for noticing and for dying; and a margin must leave half of the ttl.
+grace between TERM and KILL and an allowance for detection and for the kernel; and a margin must leave half of the ttl.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from ...errors import Misconfigured
 from ...model import LockSpec
 
-DEFAULT_GRACE = 5.0
+DEFAULT_GRACE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class RunRequest:
     """One call of `holdfast run`. Times are in seconds."""
 
     name: str
@@ -25,17 +25,17 @@ class Order:
     ttl: float = 30.0
     timeout: float | None = None
     skip: bool = False
-    """Not to acquire it is no failure."""
+    """Exit with 0 if the lock is not acquired."""
     max_hold: float | None = None
     hold_at_least: float = 0.0
     lock_delay: float = 0.0
     mode: str = "lock"
     """lock, read, write or permit."""
     permits: int = 1
-    grace: float = DEFAULT_GRACE
+    grace: float = DEFAULT_GRACE_S
     request_timeout: float = 5.0
     quiet: bool = False
-    """Only errors are told."""
+    """Print only errors."""
 
     def __post_init__(self) -> None:
         LockSpec(  # checks them
@@ -55,13 +55,13 @@ class Order:
 
 
 def allowance(ttl: float) -> float:
-    """For noticing the loss, and for the kernel to end what was killed."""
+    """The time to detect the loss, and for the kernel to end what was killed."""
     return min(0.5, 0.05 * ttl)
 
 
 def default_grace(ttl: float) -> float:
     """A fifth of the ttl, at most 5 s."""
-    return min(DEFAULT_GRACE, ttl / 5)
+    return min(DEFAULT_GRACE_S, ttl / 5)
 
 
 def least_ttl(grace: float) -> float:

@@ -68,6 +68,12 @@ class RealTime:
         heapq.heappush(self._timers, (self.now() + seconds, next(self._numbers), timer))
         return timer
 
+    def run_soon(self) -> None:
+        """Let come true what is due in a moment, for a client that waits for it."""
+        while self._timers and self._timers[0][0] - self.now() < LONGEST_PAUSE_S:
+            time.sleep(max(0.0, self._timers[0][0] - self.now()))
+            self.run_due()
+
     def run_due(self) -> None:
         while self._timers and self._timers[0][0] <= self.now():
             timer = heapq.heappop(self._timers)[2]

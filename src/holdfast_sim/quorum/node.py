@@ -7,6 +7,7 @@ Times are microseconds of the node's own clock; as at a server, a key is gone on
 from __future__ import annotations
 
 import json
+from collections.abc import MutableMapping
 from fnmatch import fnmatchcase
 from typing import Any, TypeAlias
 
@@ -22,9 +23,9 @@ class NodeModel:
     def __init__(self, run: str = "0" * 40) -> None:
         self.run = run
         self.now = 0
-        self.texts: dict[str, tuple[str, int | None]] = {}
-        self.marks: dict[str, int] = {}
-        self.waiting: dict[str, int] = {}
+        self.texts: MutableMapping[str, tuple[str, int | None]] = {}
+        self.marks: MutableMapping[str, int] = {}
+        self.waiting: MutableMapping[str, int] = {}
 
     def carry_out(self, verb: str, keys: tuple[str, ...], args: tuple[str, ...], now: int) -> Word:
         self.now = now
@@ -60,7 +61,8 @@ class NodeModel:
     def _raise(self, key: str, ballot: int) -> None:
         if ballot > self.marks.get(key, -1):
             self.marks[key] = ballot
-            self.marks = {name: mark for name, mark in self.marks.items() if mark >= self.now - DAY_US}
+            for name in [name for name, mark in self.marks.items() if mark < self.now - DAY_US]:
+                del self.marks[name]
 
     def is_live(self, key: str, hold: str) -> bool:
         return int(hold[20:30]) == 0 or self._left(key) > int(hold[20:30])
@@ -162,9 +164,9 @@ class NodeModel:
         memory = self._remembers(keys[0])
         if memory is None:
             return b"A"
-        self.waiting = {text: gone for text, gone in self.waiting.items() if gone > self.now // 1000}
+        waiting = {text: gone for text, gone in self.waiting.items() if gone > self.now // 1000}
         said: list[Any] = ["0", f"{max([int(memory[1:21]), *self.marks.values()]):020d}"]
-        said.append(sorted(self.waiting, key=lambda text: (self.waiting[text], text)) or 0)
+        said.append(sorted(waiting, key=lambda text: (waiting[text], text)) or 0)
         for key in sorted(self.texts):
             if (key == keys[1] if keys[1:] else fnmatchcase(key, args[1])) and (hold := self.get(key)) is not None:
                 mark = f"{self.marks[key]:020d}" if key in self.marks else ""

@@ -1,0 +1,248 @@
+"""What each program of `backends/redis/scripts` does at a server, on the reference of the line (`_core/line.py`).
+
+What differs from the reference is what only a server can know: a waiter whose push reaches nobody is not granted, and
+the short paths of the programs answer with digits where the general ones answer with a number.
+"""
+
+from __future__ import annotations
+
+from typing import TypeGuard
+
+from holdfast._core import gcra
+from holdfast._core.line import Place
+
+from .keyspace import Entry
+from .line_value import LineValue
+from .protocol import ErrorReply, Reply
+from .queue_lines import NOT_YET_HEARING, NOWHERE, digits, is_mark, left_ms, load, read_claim, save, to_bytes, to_text
+from .script_run import Model, Run
+
+SAID = ("held", "refused", "evicted", "expired")
+NOBODY_CAN_TELL = 4
+NOT_WRITTEN = ("OOM", "READONLY", "MISCONF", "NOREPLICAS", "NOPERM", "CLUSTERDOWN", "MASTERDOWN")
+
+
+def _take_if_free(run: Run, key: bytes, said: bytes, left: bytes) -> bytes | None:
+    """The short path of take.lua: its token if nobody stands there, and the mark (if any) is in the past."""
+    entry = run.entry(key)
+    if entry is not None and not (
+        is_mark(entry) and isinstance(entry.value, bytes) and entry.value < digits(run.now_us)
+    ):
+        return None
+    now = run.now_us
+    asked = read_claim(said, now)
+    place = asked.place
+    place.token, place.expires = now, now + place.ttl
+    run.put(key, LineValue(asked.capacity, now, (place,), text=True), int(left))
+    return digits(now)
+
+
+def takes(run: Run) -> Reply:
+    replies: list[Reply] = []
+    for at, key in enumerate(run.keys):
+        try:
+            replies.append(_take_if_free(run, key, run.args[2 * at], run.args[2 * at + 1]) or 0)
+        except ErrorReply:
+            replies.append(0)
+    return replies
+
+
+def take(run: Run) -> Reply:
+    keys, now, count = run.keys, run.now_us, len(run.keys)
+    if count == 1 and (token := _take_if_free(run, keys[0], run.args[0], run.args[1])) is not None:
+        return token
+    index = run.args[2 * count] if len(run.args) > 2 * count else None
+    quick = count == 1 and _joins_quickly(run, index)
+    lines = [load(run, key) for key in keys]
+    claims = [read_claim(run.args[2 * at], now) for at in range(count)]
+    other = [line.mismatch(asked.capacity, now) for asked, line in zip(claims, lines, strict=True)]
+    if any(capacity is not None for capacity in other):
+        return _one_or_all([-(capacity or 0) for capacity in other])
+    queue = index != b"0"
+    known = [line.find(asked.place.owner) is not None for asked, line in zip(claims, lines, strict=True)]
+    for asked, here in zip(claims, known, strict=True):
+        if asked.place.wake == NOT_YET_HEARING:
+            asked.place.wake = NOWHERE
+            queue = queue and here  # who stands there already keeps its place
+    mine: list[Place | None] = []
+    for asked, line in zip(claims, lines, strict=True):
+        line.asker = asked.place.owner
+        mine.append(line.take(asked.place, asked.capacity, now, now, queue)[0])
+        line.asker = ""
+    if not queue and None in mine:  # all or none
+        for at, line in enumerate(lines):
+            place = mine[at]
+            if place is not None and not known[at]:
+                line.release(place.owner, now, now)
+        mine = [None] * count
+    replies: list[Reply] = []
+    for key, line, place in zip(keys, lines, mine, strict=True):
+        if place is None or place.token:
+            replies.append(place.token if place else 0)
+        else:
+            replies.append([line.look_again(place, now), line.ahead(place, now), line.mark])
+            if index is not None:
+                run.call(b"ZADD", index, b"GT", b"%d" % place.expires, key)
+        save(run, key, line, max(left_ms(line.places[0]), int(run.args[1])) if quick else None)
+    if index is not None and any(isinstance(reply, list) for reply in replies):
+        first = all(bool(place.token) for place in lines[0].places[:-1])
+        if not quick or first:
+            run.call(b"ZREMRANGEBYSCORE", index, b"-inf", b"%d" % now)
+            run.call(b"PEXPIRE", index, run.args[1])
+    return _one_or_all(replies)
+
+
+def _one_or_all(replies: list[Reply]) -> Reply:
+    return replies[0] if len(replies) == 1 else replies
+
+
+def _joins_quickly(run: Run, index: bytes | None) -> bool:
+    """Whether take.lua puts a claim at the end of a mutex's line without reading the line: then it tidies up less."""
+    entry, asked, now = run.entry(run.keys[0]), read_claim(run.args[0], run.now_us), run.now_us
+    if entry is None or not isinstance(entry.value, LineValue) or not entry.value.text or index == b"0":
+        return False
+    mine, (holder, *others) = asked.place, entry.value.places
+    simple = asked.capacity == mine.weight == entry.value.capacity == holder.weight == 1 and mine.fair
+    quiet = all(now < place.expires for place in others) and now < holder.expires + holder.delay
+    new = mine.owner not in [place.owner for place in entry.value.places]
+    return simple and quiet and new and mine.wake != NOT_YET_HEARING
+
+
+def _is_holder(entry: Entry | None, owner: str) -> TypeGuard[Entry]:
+    """Whether the short paths see this owner as the holder: it stands first in a line that is kept as text."""
+    return (
+        entry is not None
+        and isinstance(entry.value, LineValue)
+        and entry.value.text
+        and entry.value.places[0].owner == owner
+    )
+
+
+def _holds_still(holder: Place, ttl: bytes, now: int) -> bool:
+    """As the short paths see it, which go by the ttl that the caller names."""
+    return now < holder.expires - holder.ttl + int(ttl)
+
+
+def release(run: Run) -> Reply:
+    key, owner, now = run.keys[0], to_text(run.args[0]), run.now_us
+    entry = run.entry(key)
+    if entry is None or is_mark(entry):
+        return 0
+    linger = int(run.args[2]) if len(run.args) > 2 else 0
+    next_one, held_so_far = "", False
+    if not linger and _is_holder(entry, owner):
+        assert isinstance(entry.value, LineValue)
+        holder, *others = entry.value.places
+        held_so_far = _holds_still(holder, run.args[1], now)
+        if not others:
+            run.put(key, digits(entry.value.mark), None)
+            return int(held_so_far)
+        if all(now < place.expires for place in others):
+            next_one = others[0].owner
+            if len(run.args) > 3:
+                run.call(b"PUBLISH", run.args[3], b"")  # so that the next holder hears of it before the asker does
+    line = load(run, key)
+    held, promoted = line.release(owner, now, now, linger)
+    for place in line.places:
+        place.wake = place.wake or NOWHERE
+    taking_over = next((place for place in promoted if place.owner == next_one), None)
+    save(run, key, line, None if taking_over is None else left_ms(taking_over))
+    return int(held if taking_over is None else held_so_far)
+
+
+def releases(run: Run) -> Reply:
+    replies: list[Reply] = []
+    for at, key in enumerate(run.keys):
+        said, owner = 2, to_text(run.args[2 * at])
+        try:
+            entry = run.entry(key)
+            if entry is None or is_mark(entry):
+                said = 0
+            elif _is_holder(entry, owner):
+                assert isinstance(entry.value, LineValue)
+                if len(entry.value.places) == 1:
+                    run.put(key, digits(entry.value.mark), None)
+                    said = int(_holds_still(entry.value.places[0], run.args[2 * at + 1], run.now_us))
+        except ErrorReply:
+            pass
+        replies.append(said)
+    return replies
+
+
+def renew(run: Run) -> Reply:
+    replies: list[Reply] = []
+    for at, key in enumerate(run.keys):
+        owner, ttl, token = run.args[3 * at : 3 * at + 3]
+        try:
+            replies.append(_renew_one(run, key, to_text(owner), ttl, int(token)))
+        except ErrorReply as error:
+            replies.append(NOBODY_CAN_TELL if any(code in str(error) for code in NOT_WRITTEN) else 1)
+    return replies
+
+
+def _renew_one(run: Run, key: bytes, owner: str, ttl: bytes, token: int) -> int:
+    line = load(run, key)
+    entry = run.entry(key)
+    if _is_holder(entry, owner):  # it is renewed without being read, and stays text
+        holder = line.places[0]
+        if holder.token != token:
+            return SAID.index("refused")
+        if not _holds_still(holder, ttl, run.now_us):
+            return SAID.index("expired")
+        holder.expires = run.now_us + holder.ttl
+        run.put(key, LineValue(line.capacity, line.mark, tuple(line.places), text=True), left_ms(holder))
+        return 0
+    said = SAID.index(line.renew(owner, run.now_us, token))
+    if said == 0:
+        save(run, key, line)
+    return said
+
+
+def evict(run: Run) -> Reply:
+    line = load(run, run.keys[0])
+    found, _ = line.evict(int(run.args[0]), run.now_us, run.now_us)
+    save(run, run.keys[0], line)
+    return int(found)
+
+
+def survey(run: Run) -> Reply:
+    now = run.now_us
+    views: list[Reply] = [now]
+    for number, key in enumerate(run.keys, 1):
+        try:
+            line = load(run, key)
+        except ErrorReply:
+            continue  # what cannot be read is no line
+        standing = [place for place in line.places if place.counts(now) and not place.gone(now)]
+        if standing:
+            views.append([number, line.capacity, *(_view(place, now) for place in standing)])
+    return views
+
+
+def _view(place: Place, now: int) -> Reply:
+    return [
+        to_bytes(place.owner), place.token, place.weight, place.since, place.expires, to_bytes(place.actor),
+        int(place.holds(now)),
+    ]  # fmt: skip
+
+
+def allow(run: Run) -> Reply:
+    entry, now = run.entry(run.keys[0]), run.now_us
+    arrival = int(entry.value) if entry is not None and isinstance(entry.value, bytes) else 0
+    interval, burst, cost, reserve = map(int, run.args)
+    allowed, wait, after = gcra.allow(arrival, now, interval, burst, cost, reserve)
+    if allowed:
+        run.put(run.keys[0], b"%d" % after, round((after - now) / 1000 + 1000))
+    return [int(allowed), wait]
+
+
+MODELS: dict[str, Model] = {
+    "allow": allow,
+    "evict": evict,
+    "release": release,
+    "releases": releases,
+    "renew": renew,
+    "survey": survey,
+    "take": take,
+    "takes": takes,
+}

@@ -1,0 +1,217 @@
+"""A simulated and a real Redis server side by side: what each answers, and what of it counts.
+
+What depends on time or chance is normalised, and nothing else:
+1. A number within two days of now (a time, a token, a mark) becomes T0, T1, … in the order in which a side first says
+   it, so that it must be the same number wherever it was the same before. Ballots that the test chose stay.
+2. The id of the server's run becomes RUN, other 40 hex digits (hashes) R0, R1, … likewise, a session's id #.
+3. Any other number from 100,000 on (spans in ms and µs) is rounded to two digits.
+4. An error in a program is cut where it begins to say in which line; one of Lua itself is only known as such.
+5. What has no order (settings, scanned keys) is sorted; of INFO the fields count that clients read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, TypeAlias
+
+from holdfast_sim.servers.redis.server import RedisServer as Model
+from tests.likeness.play import RealTime, Recorder
+from tests.support.redis_server import RedisServer
+
+Tree: TypeAlias = tuple[str, Any]
+"""A reply as it stood there: its type byte, and what it holds."""
+ANSWER_TIMEOUT_S = 5.0
+TWO_DAYS_US = 2 * 86_400_000_000
+SMALL = 100_000
+FIELDS = ("redis_version", "redis_mode", "role", "connected_slaves")
+
+
+def parse(data: bytes) -> tuple[list[Tree], bytes]:
+    """All whole replies, and the rest."""
+    trees: list[Tree] = []
+    at = 0
+    while (found := _parse_one(data, at)) is not None:
+        tree, at = found
+        trees.append(tree)
+    return trees, data[at:]
+
+
+def _parse_one(data: bytes, at: int) -> tuple[Tree, int] | None:
+    end = data.find(b"\r\n", at)
+    if end < 0:
+        return None
+    kind, head, at = chr(data[at]), data[at + 1 : end], end + 2
+    if kind in "$=" and head != b"-1":
+        size = int(head)
+        return ((kind, data[at : at + size]), at + size + 2) if len(data) >= at + size + 2 else None
+    if kind in "*%>~" and head != b"-1":
+        items = []
+        for _ in range(int(head) * (2 if kind == "%" else 1)):
+            if (found := _parse_one(data, at)) is None:
+                return None
+            items.append(found[0])
+            at = found[1]
+        return (kind, items), at
+    return (kind, int(head) if kind == ":" else head), at
+
+
+@dataclass
+class Side:
+    """What one server has said in this play, and what is known from it."""
+
+    symbols: dict[object, str] = field(default_factory=dict)
+    ballots: frozenset[int] = frozenset()
+    tokens: dict[str, int] = field(default_factory=dict)
+    memory: bytes = b""
+    run_id: str = ""
+    _rest: dict[int, bytes] = field(default_factory=dict)
+
+    def learn(self, data: bytes, client: int) -> list[Tree]:
+        trees, self._rest[client] = parse(self._rest.get(client, b"") + data)
+        for kind, items in trees:
+            if kind in ">*" and len(items) == 3 and items[0] == ("$", b"message"):
+                owner, _, token = items[2][1].partition(b" ")
+                self.tokens[owner.decode()] = int(token or 0)
+        return trees
+
+    def normal(self, tree: Tree, how: str = "") -> Any:
+        kind, value = tree
+        if how == "info":
+            return [line for line in value.decode().split("\r\n") if line.partition(":")[0] in FIELDS]
+        if how == "json" and kind == "$" and value[:1] == b"[":
+            return self._of_json(value)
+        if how == "sorted" and kind in "*%" and value:
+            pairs = kind == "%" or (value[0][0] == "$" and len(value) % 2 == 0 and value[0][1] != b"0")
+            if pairs:
+                return kind, sorted(
+                    (self.normal(a), self.normal(b)) for a, b in zip(value[::2], value[1::2], strict=True)
+                )
+            return kind, self.normal(value[0]), sorted(map(self.normal, value[1][1]))
+        if kind in "*%>":
+            items = [self.normal(item) for item in value]
+            for number, item in enumerate(value[:-1]):
+                if item == ("$", b"id"):
+                    items[number + 1] = "#"
+            return kind, items
+        if kind == ":":
+            return kind, "#" if how == "number" else self._number(value)
+        if kind == "-":
+            value = re.sub(rb"( script: |(?<=ERR user_script):).*", b"", value)
+        return kind, self._text(value) if isinstance(value, bytes) else value
+
+    def _number(self, number: int) -> object:
+        if number in self.ballots:
+            return number
+        if abs(number - time.time() * 1e6) < TWO_DAYS_US:
+            return self.symbols.setdefault(number, f"T{len(self.symbols)}")
+        return float(f"{number:.1e}") if abs(number) >= SMALL else number
+
+    def _text(self, text: bytes) -> str:
+        said = text.decode("utf-8", "backslashreplace").replace(self.run_id, " RUN ")
+        if (held := re.fullmatch(r"H(\d{20})(\d+)", said)) is not None:
+            return f"H{self._number(int(held[1]))} {self._number(int(held[2]))}"
+        said = re.sub(
+            r"(?<![0-9a-f])[0-9a-f]{40}", lambda found: self.symbols.setdefault(found[0], f"R{len(self.symbols)}"), said
+        )
+        return re.sub(r"(?<!\d)\d{16,20}", lambda found: str(self._number(int(found[0]))), said)
+
+    def _of_json(self, value: bytes) -> object:
+        said = json.loads(value)
+        compact = json.dumps(said, separators=(",", ":"), ensure_ascii=False).replace("/", "\\/")
+        holds = sorted(tuple(said[at : at + 4]) for at in range(3, len(said), 4))
+        shown = [
+            (key, self._text(hold.encode()), self._number(left), self._text(mark.encode()))
+            for key, hold, left, mark in holds
+        ]
+        waiting = said[2] and [self._text(each.encode()) for each in said[2]]
+        return compact.encode() == value, said[0], self._text(said[1].encode()), waiting, shown
+
+
+@dataclass(frozen=True)
+class Step:
+    """Requests of one client, whole, as bytes for each side. `how`: see `Side.normal`, for each reply."""
+
+    client: int
+    what: str
+    frame: Callable[[Side], bytes]
+    how: tuple[str, ...] = ("",)
+    learn: Callable[[Side, Tree], None] = lambda side, tree: None
+
+
+class ModelSide(Side):
+    def __init__(self, chance: Random, clients: int, ballots: Iterable[int]) -> None:
+        super().__init__(ballots=frozenset(ballots))
+        self.host = RealTime(chance)
+        self.server = Model(self.host)
+        self.run_id = self.server.run_id
+        self._recorders = [Recorder() for _ in range(clients)]
+        self._sessions = [self.server.accept(recorder) for recorder in self._recorders]
+
+    def send(self, client: int, pieces: list[bytes]) -> None:
+        for piece in pieces:
+            self._sessions[client].receive(piece)
+        self.host.run_soon()
+
+    def heard(self) -> list[list[Tree]]:
+        """What each client was told since the last time."""
+        heard = []
+        for client, recorder in enumerate(self._recorders):
+            heard.append(self.learn(bytes(recorder.data), client))
+            recorder.data.clear()
+            if recorder.ended:
+                heard[-1].append(("end", b""))
+        return heard
+
+
+class RealSide(Side):
+    def __init__(self, server: RedisServer, clients: int, ballots: Iterable[int]) -> None:
+        super().__init__(ballots=frozenset(ballots))
+        for words in (("FLUSHALL",), ("SCRIPT", "FLUSH"), ("CONFIG", "SET", "maxmemory", "0", "requirepass", "")):
+            server.raw(*words)
+        self._links = [socket.create_connection(("127.0.0.1", server.port), ANSWER_TIMEOUT_S) for _ in range(clients)]
+        self.run_id = server.raw("INFO", "server").decode().partition("run_id:")[2][:40]
+        self._ended: set[int] = set()
+        for link in self._links:
+            link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def send(self, client: int, pieces: list[bytes]) -> None:
+        for piece in pieces:
+            try:
+                self._links[client].sendall(piece)
+            except OSError:
+                return  # it has ended: that is seen when it is read
+
+    def heard(self, expected: list[list[Tree]]) -> list[list[Tree]]:
+        """As many replies for each client as the model had, or what came in time."""
+        heard: list[list[Tree]] = []
+        for client, replies in enumerate(expected):
+            got: list[Tree] = []
+            end = time.monotonic() + ANSWER_TIMEOUT_S
+            while len(got) < len(replies) and time.monotonic() < end:
+                got += self._read(client)
+            heard.append(got)
+        return heard
+
+    def _read(self, client: int) -> list[Tree]:
+        if client in self._ended:
+            return [("end", b"")]
+        try:
+            data = self._links[client].recv(1 << 16)
+        except TimeoutError:
+            return []
+        except ConnectionError:
+            data = b""
+        if not data:
+            self._ended.add(client)
+            return [("end", b"")]
+        return self.learn(data, client)
+
+    def close(self) -> None:
+        for link in self._links:
+            link.close()

@@ -1,16 +1,100 @@
-"""What all tests share: how hard hypothesis looks.
+"""What all tests share: servers, how hard hypothesis looks, and how tests are spread over workers.
 
-The default profile gives the same verdict on every machine and every run. To look for what it does not find, run
-`HYPOTHESIS_PROFILE=explore pytest tests/unit`: other examples each time, and twenty times as many.
+1. One server of a kind for each worker, started when it is first needed. Tests keep apart by namespace or by database,
+   and leave the server as they found it; a test that breaks or configures a server starts one of its own.
+2. The default profile of hypothesis gives the same verdict on every machine and every run. To look for what it does not
+   find, run `HYPOTHESIS_PROFILE=explore pytest tests/unit`: other examples each time, and twenty times as many.
+3. `tests/support/spread.py` says which tests go to the same worker.
+4. Signals are as an interactive shell leaves them: a shell starts background jobs with SIGINT and SIGQUIT ignored, and
+   `nohup` with SIGHUP ignored; what tests start would inherit that.
 """
 
 from __future__ import annotations
 
 import os
+import signal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import Phase, settings
+
+if TYPE_CHECKING:
+    from tests.etcd.cluster import Cluster
+    from tests.mysql.server import Server as MariaDBServer
+    from tests.postgresql.pooler import Pooler
+    from tests.postgresql.server import Server as PostgreSQLServer
+    from tests.redlock.quorums import Servers
+    from tests.support.redis_server import RedisServer
+    from tests.zookeeper.ensemble import Ensemble
+
+pytest_plugins = ["tests.support.spread"]
 
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)  # no "explain", which takes longest
 settings.register_profile("same", derandomize=True, phases=PHASES, deadline=None, print_blob=True)
 settings.register_profile("explore", phases=PHASES, deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[RedisServer]:
+    from tests.support.redis_server import running
+
+    with running() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def redlock_servers() -> Iterator[Servers]:
+    """Five of them."""
+    from tests.redlock.quorums import quorum
+
+    with quorum(5) as servers:
+        yield servers
+
+
+@pytest.fixture(scope="session")
+def etcd_cluster() -> Iterator[Cluster]:
+    """Three members."""
+    from tests.etcd.cluster import running
+
+    with running() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def zookeeper_ensemble() -> Iterator[Ensemble]:
+    """Three members."""
+    from tests.zookeeper.ensemble import running
+
+    with running() as ensemble:
+        yield ensemble
+
+
+@pytest.fixture(scope="session")
+def postgresql_server() -> Iterator[PostgreSQLServer]:
+    from tests.postgresql.server import running
+
+    with running() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgresql_pooler(postgresql_server: PostgreSQLServer) -> Iterator[Pooler]:
+    """In transaction mode, in front of the shared server."""
+    from tests.postgresql.pooler import pooling
+
+    with pooling(postgresql_server) as pooler:
+        yield pooler
+
+
+@pytest.fixture(scope="session")
+def mariadb_server() -> Iterator[MariaDBServer]:
+    from tests.mysql.server import serving
+
+    with serving() as server:
+        yield server

@@ -180,17 +180,39 @@ class LockView:
 class Promises:
     """What an engine can keep, and why not where it cannot.
 
+    Some promises are kept by the engines that list them in `kept`:
+
     fencing       a token on every grant, strictly growing per name
     linearizable  one order of grants that everybody agrees on, whatever fails
     durable       a grant survives a crash of the engine
     shared        read-write locks
     counting      semaphores
+
+    The others are kept by every engine that does not declare in `lacks` that it cannot, with a note that says why:
+
+    ttl           the engine ends a hold that is not renewed when its ttl is over, and keeps it until then
+    queue         claims of one coordinator are granted in the order of their arrival
+    order         claims of all coordinators are
+    evict         one hold can be ended by hand
+    linger        `lock_delay` and `hold_at_least`
+    limits        rate limiters
+    deadlock      claims that wait for each other in a circle are detected
     """
 
     kept: frozenset[str]
     notes: dict[str, str] = field(default_factory=dict)
+    """Remarks by promise: why it is not kept, or within which limits it is."""
+    lacks: frozenset[str] = frozenset()
 
-    KNOWN = frozenset({"fencing", "linearizable", "durable", "shared", "counting"})
+    LISTED = frozenset({"fencing", "linearizable", "durable", "shared", "counting"})
+    USUAL = frozenset({"ttl", "queue", "order", "evict", "linger", "limits", "deadlock"})
+    KNOWN = LISTED | USUAL
+
+    def __post_init__(self) -> None:
+        for promise in self.lacks:
+            if promise not in self.USUAL or not self.notes.get(promise):
+                usual = ", ".join(sorted(self.USUAL))
+                raise ValueError(f"lacks={promise!r}: name one of {usual}, and say why in notes[{promise!r}]")
 
     @classmethod
     def known(cls, required: Collection[str]) -> Collection[str]:
@@ -204,12 +226,12 @@ class Promises:
     def demand(self, required: Collection[str], engine: str) -> None:
         """Raise `Misconfigured` unless every required promise is kept."""
         for promise in self.known(required):
-            if promise not in self.kept:
+            if promise not in self:
                 why = self.notes.get(promise, "the engine does not have it")
                 raise Misconfigured(f"{engine} cannot promise {promise!r}: {why}")
 
     def __contains__(self, promise: object) -> bool:
-        return promise in self.kept
+        return promise in self.kept or (promise in self.USUAL and promise not in self.lacks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,28 +1,19 @@
-"""The matrix: each engine is made ready once per session, and no cell may be skipped."""
+"""One fixture for all engines: each is made ready when it is first needed, and no cell of the matrix may be skipped."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack
+from collections.abc import Generator
 
 import pytest
 
-from holdfast.testing import Venue
+from holdfast.testing import EngineUnderTest
 from tests.contract.engines import ENGINES
 
 
-@pytest.fixture(scope="session")
-def venues(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Venue]]:
-    """The venue of a scheme, made ready when it is first asked for."""
-    ready: dict[str, Venue] = {}
-    with ExitStack() as stack:
-
-        def venue(scheme: str) -> Venue:
-            if scheme not in ready:
-                ready[scheme] = stack.enter_context(ENGINES[scheme](tmp_path_factory.mktemp(scheme)))
-            return ready[scheme]
-
-        yield venue
+@pytest.fixture(scope="session", params=ENGINES)
+def under_test(request: pytest.FixtureRequest) -> EngineUnderTest:
+    """Each engine in turn; every promise runs in a namespace of its own, on a server that all tests share."""
+    return ENGINES[request.param](request.getfixturevalue)
 
 
 @pytest.hookimpl(wrapper=True)

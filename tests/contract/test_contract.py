@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from holdfast.testing import BODIES, Body, Promise, Venue, contract_promises, play
-from tests.contract.engines import ENGINES
+from holdfast.testing import BODIES, Body, EngineUnderTest, Promise, contract_promises, run_promise
 
 
 @pytest.mark.parametrize("body", BODIES)
-@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("promise", contract_promises(), ids=lambda promise: promise.name)
-def test_promise(promise: Promise, engine: str, body: Body, venues: Callable[[str], Venue]) -> None:
-    play(promise, venues(engine), body)
+def test_promise(under_test: EngineUnderTest, promise: Promise, body: Body) -> None:
+    run_promise(promise, under_test, body)

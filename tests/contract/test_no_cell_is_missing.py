@@ -13,13 +13,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import holdfast.testing.promises
 from holdfast.backends import SCHEMES
 from holdfast.testing import BODIES, contract_promises
-from holdfast.testing.twins import TWINS
-from tests.contract.engines import ELSEWHERE, ENGINES
+from holdfast.testing.async_adapter import ASYNC_TYPES
+from tests.contract.engines import ENGINES, WAYS
 
 ROOT = Path(__file__).parent.parent.parent
 FILES = sorted(Path(holdfast.testing.promises.__path__[0]).glob("[a-z]*.py"))
@@ -51,7 +49,7 @@ def collected(path: str) -> set[str]:
 
 
 def test_every_engine_is_in_the_table() -> None:
-    assert {*ENGINES, *ELSEWHERE} == columns()
+    assert ENGINES.keys() - WAYS == columns()
 
 
 def test_every_file_makes_promises() -> None:
@@ -64,32 +62,28 @@ def test_every_promise_is_listed() -> None:
 
 
 def test_every_promise_says_what_it_promises() -> None:
-    assert [promise.name for promise in contract_promises() if not promise.play.__doc__] == []
+    assert [promise.name for promise in contract_promises() if not promise.run.__doc__] == []
 
 
 def test_every_cell_is_collected() -> None:
-    cells = itertools.product(rows(), ENGINES, BODIES)
+    cells = itertools.product(ENGINES, rows(), BODIES)
     assert collected("tests/contract/test_contract.py") == {f"test_promise[{'-'.join(cell)}]" for cell in cells}
 
 
-@pytest.mark.parametrize("engine", ELSEWHERE)
-def test_every_cell_is_collected_elsewhere(engine: str) -> None:
-    """By a parametrised test, or by a `Contract`, whose tests are named after promise and body."""
-    found = [name.replace(".", "__") for name in collected(ELSEWHERE[engine])]
-    for row, body in itertools.product(rows(), BODIES):
-        cell = row.replace(".", "__")
-        assert [name for name in found if cell in name and name.rstrip("]").endswith((f"-{body}", f"__{body}"))], (
-            f"{row} {engine} {body}"
-        )
+def test_every_lack_has_a_promise_of_what_holds_instead() -> None:
+    instead = {promise.without for promise in contract_promises()}
+    needed = {what for promise in contract_promises() for what in promise.needs | promise.threads_need}
+    refusable = {"fencing", "linearizable", "durable"}  # nothing to call: `require=` refuses them
+    assert needed - instead - refusable == {"queue"}, "who lacks a queue lacks an order, too"
 
 
 def test_the_twins_have_the_same_names() -> None:
     """So that a promise played through `twins` leaves out nothing that only one side has."""
-    for blocking, awaited in TWINS.items():
+    for blocking, adapt in ASYNC_TYPES.items():
         if blocking.__module__.startswith("holdfast."):
-            assert public(blocking) == public(awaited), blocking
+            assert public(blocking) == public(adapt), blocking
             for name in public(blocking):
-                assert parameters(blocking, name) == parameters(awaited, name), f"{blocking}.{name}"
+                assert parameters(blocking, name) == parameters(adapt, name), f"{blocking}.{name}"
 
 
 def public(kind: type) -> set[str]:

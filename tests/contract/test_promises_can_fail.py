@@ -9,8 +9,9 @@ import pytest
 
 from holdfast.backends import SCHEMES
 from holdfast.errors import HoldfastError
-from holdfast.testing import contract_promises, play
-from tests.contract.plants import around, asking, engine, holding, inputs, network, over_tcp, verbs  # noqa: F401  each plants bugs
+from holdfast.testing import contract_promises, run_promise
+from holdfast.testing.contract import leaves
+from tests.contract.plants import around, asking, declared, engine, holding, inputs, network, over_tcp, verbs  # noqa: F401  each plants bugs
 from tests.contract.plants.plant import PLANTS, Plant
 
 PROMISES = {promise.name: promise for promise in contract_promises()}
@@ -25,8 +26,8 @@ OVER_TCP = [name for name, promise in PROMISES.items() if promise.network]
 @pytest.mark.parametrize("name", OVER_TCP)
 def test_the_reference_keeps_them_over_a_network(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SCHEMES, "plant", over_tcp.__name__)
-    with over_tcp.serving() as venue:
-        play(PROMISES[name], venue, "asyncio")
+    with over_tcp.serving() as under_test:
+        run_promise(PROMISES[name], under_test, "asyncio")
 
 
 @pytest.mark.parametrize(("plant", "name"), CELLS)
@@ -34,20 +35,14 @@ def test_a_planted_bug_is_noticed(plant: Plant, name: str, monkeypatch: pytest.M
     promise = PROMISES[name]
     plant.patch(monkeypatch)
     monkeypatch.setitem(SCHEMES, "plant", over_tcp.__name__)
-    monkeypatch.setattr("holdfast.testing.stage.HANG", 5.0)
-    monkeypatch.setattr("holdfast.testing.contract.LONGEST", LONGEST[promise.real_time, promise.network])
-    with plant.venue() as venue, pytest.raises((Exception, BaseExceptionGroup)) as caught:
-        play(promise, venue, "asyncio")
+    monkeypatch.setattr("holdfast.testing.context.HANG", 5.0)
+    monkeypatch.setattr("holdfast.testing.contract.HANG_S", LONGEST[promise.real_time, promise.network])
+    with plant.under_test() as under_test, pytest.raises((Exception, BaseExceptionGroup)) as caught:
+        run_promise(promise, under_test, "asyncio")
     for error in leaves(caught.value):
         assert isinstance(error, AssertionError | HoldfastError | TimeoutError | ValueError) or plant.slips, (
             f"the plant does not fit the code any more: {error!r}"
         )
-
-
-def leaves(error: BaseException) -> list[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        return [leaf for one in error.exceptions for leaf in leaves(one)]
-    return [error]
 
 
 def test_every_promise_has_been_seen_to_fail() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 MODULE = '''
-from holdfast.backends.queue_backend import LineBackend
+from holdfast.backends.queue_backend import QueueBackend
 from holdfast.backends.memory.engine import MemoryEngine
 
 engines = {}
@@ -56,8 +56,8 @@ import mine
 
 class TestMine(holdfast.testing.Contract):
     @classmethod
-    def venue(cls):
-        return holdfast.testing.Venue("whatever", open=mine.open_engine, many_processes=False)
+    def under_test(cls):
+        return holdfast.testing.EngineUnderTest("whatever", open=mine.open_engine, many_processes=False)
 """
 
 

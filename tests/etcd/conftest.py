@@ -1,15 +1,12 @@
-"""One cluster for the tests of this folder that break nothing of it."""
+"""The cluster that all tests share, for the tests of this folder that break nothing of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.etcd.cluster import Cluster, running
+from tests.etcd.cluster import Cluster
 
 
 @pytest.fixture(scope="session")
-def standing_cluster() -> Iterator[Cluster]:
-    with running() as cluster:
-        yield cluster
+def standing_cluster(etcd_cluster: Cluster) -> Cluster:
+    return etcd_cluster

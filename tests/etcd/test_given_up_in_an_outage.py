@@ -10,7 +10,7 @@ import pytest
 
 import holdfast
 import holdfast.aio
-from holdfast.testing.twins import Threads, awaited
+from holdfast.testing.async_adapter import Threads, adapt
 from tests.etcd.cluster import Cluster, running
 
 TTL = 4.0
@@ -28,7 +28,7 @@ def cluster() -> Iterator[Cluster]:
 async def connect(face: str, url: str, threads: Threads) -> Any:
     if face == "asyncio":
         return await holdfast.aio.connect(url, ttl=TTL, request_timeout=1.0)
-    return awaited(await asyncio.to_thread(holdfast.connect, url, ttl=TTL, request_timeout=1.0), threads)
+    return adapt(await asyncio.to_thread(holdfast.connect, url, ttl=TTL, request_timeout=1.0), threads)
 
 
 @pytest.mark.parametrize("meanwhile", ["it holds another name", "it takes and releases another name"])

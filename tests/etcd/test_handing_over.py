@@ -24,7 +24,7 @@ from holdfast.errors import OutcomeUnknown
 from holdfast.model import Claim
 from holdfast.recipes import specs
 from holdfast.sync.coordinator import Coordinator
-from holdfast.testing.trouble import Trouble, TroubledEngine
+from holdfast.testing.faults import FaultInjector, FaultyEngine
 from tests.etcd.cluster import Cluster, await_true
 
 KEYS = Keys("holdfast")
@@ -117,8 +117,8 @@ def waiting(locks: Coordinator, count: int) -> None:
 
 def test_threads_of_one_coordinator_tell_each_other(standing_cluster: Cluster) -> None:
     """A holder tells the one behind it that it holds, without etcd; nobody believes it of a claim that waits."""
-    trouble = Trouble()
-    engine = TroubledEngine(open_engine(standing_cluster.url, "holdfast", 5.0), trouble)
+    faults = FaultInjector()
+    engine = FaultyEngine(open_engine(standing_cluster.url, "holdfast", 5.0), faults)
     with Coordinator(engine, 30.0, None, None) as locks:
         first = locks.lock("door").acquire()
         tokens: list[int] = []
@@ -171,8 +171,8 @@ def test_one_that_came_to_hold_while_the_other_lined_up_is_found_too() -> None:
 
 
 def test_who_has_left_says_no_more_that_it_holds(standing_cluster: Cluster) -> None:
-    trouble = Trouble()
-    engine = TroubledEngine(open_engine(standing_cluster.url, "holdfast", 5.0), trouble)
+    faults = FaultInjector()
+    engine = FaultyEngine(open_engine(standing_cluster.url, "holdfast", 5.0), faults)
     with Coordinator(engine, 30.0, None, None) as locks:
         first = locks.lock("door").acquire()
         waiter = threading.Thread(target=lambda: locks.lock("door").acquire().release())
@@ -180,7 +180,7 @@ def test_who_has_left_says_no_more_that_it_holds(standing_cluster: Cluster) -> N
         waiting(locks, 1)
         assert first.release()
         waiter.join(20)
-        [mark] = [request for request in trouble.requests if isinstance(request, Post)]
+        [mark] = [request for request in faults.requests if isinstance(request, Post)]
         assert mark.make() is None
 
 

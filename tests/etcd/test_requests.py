@@ -12,7 +12,7 @@ import pytest
 import holdfast
 from holdfast.backends import open_engine
 from holdfast.sync.coordinator import Coordinator
-from holdfast.testing.trouble import Trouble, TroubledEngine
+from holdfast.testing.faults import FaultInjector, FaultyEngine
 from tests.etcd.cluster import Cluster, await_true, running
 
 COUNTED = re.compile(r'^grpc_server_started_total\{grpc_method="(\w+)".*\} (\d+)', re.MULTILINE)
@@ -118,14 +118,14 @@ def test_waiters_of_a_full_semaphore_are_not_all_stirred(cluster: Cluster) -> No
 
 def test_many_leases_are_kept_with_three_requests(cluster: Cluster) -> None:
     """A keep-alive, a list of keys and a read that a majority confirms, for each third of the ttl."""
-    trouble = Trouble()
-    engine = TroubledEngine(open_engine(cluster.url, "holdfast", 5.0), trouble)
+    faults = FaultInjector()
+    engine = FaultyEngine(open_engine(cluster.url, "holdfast", 5.0), faults)
     with Coordinator(engine, 3.0, None, None) as locks:
         leases = [locks.lock(f"job/{number}").acquire() for number in range(300)]
-        taken = len(trouble.requests)
+        taken = len(faults.requests)
         before = {lease.name: lease._hold.valid_until for lease in leases}
         await_true(lambda: all(lease._hold.valid_until > before[lease.name] for lease in leases), "renewals")
-        sent: list[Any] = trouble.requests[taken:]
+        sent: list[Any] = faults.requests[taken:]
         paths = [rpc.path for request in sent if isinstance(request, tuple) for rpc in request]
         assert set(paths) == {"/v3/lease/keepalive", "/v3/lease/timetolive", "/v3/kv/range"}
         assert len(paths) <= 20

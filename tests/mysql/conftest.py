@@ -1,21 +1,19 @@
-"""One server for all tests of this folder; each test has a database of its own where it wants one."""
+"""The server that all tests share; each test has a database of its own where it wants one."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 
 import pytest
 
-from tests.mysql.server import Server, serving
+from tests.mysql.server import Server
 
 _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
-    with serving() as server:
-        yield server
+def server(mariadb_server: Server) -> Server:
+    return mariadb_server
 
 
 @pytest.fixture

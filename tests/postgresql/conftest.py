@@ -1,21 +1,19 @@
-"""One server for all tests of this folder; each test has a database of its own where it wants one."""
+"""The server that all tests share; each test has a database of its own where it wants one."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 
 import pytest
 
-from tests.postgresql.server import Server, running
+from tests.postgresql.server import Server
 
 _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
-    with running() as server:
-        yield server
+def server(postgresql_server: Server) -> Server:
+    return postgresql_server
 
 
 @pytest.fixture

@@ -1,22 +1,14 @@
-"""One plain server for all tests of this folder, emptied before each."""
+"""The plain server that all tests share, emptied before each test of this folder."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.support.redis_server import RedisServer, running
-
-
-@pytest.fixture(scope="session")
-def shared_server() -> Iterator[RedisServer]:
-    with running() as server:
-        yield server
+from tests.support.redis_server import RedisServer
 
 
 @pytest.fixture
-def server(shared_server: RedisServer) -> RedisServer:
-    shared_server.raw("FLUSHALL")
-    shared_server.raw("SCRIPT", "FLUSH")
-    return shared_server
+def server(redis_server: RedisServer) -> RedisServer:
+    redis_server.raw("FLUSHALL")
+    redis_server.raw("SCRIPT", "FLUSH")
+    return redis_server

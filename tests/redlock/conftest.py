@@ -7,22 +7,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.redlock.quorums import Servers, quorum
+from tests.redlock.quorums import Servers
 
 _numbers = itertools.count(1)
 
 
-@pytest.fixture(scope="session")
-def shared_five() -> Iterator[Servers]:
-    with quorum(5) as servers:
-        yield servers
-
-
 @pytest.fixture
-def five(shared_five: Servers) -> Iterator[Servers]:
+def five(redlock_servers: Servers) -> Iterator[Servers]:
     """Running when the test begins, and when it has ended."""
-    yield shared_five
-    shared_five.resume()
+    yield redlock_servers
+    redlock_servers.resume()
 
 
 @pytest.fixture

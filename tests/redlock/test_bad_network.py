@@ -14,32 +14,32 @@ import holdfast.aio
 from holdfast.aio.driver import run
 from holdfast.errors import BackendUnavailable, HoldfastError
 from holdfast.sync.driver import run as run_blocking
-from holdfast.testing import BODIES, Body, Promise, Stage, Venue, play, promise
+from holdfast.testing import BODIES, Body, Context, EngineUnderTest, Promise, promise, run_promise
 from tests.redlock.quorums import Servers, quorum
 
 pytestmark = pytest.mark.parametrize("body", BODIES)
 
 
 def played(made: Promise, servers: Servers, body: Body, **options: object) -> None:
-    play(made, Venue(servers.url(**options)), body)
+    run_promise(made, EngineUnderTest(servers.url(**options)), body)
 
 
 def test_an_undo_that_did_not_arrive_is_repeated(five: Servers, body: Body) -> None:
     """The nodes said yes, the connections died, and the undo with them: not a matter of the ttl."""
 
     @promise(network=True)
-    async def undone(stage: Stage) -> None:
-        network = stage.network()
-        locks, other = await stage.connect(network=network), await stage.connect()
+    async def undone(context: Context) -> None:
+        network = context.network()
+        locks, other = await context.connect(network=network), await context.connect()
         await (await locks.lock("a").acquire()).release()
         network.mute()
-        trying = stage.start(stage.fails(BackendUnavailable, locks.lock("a", ttl=50).try_acquire()))
-        await stage.eventually(lambda: None not in five.holders("a", stage.namespace), "a yes of every node")
+        trying = context.start(context.raises(BackendUnavailable, locks.lock("a", ttl=50).try_acquire()))
+        await context.eventually(lambda: None not in five.holders("a", context.namespace), "a yes of every node")
         network.silence()
         network.reset()
         await trying
         network.flow()
-        lease = (await stage.ends(other.lock("a").acquire(), 10.0, "the wait of the next one")).result()
+        lease = (await context.ends(other.lock("a").acquire(), 10.0, "the wait of the next one")).result()
         assert await lease.release()
 
     played(undone, five, body, node_timeout=1)
@@ -49,12 +49,12 @@ def test_hung_nodes_are_dialled_together(body: Body) -> None:
     """They accept and are silent: a new connection waits once, for all of them."""
 
     @promise(network=True)
-    async def together(stage: Stage) -> None:
-        await (await (await stage.connect()).lock("a").acquire()).release()
+    async def together(context: Context) -> None:
+        await (await (await context.connect()).lock("a").acquire()).release()
         for node in servers.nodes[:4]:
             node.pause()
         began = time.monotonic()
-        locks = await stage.connect()
+        locks = await context.connect()
         lease = await locks.lock("a").acquire(timeout=0.5)
         took = time.monotonic() - began
         servers.resume()
@@ -70,9 +70,9 @@ def test_thousands_at_once_keep_their_connections(five: Servers, body: Body) -> 
         return  # so many threads are nobody's
 
     @promise(network=True)
-    async def thousands(stage: Stage) -> None:
-        network = stage.network()
-        locks = await stage.connect(network=network)
+    async def thousands(context: Context) -> None:
+        network = context.network()
+        locks = await context.connect(network=network)
         await (await locks.lock("a").acquire()).release()
         before = network.open
         leases = await asyncio.gather(*(locks.lock(f"n{i}", ttl=50).try_acquire() for i in range(2500)))
@@ -87,22 +87,22 @@ def test_a_wait_leaves_nothing_behind(five: Servers, body: Body) -> None:
     """One name, many contended grants; then there is nothing of those who waited at any node."""
 
     @promise(network=True)
-    async def contended(stage: Stage) -> None:
-        locks = await stage.connect()
+    async def contended(context: Context) -> None:
+        locks = await context.connect()
 
         async def work() -> None:
             for _ in range(5):
                 async with locks.lock("a"):
                     await asyncio.sleep(0.02)
 
-        for task in [stage.start(work()) for _ in range(5)]:
+        for task in [context.start(work()) for _ in range(5)]:
             await task
 
         def left() -> bool:
-            keys = [node.raw("KEYS", f"{stage.namespace}/marks/wait*") for node in five.nodes]
+            keys = [node.raw("KEYS", f"{context.namespace}/marks/wait*") for node in five.nodes]
             return all(key == b"*0\r\n" for key in keys)
 
-        await stage.eventually(left, "no trace of who waited")
+        await context.eventually(left, "no trace of who waited")
 
     played(contended, five, body)
 
@@ -111,22 +111,22 @@ def test_a_wait_whose_end_nobody_hears_of_leaves_nothing_behind(five: Servers, b
     """It is gone by itself, also if others wait all the time."""
 
     @promise(network=True)
-    async def unheard(stage: Stage) -> None:
-        network = stage.network()
-        locks, other = await stage.connect(network=network), await stage.connect()
+    async def unheard(context: Context) -> None:
+        network = context.network()
+        locks, other = await context.connect(network=network), await context.connect()
         holder = await other.lock("a").acquire()
-        waiting = stage.start(stage.fails(BackendUnavailable, locks.lock("a", ttl=1).acquire()))
-        await stage.queued("a", 1)
+        waiting = context.start(context.raises(BackendUnavailable, locks.lock("a", ttl=1).acquire()))
+        await context.queued("a", 1)
         network.silence()
         network.reset()
-        still = stage.start(other.lock("a").acquire())
+        still = context.start(other.lock("a").acquire())
         await waiting
 
         def one_left() -> bool:
-            counts = [node.raw("ZCARD", f"{stage.namespace}/marks/waiters") for node in five.nodes]
+            counts = [node.raw("ZCARD", f"{context.namespace}/marks/waiters") for node in five.nodes]
             return all(count == b":1\r\n" for count in counts)
 
-        await stage.eventually(one_left, "one waiter at each node")
+        await context.eventually(one_left, "one waiter at each node")
         assert await holder.release()
         assert await (await still).release()
 
@@ -138,37 +138,37 @@ def test_a_cancelled_connect_leaves_no_connection(five: Servers, body: Body) -> 
         return  # a thread cannot be cancelled
 
     @promise(network=True)
-    async def cancelled(stage: Stage) -> None:
-        network = stage.network()
+    async def cancelled(context: Context) -> None:
+        network = context.network()
         network.silence()
 
         async def connect() -> None:
             await holdfast.aio.connect(network.url)
 
         task = asyncio.ensure_future(connect())
-        await stage.eventually(lambda: network.open == 5, "five connections")
+        await context.eventually(lambda: network.open == 5, "five connections")
         task.cancel()
         await asyncio.wait({task})
         network.flow()
-        await stage.eventually(lambda: network.open == 0, "no connection any more")
+        await context.eventually(lambda: network.open == 0, "no connection any more")
 
     played(cancelled, five, body)
 
 
 def test_a_close_during_a_dial_leaves_no_connection(five: Servers, body: Body) -> None:
     @promise(network=True, leaves=True)
-    async def closed(stage: Stage) -> None:
-        network = stage.network()
-        locks = await stage.connect(network=network)
+    async def closed(context: Context) -> None:
+        network = context.network()
+        locks = await context.connect(network=network)
         await (await locks.lock("a").acquire()).release()
         network.silence()
         network.reset()
-        trying = stage.start(stage.fails(HoldfastError, locks.lock("a", ttl=2).acquire()))
-        await stage.eventually(lambda: network.open > 0, "somebody dials")
+        trying = context.start(context.raises(HoldfastError, locks.lock("a", ttl=2).acquire()))
+        await context.eventually(lambda: network.open > 0, "somebody dials")
         await locks.close()
         await trying
         network.flow()
-        await stage.eventually(lambda: network.open == 0, "no connection any more")
+        await context.eventually(lambda: network.open == 0, "no connection any more")
 
     played(closed, five, body)
 
@@ -177,16 +177,16 @@ def test_who_looks_after_nodes_opens_nothing_once_it_is_closed(five: Servers, bo
     """The look was on its way when the coordinator was closed."""
 
     @promise(network=True, leaves=True)
-    async def closed(stage: Stage) -> None:
-        network = stage.network()
-        locks = await stage.connect(network=network)
-        core = stage.plain(locks)._core
+    async def closed(context: Context) -> None:
+        network = context.network()
+        locks = await context.connect(network=network)
+        core = context.unwrapped(locks)._core
         await (await locks.lock("a").acquire()).release()
-        wire = stage.plain(locks)._wire
+        wire = context.unwrapped(locks)._wire
         await locks.close()
         flow = core.backend._mender.mend_quietly()
-        await run(flow, wire) if stage.body == "asyncio" else run_blocking(flow, wire)
-        await stage.eventually(lambda: network.open == 0, "no connection any more")
+        await run(flow, wire) if context.body == "asyncio" else run_blocking(flow, wire)
+        await context.eventually(lambda: network.open == 0, "no connection any more")
 
     played(closed, five, body)
 
@@ -195,15 +195,15 @@ def test_check_does_not_say_no_of_what_it_cannot_see(body: Body) -> None:
     """Held by three nodes; two of them are silent now: the other three cannot tell."""
 
     @promise(network=True)
-    async def unseen(stage: Stage) -> None:
-        locks = await stage.connect(request_timeout=stage.seconds(1.0))
+    async def unseen(context: Context) -> None:
+        locks = await context.connect(request_timeout=context.seconds(1.0))
         await (await locks.lock("b").acquire()).release()
         for node in servers.nodes[:2]:
             node.stop()
         lease = await locks.lock("a", renew=False, ttl=50).acquire()
         for node in servers.nodes[:2]:
             node.start()
-        other = await stage.connect(request_timeout=stage.seconds(1.0))
+        other = await context.connect(request_timeout=context.seconds(1.0))
         assert await other.check(lease.sequencer())
         for node in servers.nodes[2:4]:
             node.pause()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -17,16 +17,15 @@ from holdfast.backends.redlock.fanout import EVERYBODY, Fanout
 from holdfast.backends.redlock.programs import frame_with_source
 from holdfast.backends.redlock.wires.link import NodeLink, NotYet
 from holdfast_sim.quorum.node import NodeModel
-from tests.support.redis_server import RedisServer, running
+from tests.support.redis_server import RedisServer
 
 OWNERS = ("o1", "o2", "o11")
 numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[RedisServer]:
-    with running() as started:
-        yield started
+def server(redis_server: RedisServer) -> RedisServer:
+    return redis_server
 
 
 @st.composite

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 import pytest
 
-from tests.mysql.house import mariadb
-from tests.postgresql.house import postgresql
+from tests.mysql.house import MariaDB, mariadb
+from tests.postgresql.house import PostgreSQL, postgresql
 from tests.relational.house import House, of_sessions
 
 HOUSES: dict[str, Callable[..., AbstractContextManager[House]]] = {"postgresql": postgresql, "mysql": mariadb}
+"""Servers of a test's own, for tests that stop them."""
 
 
 @pytest.fixture(scope="session", params=HOUSES)
-def house(request: pytest.FixtureRequest) -> Iterator[House]:
-    with HOUSES[request.param]() as house:
-        yield house
+def house(request: pytest.FixtureRequest) -> House:
+    """The server that all tests share."""
+    if request.param == "postgresql":
+        return PostgreSQL(request.getfixturevalue("postgresql_server"))
+    return MariaDB(request.getfixturevalue("mariadb_server"))
 
 
 @pytest.fixture

@@ -1,24 +1,22 @@
-"""A PostgreSQL server, and a table to lock rows of."""
+"""The PostgreSQL server that all tests share, and a table to lock rows of."""
 
 from __future__ import annotations
 
 import itertools
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.postgresql.server import Server, running
+from tests.postgresql.server import Server
 
 _numbers = itertools.count(1)
 TABLE = "CREATE TABLE orders (id integer PRIMARY KEY, paid integer NOT NULL, version integer NOT NULL)"
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
-    with running() as server:
-        yield server
+def server(postgresql_server: Server) -> Server:
+    return postgresql_server
 
 
 @pytest.fixture

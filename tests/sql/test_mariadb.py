@@ -13,16 +13,15 @@ import pytest
 from holdfast.errors import FenceRejected, Misconfigured, NotAcquired
 from holdfast.fenced.mysql.programs import schema
 from holdfast.sql import Fence, VersionConflict, advisory_xact, lock_row, versioned_update
-from tests.mysql.server import connect, running
+from tests.mysql.server import Server, connect
 from tests.sql.conftest import TABLE
 
 _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="module")
-def port() -> Iterator[int]:
-    with running() as port:
-        yield port
+def port(mariadb_server: Server) -> int:
+    return mariadb_server.port
 
 
 @pytest.fixture

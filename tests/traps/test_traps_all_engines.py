@@ -1,13 +1,12 @@
-"""The traps of every engine (TRAPS 1 to 13), by name: each is played on the embedded engine and on the reference.
+"""The traps of every engine (TRAPS 1 to 13), by name.
 
 A trap is a promise that another library breaks; `NAMED` says which promise of the contract forbids it, so the trap
-can be found here and the promise is written once. Trap 12 is in `tests/cli/test_traps_cli.py`.
+can be found here and the promise is written once. Trap 12 is in `test_traps_cli.py`.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,9 +16,7 @@ from holdfast.backends.execute import Moment
 from holdfast.backends.memory.store import TIDY_EVERY, MemoryStore
 from holdfast.backends.queue_backend import Release, Take
 from holdfast.model import Claim, LockSpec
-from holdfast.testing import BODIES, Body, Venue, contract_promises, play
-from tests.contract.conftest import venues as venues
-from tests.contract.engines import ENGINES
+from holdfast.testing import contract_promises, memory_engine_under_test, run_promise
 
 PROMISES = {promise.name: promise for promise in contract_promises()}
 NAMED = {
@@ -40,12 +37,11 @@ NAMED = {
 }
 
 
-@pytest.mark.parametrize("body", BODIES)
-@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("trap", NAMED)
-def test_trap(trap: str, engine: str, body: Body, venues: Callable[[str], Venue]) -> None:
+def test_trap(trap: str) -> None:
+    """On the reference engine, in virtual time; `tests/contract` runs the same promises on every engine."""
     for name in NAMED[trap]:
-        play(PROMISES[name], venues(engine), body)
+        run_promise(PROMISES[name], memory_engine_under_test(), "asyncio")
 
 
 def test_07_no_counter_stays_for_ever() -> None:

@@ -21,8 +21,8 @@ from holdfast.backends.etcd.rpc import Post, Rpc
 from holdfast.errors import Misconfigured
 from holdfast.model import State
 from holdfast.sync.coordinator import Coordinator
-from holdfast.testing.trouble import Fault, Trouble, TroubledEngine
-from tests.etcd.cluster import Cluster, await_true, b64, running
+from holdfast.testing.faults import Fault, FaultInjector, FaultyEngine
+from tests.etcd.cluster import Cluster, await_true, b64
 
 WAITERS = """
 import sys, threading, holdfast
@@ -41,9 +41,8 @@ with holdfast.connect(sys.argv[1]) as locks:
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    with running() as cluster:
-        yield cluster
+def cluster(etcd_cluster: Cluster) -> Cluster:
+    return etcd_cluster
 
 
 @pytest.fixture
@@ -53,10 +52,10 @@ def url(cluster: Cluster) -> Iterator[str]:
 
 
 @contextmanager
-def troubled(url: str) -> Iterator[tuple[Coordinator, Trouble]]:
-    trouble = Trouble()
-    with Coordinator(TroubledEngine(open_engine(url, "holdfast", 5.0), trouble), 30.0, None, None) as locks:
-        yield locks, trouble
+def troubled(url: str) -> Iterator[tuple[Coordinator, FaultInjector]]:
+    faults = FaultInjector()
+    with Coordinator(FaultyEngine(open_engine(url, "holdfast", 5.0), faults), 30.0, None, None) as locks:
+        yield locks, faults
 
 
 def waiting(locks: Coordinator, name: str, count: int) -> None:
@@ -129,17 +128,17 @@ def test_31_a_waiter_whose_own_claim_is_gone_is_not_granted(url: str, cluster: C
 
 def test_32_a_release_that_is_repeated_ends_no_newer_hold(url: str) -> None:
     """Its reply was lost, so it is sent again, while this very session holds the name anew."""
-    with troubled(url) as (locks, trouble):
+    with troubled(url) as (locks, faults):
         first = locks.lock("door").acquire()
         key = key_of(locks, first.owner)
-        trouble.at(0, Fault.REPLY_LOST)
-        sent = len(trouble.requests)
+        faults.at(0, Fault.REPLY_LOST)
+        sent = len(faults.requests)
         first.release()
         second = locks.lock("door").acquire()
-        await_true(lambda: len(releases(trouble.requests[sent:], key)) > 1, "the release to be sent again")
+        await_true(lambda: len(releases(faults.requests[sent:], key)) > 1, "the release to be sent again")
         second.renew()
         assert [claim.token for view in locks.survey("door") for claim in view.holders] == [second.token]
-        for request in releases(trouble.requests[sent:], key):
+        for request in releases(faults.requests[sent:], key):
             assert str(first.token) in request  # guarded by its own create revision
         assert second.release()
 
@@ -210,11 +209,11 @@ def test_35_no_lease_is_left_behind_by_attempts(url: str, cluster: Cluster) -> N
 
 @pytest.mark.parametrize("deaf", [False, True])
 def test_35_the_token_is_the_create_revision_of_the_claim_and_not_the_revision_of_a_reply(
-    url: str, cluster: Cluster, deaf: bool
+    url: str, cluster: Cluster, drops_pushes: bool
 ) -> None:
     """Of who held at once, of who heard that it holds, and of who found out by looking."""
-    with troubled(url) as (locks, trouble):
-        trouble.deaf = deaf
+    with troubled(url) as (locks, faults):
+        faults.drops_pushes = drops_pushes
         first = locks.lock("door").acquire()
         tokens: list[tuple[int, int]] = []
 
@@ -248,12 +247,12 @@ def test_36_a_ttl_is_never_shorter_at_etcd_than_asked_for(url: str, cluster: Clu
 
 def test_36_no_read_is_serializable(url: str) -> None:
     """A member that is behind would answer from its own memory; every read of ours goes through consensus."""
-    with troubled(url) as (locks, trouble):
+    with troubled(url) as (locks, faults):
         with locks.lock("door") as lease, locks.semaphore("pool", permits=2):
             lease.renew()
             locks.survey("")
             assert locks.check(lease.sequencer())
-        bodies = [rpc.body for request in trouble.requests for rpc in rpcs(request)]
+        bodies = [rpc.body for request in faults.requests for rpc in rpcs(request)]
         assert len(bodies) > 6
         assert [body for body in bodies if "serializable" in body] == []
 

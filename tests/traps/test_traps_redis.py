@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,16 +19,10 @@ from tests.support.redis_server import RedisServer, running
 from tests.support.redis_topologies import await_true, with_cluster
 
 
-@pytest.fixture(scope="module")
-def shared() -> Iterator[RedisServer]:
-    with running() as server:
-        yield server
-
-
 @pytest.fixture
-def server(shared: RedisServer) -> RedisServer:
-    shared.raw("FLUSHALL")
-    return shared
+def server(redis_server: RedisServer) -> RedisServer:
+    redis_server.raw("FLUSHALL")
+    return redis_server
 
 
 def nobody_at(server: RedisServer) -> None:

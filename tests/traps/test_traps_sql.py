@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 
@@ -15,13 +14,12 @@ import holdfast
 from holdfast.errors import NotAcquired
 from holdfast.sql import advisory_xact, lock_row
 from holdfast.sql.statements import advisory_key
-from tests.postgresql.server import Server, free_port, identity, new_folder, program, running
+from tests.postgresql.server import Server, free_port, identity, new_folder, program
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with running() as server:
-        yield server
+def server(postgresql_server: Server) -> Server:
+    return postgresql_server
 
 
 def test_37_unrelated_names_do_not_share_an_advisory_key() -> None:

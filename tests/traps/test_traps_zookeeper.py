@@ -18,7 +18,7 @@ from holdfast.backends.zookeeper.session import Session, State, Ticket
 from holdfast.errors import BackendUnavailable, LeaseLost, NotAcquired
 from holdfast.model import Grant, LockSpec
 from holdfast.model import State as Life
-from holdfast.testing.stage import HANG
+from holdfast.testing.context import HANG
 from tests.zookeeper.ensemble import Ensemble, running
 
 

@@ -14,8 +14,8 @@ import pytest
 
 from holdfast.aio import Coordinator
 from holdfast.errors import NotAcquired
-from holdfast.testing import FakeClock, Trouble, memory_engine
-from holdfast.testing.trouble import TroubledEngine
+from holdfast.testing import FakeClock, FaultInjector, memory_engine
+from holdfast.testing.faults import FaultyEngine
 from tests.unit.aiohelp import ends_with, until
 
 Script = Callable[[Coordinator], Coroutine[Any, Any, object]]
@@ -27,7 +27,7 @@ def in_no_time(main: Callable[[Coordinator, Coordinator], Awaitable[None]]) -> N
 
     async def program() -> None:
         engine = memory_engine()
-        slow = TroubledEngine(engine, Trouble())
+        slow = FaultyEngine(engine, FaultInjector())
         one = Coordinator(engine, await engine.async_wire(), 30.0, None, None)
         other = Coordinator(slow, await slow.async_wire(), 30.0, None, None)
         await main(one, other)

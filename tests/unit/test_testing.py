@@ -11,19 +11,20 @@ import holdfast
 import holdfast.aio
 from holdfast import Coordinator, LeaseLost, State, clock
 from holdfast.aio import Coordinator as AioCoordinator
+from holdfast.model import Promises
 from holdfast.testing import (
     BODIES,
+    EngineUnderTest,
     FakeClock,
-    Venue,
     aio_granted,
     contract_promises,
     granted,
     lose,
     memory_engine,
-    play,
+    run_promise,
 )
+from holdfast.testing.context import Context
 from holdfast.testing.promise import Promise, promise
-from holdfast.testing.stage import Stage
 
 
 def test_a_lease_with_the_token_you_want() -> None:
@@ -130,49 +131,84 @@ def test_a_program_that_never_waits_is_stopped() -> None:
 @pytest.mark.parametrize("body", BODIES)
 def test_a_promise_of_your_own(body: holdfast.testing.Body) -> None:
     @promise()
-    async def kept(stage: Stage) -> None:
-        locks = await stage.connect()
+    async def kept(context: Context) -> None:
+        locks = await context.connect()
         async with locks.lock("a"):
-            assert len((await stage.view("a")).holders) == 1
+            assert len((await context.view("a")).holders) == 1
 
     assert isinstance(kept, Promise)
     assert kept not in contract_promises()
-    play(kept, Venue("memory://promise"), body)
+    run_promise(kept, EngineUnderTest("memory://promise"), body)
 
 
 @pytest.mark.parametrize("body", BODIES)
 def test_what_is_left_behind_is_found_out(body: holdfast.testing.Body, monkeypatch: pytest.MonkeyPatch) -> None:
     @promise()
-    async def untidy(stage: Stage) -> None:
-        await (await stage.connect()).lock("a").acquire()
+    async def untidy(context: Context) -> None:
+        await (await context.connect()).lock("a").acquire()
 
-    monkeypatch.setattr("holdfast.testing.stage.HANG", 0.1)
+    monkeypatch.setattr("holdfast.testing.context.HANG", 0.1)
     with pytest.raises(AssertionError, match="nobody at any name"):
-        play(untidy, Venue("memory://promise"), body)
+        run_promise(untidy, EngineUnderTest("memory://promise"), body)
 
 
 @pytest.mark.parametrize("body", BODIES)
 def test_a_promise_that_hangs_is_ended(body: holdfast.testing.Body, monkeypatch: pytest.MonkeyPatch) -> None:
     @promise()
-    async def hanging(stage: Stage) -> None:
+    async def hanging(context: Context) -> None:
         await asyncio.Event().wait()
 
-    monkeypatch.setattr("holdfast.testing.contract.LONGEST", 0.1)
+    monkeypatch.setattr("holdfast.testing.contract.HANG_S", 0.1)
     with pytest.raises(AssertionError, match="it hangs"):
-        play(hanging, Venue("memory://promise"), body)
+        run_promise(hanging, EngineUnderTest("memory://promise"), body)
 
 
 @pytest.mark.parametrize("body", BODIES)
 def test_what_an_engine_can_not_do_it_must_refuse(body: holdfast.testing.Body) -> None:
     @promise(needs={"durable"})
-    async def durable(stage: Stage) -> None:
-        locks = await stage.connect()
+    async def durable(context: Context) -> None:
+        locks = await context.connect()
         locks.promises.demand({"durable"}, "memory")
 
     @promise(needs={"durable"})
-    async def silent(stage: Stage) -> None:
-        await stage.connect()
+    async def silent(context: Context) -> None:
+        await context.connect()
 
-    play(durable, Venue("memory://promise"), body)
+    run_promise(durable, EngineUnderTest("memory://promise"), body)
     with pytest.raises(AssertionError, match="was not raised"):
-        play(silent, Venue("memory://promise"), body)
+        run_promise(silent, EngineUnderTest("memory://promise"), body)
+
+
+def test_names_of_earlier_versions_still_work() -> None:
+    for old, new in holdfast.testing.RENAMED.items():
+        with pytest.warns(DeprecationWarning, match=new):
+            assert getattr(holdfast.testing, old) is getattr(holdfast.testing, new)
+    with pytest.raises(AttributeError, match="no attribute 'stag'"):
+        holdfast.testing.stag  # noqa: B018
+
+    with pytest.warns(DeprecationWarning, match="under_test"):
+
+        class Mine(holdfast.testing.Contract):
+            @classmethod
+            def venue(cls) -> EngineUnderTest:
+                return EngineUnderTest("memory://mine")
+
+    assert Mine.under_test().url == "memory://mine"
+
+
+def test_a_lack_is_declared_with_its_reason() -> None:
+    """So that no engine is spared a promise in silence; what it lacks can be required, and is refused."""
+    promises = Promises(frozenset(), {"order": "there is no queue"}, frozenset({"order"}))
+    assert "order" not in promises
+    assert "ttl" in promises
+    with pytest.raises(holdfast.Misconfigured, match="mine cannot promise 'order': there is no queue"):
+        promises.demand({"ttl", "order"}, "mine")
+    with pytest.raises(ValueError, match="say why"):
+        Promises(frozenset(), {}, frozenset({"order"}))
+    with pytest.raises(ValueError, match="name one of deadlock, evict"):
+        Promises(frozenset(), {"colour": "x"}, frozenset({"colour"}))
+
+
+def test_a_promise_needs_what_can_be_declared() -> None:
+    with pytest.raises(ValueError, match="colour"):
+        promise(needs={"colour"})(lambda context: asyncio.sleep(0))

@@ -1,15 +1,12 @@
-"""One ensemble of three for all tests of this folder that leave it as they found it."""
+"""The ensemble of three that all tests share, for the tests of this folder that leave it as they found it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.zookeeper.ensemble import Ensemble, running
+from tests.zookeeper.ensemble import Ensemble
 
 
 @pytest.fixture(scope="session")
-def ensemble() -> Iterator[Ensemble]:
-    with running() as found:
-        yield found
+def ensemble(zookeeper_ensemble: Ensemble) -> Ensemble:
+    return zookeeper_ensemble

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from holdfast.model import State
-from holdfast.testing.stage import BODIES, Body, Stage
+from holdfast.testing.context import BODIES, Body, Context
 from tests.zookeeper.ensemble import Ensemble, running
 from tests.zookeeper.test_fail_over import play
 
@@ -38,20 +38,20 @@ async def come_back(ensemble: Ensemble) -> None:
 def test_servers_that_were_wiped_are_joined_again(ensemble: Ensemble, body: Body) -> None:
     """What was held is lost, and told; the next acquire, survey and wait find the servers as they are."""
 
-    async def program(stage: Stage) -> None:
-        locks = await stage.connect(ttl=TTL)
+    async def program(context: Context) -> None:
+        locks = await context.connect(ttl=TTL)
         lease = await locks.lock("door").acquire()
         for _ in range(20):
             await (await locks.lock("other").acquire()).release()
-        waiter = stage.start(locks.lock("door").acquire())
-        await stage.queued("door", 1)
+        waiter = context.start(locks.lock("door").acquire())
+        await context.queued("door", 1)
         ensemble.stop()
         for member in ensemble.members:
             member.wipe()
         await come_back(ensemble)
         await lease.lost.wait()
         assert lease.state is State.LOST
-        async with stage.soon():
+        async with context.soon():
             assert await (await waiter).release()
             await (await locks.lock("new").acquire()).release()
             assert await locks.survey() == []
@@ -63,14 +63,14 @@ def test_servers_that_were_wiped_are_joined_again(ensemble: Ensemble, body: Body
 def test_servers_that_were_restored_are_joined_again(ensemble: Ensemble, body: Body) -> None:
     """They know the session, and the node of the hold, from the backup: neither counts any more."""
 
-    async def program(stage: Stage) -> None:
-        locks = await stage.connect(ttl=LONG)
+    async def program(context: Context) -> None:
+        locks = await context.connect(ttl=LONG)
         lease = await locks.lock("door").acquire()
         ensemble.stop()
         for member in ensemble.members:
             shutil.copytree(member.folder / "version-2", member.folder / "backup")
         await come_back(ensemble)
-        await stage.eventually(lambda: _renewed(lease), "a renewal")
+        await context.eventually(lambda: _renewed(lease), "a renewal")
         for _ in range(20):
             await (await locks.lock("other").acquire()).release()
         ensemble.stop()
@@ -79,7 +79,7 @@ def test_servers_that_were_restored_are_joined_again(ensemble: Ensemble, body: B
             shutil.copytree(member.folder / "backup", member.folder / "version-2")
         await come_back(ensemble)
         await lease.lost.wait()
-        async with stage.soon():
+        async with context.soon():
             assert await (await locks.lock("door").acquire()).release()
 
     play(program, ensemble.url, body)

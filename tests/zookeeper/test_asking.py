@@ -8,21 +8,21 @@ import pytest
 
 from holdfast.backends.queue_backend import PATIENCE
 from holdfast.errors import Misconfigured
-from holdfast.testing.stage import BODIES, Body, Stage
-from holdfast.testing.venue import Venue
+from holdfast.testing.context import BODIES, Body, Context
+from holdfast.testing.engine_under_test import EngineUnderTest
 from tests.zookeeper.ensemble import Ensemble
 
 
 @pytest.mark.parametrize("body", BODIES)
 def test_each_holder_or_the_one_with_the_token(ensemble: Ensemble, body: Body) -> None:
     async def main() -> None:
-        stage = Stage(Venue(ensemble.url), body, virtual=False)
+        context = Context(EngineUnderTest(ensemble.url), body, virtual=False)
         failed = True
         try:
-            locks, operator = await stage.connect(), await stage.connect()
+            locks, operator = await context.connect(), await context.connect()
             leases = [await locks.semaphore("pool", permits=3).acquire() for _ in range(3)]
-            waiter = stage.start(locks.semaphore("pool", permits=3).acquire())
-            await stage.queued("pool", 1)
+            waiter = context.start(locks.semaphore("pool", permits=3).acquire())
+            await context.queued("pool", 1)
             assert await operator.ask("nobody") == 0
             assert await operator.ask("pool", leases[1].token) == 1
 
@@ -31,19 +31,19 @@ def test_each_holder_or_the_one_with_the_token(ensemble: Ensemble, body: Body) -
                     await lease.renew()
                 return [lease.asked.is_set() for lease in leases]
 
-            await stage.eventually(lambda: _is(asked(), [False, True, False]), "that one was asked")
+            await context.eventually(lambda: _is(asked(), [False, True, False]), "that one was asked")
             assert await operator.ask("pool") == 3
-            await stage.eventually(lambda: _is(asked(), [True, True, True]), "that all were asked")
+            await context.eventually(lambda: _is(asked(), [True, True, True]), "that all were asked")
             for lease in leases:
                 lease.check()
             assert await leases[1].release()
             assert await (await waiter).release()
             for lease in (leases[0], leases[2]):
                 assert await lease.release()
-            await stage.fails(Misconfigured, _guard(leases[0]))
+            await context.raises(Misconfigured, _guard(leases[0]))
             failed = False
         finally:
-            await stage.end(failed, leaves=False)
+            await context.end(failed, leaves=False)
 
     asyncio.run(main())
 
@@ -53,22 +53,22 @@ def test_who_waits_beside_a_holder_that_was_asked_is_woken_by_its_release(ensemb
     """The wish is written to the holder's node: that must not use up the watch of a waiter on the same session."""
 
     async def main() -> None:
-        stage = Stage(Venue(ensemble.url), body, virtual=False)
+        context = Context(EngineUnderTest(ensemble.url), body, virtual=False)
         failed = True
         try:
-            locks, operator = await stage.connect(ttl=60.0), await stage.connect()
+            locks, operator = await context.connect(ttl=60.0), await context.connect()
             lease = await locks.lock("door").acquire()
-            [link] = stage.plain(locks)._wire._links.values()
-            waiter = stage.start(locks.lock("door").acquire())
-            await stage.queued("door", 1)
-            await stage.eventually(lambda: link.book.own and link.book.next > 0.0, "a watch on its own node")
+            [link] = context.unwrapped(locks)._wire._links.values()
+            waiter = context.start(locks.lock("door").acquire())
+            await context.queued("door", 1)
+            await context.eventually(lambda: link.book.own and link.book.next > 0.0, "a watch on its own node")
             assert await operator.ask("door") == 1
 
             async def asked() -> bool:
                 await lease.renew()
                 return bool(lease.asked.is_set())
 
-            await stage.eventually(asked, "that it was asked")
+            await context.eventually(asked, "that it was asked")
             assert await lease.release()
             released = asyncio.get_running_loop().time()
             successor = await waiter
@@ -77,7 +77,7 @@ def test_who_waits_beside_a_holder_that_was_asked_is_woken_by_its_release(ensemb
             assert await successor.release()
             failed = False
         finally:
-            await stage.end(failed, leaves=False)
+            await context.end(failed, leaves=False)
 
     asyncio.run(main())
 

@@ -13,8 +13,8 @@ import pytest
 
 from holdfast.errors import BackendUnavailable
 from holdfast.model import State
-from holdfast.testing.stage import BODIES, Body, Stage
-from holdfast.testing.venue import Venue
+from holdfast.testing.context import BODIES, Body, Context
+from holdfast.testing.engine_under_test import EngineUnderTest
 from tests.zookeeper.ensemble import Ensemble, Member, running
 
 LONG = 18.0
@@ -40,9 +40,9 @@ def ensemble(shared: Ensemble) -> Iterator[Ensemble]:
     shared.await_quorum()
 
 
-def in_use(ensemble: Ensemble, locks: Any, stage: Stage) -> Member:
+def in_use(ensemble: Ensemble, locks: Any, context: Context) -> Member:
     """The member that the one session of this coordinator is connected to."""
-    [link] = stage.plain(locks)._wire._links.values()
+    [link] = context.unwrapped(locks)._wire._links.values()
     hosts = link.hosts if hasattr(link, "hosts") else link._hosts
     return ensemble.member_at(hosts.current[1])
 
@@ -55,25 +55,25 @@ def pause(member: Member) -> None:
     member.pause()
 
 
-def play(program: Callable[[Stage], Any], url: str, body: Body) -> None:
+def play(program: Callable[[Context], Any], url: str, body: Body) -> None:
     async def perform() -> None:
-        stage = Stage(Venue(url), body, virtual=False)
+        context = Context(EngineUnderTest(url), body, virtual=False)
         failed = True
         try:
-            await program(stage)
+            await program(context)
             failed = False
         finally:
-            await stage.end(failed, leaves=True)
+            await context.end(failed, leaves=True)
 
     asyncio.run(perform())
 
 
-WHO: dict[str, Callable[[Ensemble, Any, Stage], list[Member]]] = {
-    "leader": lambda ensemble, locks, stage: [ensemble.leader],
-    "member_in_use": lambda ensemble, locks, stage: [in_use(ensemble, locks, stage)],
-    "minority": lambda ensemble, locks, stage: [m for m in ensemble.members if m is not in_use(ensemble, locks, stage)][
-        :1
-    ],
+WHO: dict[str, Callable[[Ensemble, Any, Context], list[Member]]] = {
+    "leader": lambda ensemble, locks, context: [ensemble.leader],
+    "member_in_use": lambda ensemble, locks, context: [in_use(ensemble, locks, context)],
+    "minority": lambda ensemble, locks, context: [
+        m for m in ensemble.members if m is not in_use(ensemble, locks, context)
+    ][:1],
 }
 
 
@@ -83,12 +83,12 @@ WHO: dict[str, Callable[[Ensemble, Any, Stage], list[Member]]] = {
 def test_a_held_lease_survives(ensemble: Ensemble, who: str, how: Callable[[Member], None], body: Body) -> None:
     """With a majority left: the same session goes on at another server, nobody else gets in, and a waiter is served."""
 
-    async def program(stage: Stage) -> None:
-        locks = await stage.connect(ttl=LONG)
+    async def program(context: Context) -> None:
+        locks = await context.connect(ttl=LONG)
         lease = await locks.lock("door").acquire()
-        waiter = stage.start(locks.lock("door").acquire())
-        await stage.queued("door", 1)
-        for member in WHO[who](ensemble, locks, stage):
+        waiter = context.start(locks.lock("door").acquire())
+        await context.queued("door", 1)
+        for member in WHO[who](ensemble, locks, context):
             how(member)
 
         async def renewed() -> bool:
@@ -99,7 +99,7 @@ def test_a_held_lease_survives(ensemble: Ensemble, who: str, how: Callable[[Memb
                 return False
             return True
 
-        await stage.eventually(renewed, "a renewal")
+        await context.eventually(renewed, "a renewal")
         assert lease.state is State.HELD
         assert not waiter.done(), "two hold at once"
         assert await lease.release()
@@ -117,24 +117,24 @@ def test_without_a_majority_a_lease_is_lost_in_time(
 ) -> None:
     """JEOPARDY first, then LOST before anybody else can hold; with the majority back, all goes on."""
 
-    async def program(stage: Stage) -> None:
+    async def program(context: Context) -> None:
         states: list[str] = []
-        locks = await stage.connect(on_event=lambda event: states.append(event.kind))
+        locks = await context.connect(on_event=lambda event: states.append(event.kind))
         lease = await locks.lock("door", ttl=3.0).acquire()
-        gone = [member for member in ensemble.members if member is not in_use(ensemble, locks, stage)]
+        gone = [member for member in ensemble.members if member is not in_use(ensemble, locks, context)]
         for member in gone:
             how(member)
         await lease.lost.wait()
         assert (lease.state, lease.reason) == (State.LOST, "expired")
-        await stage.eventually(lambda: states[:3] == ["acquired", "jeopardy", "lost"], f"three events, of {states}")
-        await stage.fails(BackendUnavailable, locks.lock("door", ttl=3.0, timeout=0.3).acquire())
+        await context.eventually(lambda: states[:3] == ["acquired", "jeopardy", "lost"], f"three events, of {states}")
+        await context.raises(BackendUnavailable, locks.lock("door", ttl=3.0, timeout=0.3).acquire())
         for member in gone:
             if member.process is None:
                 member.start()
             else:
                 member.resume()
         await asyncio.to_thread(ensemble.await_quorum)
-        async with stage.soon():
+        async with context.soon():
             successor = await locks.lock("door", ttl=20).acquire()
         assert successor.token > lease.token
         assert await lease.release() is False
@@ -148,11 +148,11 @@ def test_without_a_majority_a_lease_is_lost_in_time(
 def test_a_majority_that_is_back_in_time_costs_nothing(ensemble: Ensemble, body: Body) -> None:
     """The lease was in jeopardy, and is held again, with the same token."""
 
-    async def program(stage: Stage) -> None:
+    async def program(context: Context) -> None:
         events: list[str] = []
-        locks = await stage.connect(on_event=lambda event: events.append(event.kind))
+        locks = await context.connect(on_event=lambda event: events.append(event.kind))
         lease = await locks.lock("door", ttl=LONGEST).acquire()
-        gone = [member for member in ensemble.members if member is not in_use(ensemble, locks, stage)]
+        gone = [member for member in ensemble.members if member is not in_use(ensemble, locks, context)]
         for member in gone:
             kill(member)
 
@@ -163,7 +163,7 @@ def test_a_majority_that_is_back_in_time_costs_nothing(ensemble: Ensemble, body:
                 return True
             return False
 
-        await stage.eventually(jeopardy, "a renewal that fails")
+        await context.eventually(jeopardy, "a renewal that fails")
         for member in gone:
             member.start()
         await asyncio.to_thread(ensemble.await_quorum)
@@ -171,9 +171,9 @@ def test_a_majority_that_is_back_in_time_costs_nothing(ensemble: Ensemble, body:
         async def renewed() -> bool:
             return not await jeopardy()
 
-        await stage.eventually(renewed, "a renewal")
+        await context.eventually(renewed, "a renewal")
         assert lease.state is State.HELD
-        assert [claim.token for claim in (await stage.view("door")).holders] == [lease.token]
+        assert [claim.token for claim in (await context.view("door")).holders] == [lease.token]
         assert await lease.release()
 
     play(program, ensemble.url, body)

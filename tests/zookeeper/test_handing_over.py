@@ -16,7 +16,7 @@ from holdfast.backends.zookeeper.places import Place
 from holdfast.backends.zookeeper.requests import Batch
 from holdfast.backends.zookeeper.tree import Ground
 from holdfast.model import Claim, LockSpec
-from holdfast.testing.stage import HANG
+from holdfast.testing.context import HANG
 from tests.zookeeper.ensemble import Ensemble
 
 TTL = 60.0

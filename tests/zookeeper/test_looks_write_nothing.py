@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from holdfast.testing.stage import BODIES, Body, Stage
+from holdfast.testing.context import BODIES, Body, Context
 from tests.zookeeper.ensemble import Ensemble
 from tests.zookeeper.test_fail_over import play
 
@@ -22,8 +22,8 @@ def transactions(ensemble: Ensemble) -> int:
 
 @pytest.mark.parametrize("body", BODIES)
 def test_looks_are_reads(ensemble: Ensemble, body: Body) -> None:
-    async def program(stage: Stage) -> None:
-        locks, watcher = await stage.connect(), await stage.connect()
+    async def program(context: Context) -> None:
+        locks, watcher = await context.connect(), await context.connect()
         lease = await locks.election("boss").campaign()
         sequencer = lease.sequencer()
         assert await watcher.check(sequencer)

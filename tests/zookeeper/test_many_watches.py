@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.errors import Misconfigured
 from holdfast.model import State
-from holdfast.testing.stage import BODIES, Body, Stage
+from holdfast.testing.context import BODIES, Body, Context
 from tests.zookeeper.ensemble import Ensemble
 from tests.zookeeper.test_fail_over import play
 
@@ -24,15 +24,15 @@ def confirmed(link: Any) -> bool:
 
 @pytest.mark.parametrize("body", BODIES)
 def test_one_reconnection_does_not_lose_a_thousand_leases(ensemble: Ensemble, body: Body) -> None:
-    async def program(stage: Stage) -> None:
-        locks = await stage.connect(ttl=40.0, request_timeout=20.0)
+    async def program(context: Context) -> None:
+        locks = await context.connect(ttl=40.0, request_timeout=20.0)
         leases = []
         for first in range(0, MANY, 50):
             some = [locks.lock(f"{number}{NAME}").acquire() for number in range(first, first + 50)]
             leases += await asyncio.gather(*some)
-        [link] = stage.plain(locks)._wire._links.values()
-        await stage.eventually(lambda: confirmed(link), "a watch on each of them")
-        if stage.body == "sync":
+        [link] = context.unwrapped(locks)._wire._links.values()
+        await context.eventually(lambda: confirmed(link), "a watch on each of them")
+        if context.body == "sync":
             link.drop(link.connection)
         else:
             link.drop()
@@ -48,10 +48,10 @@ def test_one_reconnection_does_not_lose_a_thousand_leases(ensemble: Ensemble, bo
 def test_more_names_than_fit_into_one_request_are_refused(ensemble: Ensemble, body: Body) -> None:
     """The server would drop the connection, again and again."""
 
-    async def program(stage: Stage) -> None:
-        locks = await stage.connect()
+    async def program(context: Context) -> None:
+        locks = await context.connect()
         several = locks.lock_all([f"{number}{NAME}" for number in range(MANY)])
-        error = await stage.fails(Misconfigured, several.acquire(timeout=10.0))
+        error = await context.raises(Misconfigured, several.acquire(timeout=10.0))
         assert "lock fewer of them at once" in str(error)
 
     play(program, ensemble.url, body)
@@ -61,16 +61,16 @@ def test_more_names_than_fit_into_one_request_are_refused(ensemble: Ensemble, bo
 def test_one_waiter_may_watch_more_than_fits_into_one_request(ensemble: Ensemble, body: Body) -> None:
     """With n permits it watches the n claims before it."""
 
-    async def program(stage: Stage) -> None:
-        locks = await stage.connect(ttl=40.0, request_timeout=20.0)
+    async def program(context: Context) -> None:
+        locks = await context.connect(ttl=40.0, request_timeout=20.0)
         pool = locks.semaphore(NAME, permits=MANY)
         leases = []
         for _ in range(0, MANY, 50):
             leases += await asyncio.gather(*(pool.acquire() for _ in range(50)))
-        waiter = stage.start(pool.acquire())
-        await stage.queued(NAME, 1)
+        waiter = context.start(pool.acquire())
+        await context.queued(NAME, 1)
         assert await leases[MANY // 2].release()
-        async with stage.soon():
+        async with context.soon():
             assert await (await waiter).release()
         leases[0].check()
         del leases[MANY // 2]

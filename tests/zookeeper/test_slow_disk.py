@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.testing.stage import BODIES, Body, Stage
+from holdfast.testing.context import BODIES, Body, Context
 from tests.zookeeper.ensemble import Ensemble, Member, running
 from tests.zookeeper.test_fail_over import play
 
@@ -36,18 +36,18 @@ def ensemble(shared: Ensemble) -> Iterator[Ensemble]:
     shared.await_quorum()
 
 
-async def settle_at_a_follower(ensemble: Ensemble, link: Any, stage: Stage) -> Member:
+async def settle_at_a_follower(ensemble: Ensemble, link: Any, context: Context) -> Member:
     """Have a session go on at one follower, and know the other one as the next: the leader would be up to date."""
     first, second = [member for member in ensemble.members if member.role == "follower"]
     rest = [member for member in ensemble.members if member not in (first, second)]
     link.hosts._hosts = [("127.0.0.1", member.port) for member in (first, second, *rest)]
     link.hosts._at = 0
-    if stage.body == "sync":
+    if context.body == "sync":
         link.drop(link.connection)
-        await stage.eventually(link.up.is_set, "a connection")
+        await context.eventually(link.up.is_set, "a connection")
     else:
         link.drop()
-        await stage.eventually(lambda: link.is_up, "a connection")
+        await context.eventually(lambda: link.is_up, "a connection")
     return first if link.hosts._at == 0 else second
 
 
@@ -59,21 +59,21 @@ def has_asked(link: Any, before: int) -> bool:
 def test_a_create_whose_reply_was_lost_leaves_no_orphan(ensemble: Ensemble, body: Body) -> None:
     """It is found where the session goes on: the name is taken, and free again after the release."""
 
-    async def program(stage: Stage) -> None:
-        locks = await stage.connect(ttl=60.0, request_timeout=20.0)
+    async def program(context: Context) -> None:
+        locks = await context.connect(ttl=60.0, request_timeout=20.0)
         for number in range(ROUNDS):
             name = f"door-{number}"
             await (await locks.lock(name).acquire()).release()
-            [link] = stage.plain(locks)._wire._links.values()
-            member, before = await settle_at_a_follower(ensemble, link, stage), link.session._xid
-            taking = stage.start(locks.lock(name).acquire(timeout=30.0))
-            await stage.eventually(partial(has_asked, link, before), "a request")
+            [link] = context.unwrapped(locks)._wire._links.values()
+            member, before = await settle_at_a_follower(ensemble, link, context), link.session._xid
+            taking = context.start(locks.lock(name).acquire(timeout=30.0))
+            await context.eventually(partial(has_asked, link, before), "a request")
             await asyncio.sleep(0.003 + 0.015 * (number % 3))
             member.stop()
             lease = await taking  # else our own orphan is in the way
             assert await lease.release()
             member.start()
             await asyncio.to_thread(ensemble.await_quorum)
-            assert await stage.survey(name) == []
+            assert await context.survey(name) == []
 
     play(program, ensemble.url, body)

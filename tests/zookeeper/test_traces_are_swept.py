@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.testing.stage import BODIES, Body, Stage
+from holdfast.testing.context import BODIES, Body, Context
 from tests.zookeeper.ensemble import Ensemble
 from tests.zookeeper.test_fail_over import play
 
@@ -36,14 +36,14 @@ def names_with_ghosts(ensemble: Ensemble, namespace: str) -> int:
 
 @pytest.mark.parametrize("body", BODIES)
 def test_what_hold_at_least_leaves_behind_is_removed_by_others(ensemble: Ensemble, body: Body) -> None:
-    async def program(stage: Stage) -> None:
+    async def program(context: Context) -> None:
         for job in range(JOBS):
-            locks = await stage.connect()
+            locks = await context.connect()
             for number in range(NAMES_EACH):
                 lease = await locks.lock(f"job-{job}-{number}", hold_at_least=0.2).acquire()
                 assert await lease.release()
             await locks.close()
-        left = names_with_ghosts(ensemble, stage.namespace)
+        left = names_with_ghosts(ensemble, context.namespace)
         assert left < JOBS * NAMES_EACH / 2, "they pile up"
 
     play(program, ensemble.url, body)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast.testing.stage import HANG
+from holdfast.testing.context import HANG
 from tests.zookeeper.ensemble import Ensemble
 
 

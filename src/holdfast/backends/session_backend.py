@@ -58,6 +58,7 @@ def session_promises(table: str, ending: str, server: Promises) -> Promises:
             "order": "each coordinator has one place in the server's line, so claims of two coordinators may cross",
             "evict": f"one lock of a session can not be broken without the others; {ending} ends it",
         },
+        lacks=frozenset({"ttl", "linger", "order", "evict"}),
     )
 
 

@@ -1,6 +1,6 @@
 """A bad network, made to order: a TCP proxy in front of every server of a URL.
 
-`trouble` stands above a wire, so it cannot say anything about dialling, sessions, pushes and time-outs. A `Network`
+`faults` stands above a wire, so it cannot say anything about dialling, sessions, pushes and time-outs. A `Network`
 stands below it: a coordinator that is connected by `Network.url` talks TCP to these proxies.
 
 1. What a *silent* network accepts it does not carry, neither on old connections nor on new ones, and it loses nothing:
@@ -217,7 +217,9 @@ def rewritten(url: str, replace: Callable[[str, int], tuple[str, int]]) -> str:
     places = []
     for place in hosts.split(","):
         if (match := ADDRESS.fullmatch(place)) is None:
-            raise ValueError(f"{scheme}://{hosts} does not say host:port; a venue without a network has network=False")
+            raise ValueError(
+                f"{scheme}://{hosts} does not say host:port; an EngineUnderTest without a network has network=False"
+            )
         host, port = replace(match["host"].strip("[]"), int(match["port"]))
         places.append(f"{host}:{port}")
     return f"{scheme}://{userinfo}{at}{','.join(places)}{rest[end:]}"

@@ -15,7 +15,7 @@ from holdfast.aio import lock as aio_lock
 from holdfast.errors import Misconfigured
 from holdfast.model import Claim, LockSpec
 from holdfast.recipes import limiter
-from holdfast.testing import Venue, memory_venue
+from holdfast.testing import EngineUnderTest, memory_engine_under_test
 from tests.contract.plants.plant import plant
 
 
@@ -142,15 +142,15 @@ def any_rate_will_do(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(limiter.Rate, "parse", classmethod(lambda cls, name, rate, burst: cls(name, 1.0, 1)))
 
 
-def one_engine_for_all() -> Venue:
-    venue = memory_venue()
-    return replace(venue, open=lambda url, namespace, timeout: venue.open(url, "shared", timeout))
+def one_engine_for_all() -> EngineUnderTest:
+    under_test = memory_engine_under_test()
+    return replace(under_test, open=lambda url, namespace, timeout: under_test.open(url, "shared", timeout))
 
 
 @plant(
     "namespaces.one_is_not_the_prefix_of_another",
     "namespaces.names_in_two_of_them_are_two_names",
-    venue=one_engine_for_all,
+    under_test=one_engine_for_all,
 )
 def namespaces_are_ignored(patch: pytest.MonkeyPatch) -> None:
     """By the engine itself."""

@@ -23,12 +23,12 @@ LEFT_OPEN: list[asyncio.StreamWriter] = []
 AFTERWARDS = ("bad_network.a_short_outage_costs_nothing", "bad_network.afterwards_everybody_gets_in")
 
 
-@plant(*SILENT, "bad_network.replies_that_are_swallowed_leave_nothing", venue=serving)
+@plant(*SILENT, "bad_network.replies_that_are_swallowed_leave_nothing", under_test=serving)
 def nothing_times_out(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(TcpWire, "patience", lambda self, timeout: None)
 
 
-@plant(*IDLE, *AFTERWARDS, venue=serving)
+@plant(*IDLE, *AFTERWARDS, under_test=serving)
 def a_connection_is_kept_for_ever(patch: pytest.MonkeyPatch) -> None:
     """Also when it is broken."""
     links: dict[int, Any] = {}
@@ -46,7 +46,7 @@ def a_connection_is_kept_for_ever(patch: pytest.MonkeyPatch) -> None:
 @plant(
     "bad_network.a_body_is_told_before_its_time_is_over",
     "bad_network.nobody_else_holds_before_it_is_told",
-    venue=serving,
+    under_test=serving,
 )
 def loss_waits_for_the_network(patch: pytest.MonkeyPatch) -> None:
     """A renewal takes longer than any ttl of these promises, and nobody looks at the clock meanwhile."""
@@ -65,7 +65,7 @@ def loss_waits_for_the_network(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(TcpWire, "patience", lambda self, timeout: 20.0)
 
 
-@plant("silent_network.connecting_ends_and_blocks_no_loop", venue=serving)
+@plant("silent_network.connecting_ends_and_blocks_no_loop", under_test=serving)
 def the_loop_is_blocked(patch: pytest.MonkeyPatch) -> None:
     async def exchange(self: TcpWire, data: bytes) -> Any:
         with socket.create_connection(self._place, 5.0) as link:
@@ -76,7 +76,7 @@ def the_loop_is_blocked(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(TcpWire, "exchange", exchange)
 
 
-@plant("bad_network.one_byte_at_a_time_changes_nothing", venue=serving, slips=True)
+@plant("bad_network.one_byte_at_a_time_changes_nothing", under_test=serving, slips=True)
 def a_piece_is_taken_for_a_reply(patch: pytest.MonkeyPatch) -> None:
     async def read(self: TcpWire, reader: asyncio.StreamReader) -> bytes:
         return (await reader.read(1 << 20))[HEAD.size :]
@@ -85,7 +85,8 @@ def a_piece_is_taken_for_a_reply(patch: pytest.MonkeyPatch) -> None:
 
 
 @plant(
-    *(promise.name for promise in contract_promises() if promise.name.startswith("left_connections.")), venue=serving
+    *(promise.name for promise in contract_promises() if promise.name.startswith("left_connections.")),
+    under_test=serving,
 )
 def connections_are_never_closed(patch: pytest.MonkeyPatch) -> None:
     real = TcpWire.dial

@@ -20,7 +20,7 @@ from holdfast.backends.memory.engine import PROMISES, MemoryEngine
 from holdfast.backends.queue_backend import QueueBackend
 from holdfast.errors import BackendUnavailable, OutcomeUnknown
 from holdfast.ports import AsyncWire
-from holdfast.testing import Venue
+from holdfast.testing import EngineUnderTest
 
 HEAD = struct.Struct("!I")
 LOOK_AGAIN_S = 0.02
@@ -166,10 +166,10 @@ open_engine = TcpEngine
 
 
 @contextmanager
-def serving() -> Iterator[Venue]:
+def serving() -> Iterator[EngineUnderTest]:
     with Server() as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         try:
-            yield Venue(f"plant://127.0.0.1:{server.server_address[1]}", TcpEngine, many_processes=False)
+            yield EngineUnderTest(f"plant://127.0.0.1:{server.server_address[1]}", TcpEngine, many_processes=False)
         finally:
             server.shutdown()

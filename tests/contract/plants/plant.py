@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from holdfast.testing import Venue, memory_venue
+from holdfast.testing import EngineUnderTest, memory_engine_under_test
 
-MakeVenue = Callable[[], Venue | AbstractContextManager[Venue]]
+MakeUnderTest = Callable[[], EngineUnderTest | AbstractContextManager[EngineUnderTest]]
 Patch = Callable[[pytest.MonkeyPatch], object]
 PLANTS: list[Plant] = []
 
@@ -25,19 +25,21 @@ class Plant:
     bug: str
     patch: Patch
     notices: tuple[str, ...]
-    make_venue: MakeVenue = memory_venue
+    make_under_test: MakeUnderTest = memory_engine_under_test
     slips: bool = False
     """It may show as any error: bad input that is let through breaks things anywhere."""
 
-    def venue(self) -> AbstractContextManager[Venue]:
-        venue = self.make_venue()
-        return nullcontext(venue) if isinstance(venue, Venue) else venue
+    def under_test(self) -> AbstractContextManager[EngineUnderTest]:
+        under_test = self.make_under_test()
+        return nullcontext(under_test) if isinstance(under_test, EngineUnderTest) else under_test
 
 
-def plant(*notices: str, venue: MakeVenue = memory_venue, slips: bool = False) -> Callable[[Patch], None]:
+def plant(
+    *notices: str, under_test: MakeUnderTest = memory_engine_under_test, slips: bool = False
+) -> Callable[[Patch], None]:
     """Have a bug planted, and these promises played."""
 
     def register(patch: Patch) -> None:
-        PLANTS.append(Plant(patch.__name__, patch, notices, venue, slips))
+        PLANTS.append(Plant(patch.__name__, patch, notices, under_test, slips))
 
     return register

@@ -28,9 +28,9 @@ def an_evicted_claim_comes_back(patch: pytest.MonkeyPatch) -> None:
         if mine is not None and mine.evicted:
             mine.expires = now + mine.ttl
             return mine, []
-        return plain(self, asked, capacity, now, clock, queue)
+        return unwrapped(self, asked, capacity, now, clock, queue)
 
-    plain = Line.take
+    unwrapped = Line.take
     patch.setattr(Line, "take", take)
 
 

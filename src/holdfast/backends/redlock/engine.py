@@ -27,6 +27,7 @@ from .wires.greeting import Manners
 
 NODE_TIMEOUT = 0.25
 LONGEST_TTL = 60.0
+NO_QUEUE = "there is no line on a quorum: whoever asks at the right moment is next, and nobody's turn is kept"
 COUNTS = "majorities do not preserve counts: two sets of permits can each have one; use one Redis, or etcd"
 PROMISES = Promises(
     frozenset({"fencing"}),
@@ -37,8 +38,10 @@ PROMISES = Promises(
         "counting": COUNTS,
         "limits": COUNTS,
         "deadlock": "nodes are read one after the other, so no circle of waiters is seen for sure; use timeouts",
-        "order": "there is no line on a quorum: whoever asks at the right moment is next, and nobody's turn is kept",
+        "queue": NO_QUEUE,
+        "order": NO_QUEUE,
     },
+    lacks=frozenset({"limits", "deadlock", "queue", "order"}),
 )
 
 

@@ -1,1 +1,1 @@
-"""The contract, one file per promise. Each function is played on every engine, with threads and with tasks."""
+"""The contract, one file per promise. Each function runs on every engine, with threads and with tasks."""

@@ -7,9 +7,9 @@ from typing import Any
 
 from ...aio.coordinator import Coordinator
 from ...errors import Misconfigured
+from ..context import Context
+from ..faults import FaultInjector
 from ..promise import promise
-from ..stage import Stage
-from ..trouble import Trouble
 
 NAN, INFINITE = float("nan"), float("inf")
 BAD_NAMES = ["", "n" * 513, "é" * 257, "a\nb", "a\x00b", "a\x7fb", "a\x85b", "\ud800", 7, None, b"a"]
@@ -27,24 +27,24 @@ BAD_OPTIONS: dict[str, list[Any]] = {
 class Refusals:
     """One coordinator that is given nothing but bad input: connecting anew for each piece would take long."""
 
-    def __init__(self, stage: Stage) -> None:
-        self._stage = stage
-        self._trouble = Trouble()
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._faults = FaultInjector()
         self._locks: Coordinator | None = None
 
     async def __call__(self, what: str, make: Callable[..., Any], *bad: Any, **options: Any) -> None:
         """Made with bad input and used, it is refused; nothing has reached the engine."""
         if self._locks is None:
-            self._locks = await self._stage.connect(trouble=self._trouble, ttl=30)
+            self._locks = await self._context.connect(faults=self._faults, ttl=30)
         locks = self._locks
 
         async def use() -> None:
             await make(locks, *bad, **options)
 
-        error = await self._stage.fails(Misconfigured, use())
+        error = await self._context.raises(Misconfigured, use())
         assert isinstance(error, ValueError)
         assert what in str(error), f"{error} does not name {what}"
-        assert self._trouble.requests == [], f"{self._trouble.requests[0]} was sent"
+        assert self._faults.requests == [], f"{self._faults.requests[0]} was sent"
 
 
 def lock(locks: Coordinator, name: Any, **options: Any) -> Any:
@@ -91,49 +91,56 @@ def evict(locks: Coordinator, name: Any) -> Any:
     return locks.evict(name, 1)
 
 
-LOCKS = (lock, lock_late, reentrant, read, write, permit, several, election)
+async def recipes(context: Context) -> list[Callable[..., Any]]:
+    """Those that the engine has: the others are refused whatever they are given."""
+    declared = (await context.connect()).promises
+    found: list[Callable[..., Any]] = [lock, lock_late, reentrant, several, election]
+    found += [read, write] if "shared" in declared else []
+    return [*found, permit] if "counting" in declared else found
 
 
-@promise(needs={"shared", "counting"})
-async def names(stage: Stage) -> None:
+@promise()
+async def names(context: Context) -> None:
     """Of every recipe: empty, too long, with control characters, or no text at all."""
-    refused = Refusals(stage)
+    refused = Refusals(context)
+    makes = [*await recipes(context), limiter, evict]
     for bad in BAD_NAMES:
-        for make in (*LOCKS, limiter, evict):
+        for make in makes:
             await refused("name", make, bad)
 
 
-@promise(needs={"shared", "counting"})
-async def options(stage: Stage) -> None:
+@promise()
+async def options(context: Context) -> None:
     """Of every recipe, given to the recipe or to the call."""
-    refused = Refusals(stage)
+    refused = Refusals(context)
+    makes = await recipes(context)
     for option, values in BAD_OPTIONS.items():
         for bad in values:
-            for make in LOCKS:
+            for make in makes:
                 await refused(option, make, "door", **{option: bad})
 
 
 @promise()
-async def what_is_not_an_option_of_a_call(stage: Stage) -> None:
+async def what_is_not_an_option_of_a_call(context: Context) -> None:
     """What a lock is can not be changed by asking for it."""
-    refused = Refusals(stage)
+    refused = Refusals(context)
     for inner in ("name", "weight", "capacity", "mode"):
         await refused(inner, lambda locks, **given: locks.lock("door").acquire(**given), **{inner: 2})
 
 
 @promise()
-async def a_ttl_that_the_engine_can_not_keep(stage: Stage) -> None:
+async def a_ttl_that_the_engine_can_not_keep(context: Context) -> None:
     """Below its minimum."""
-    refused = Refusals(stage)
-    least = (await stage.connect())._core.backend.least_ttl
+    refused = Refusals(context)
+    least = (await context.connect())._core.backend.least_ttl
     for make in (lock, lock_late):
         await refused("ttl", make, "door", ttl=least / 2)
 
 
-@promise(needs={"counting"})
-async def counts(stage: Stage) -> None:
+@promise()
+async def counts(context: Context) -> None:
     """Permits and weights that can not be."""
-    refused = Refusals(stage)
+    refused = Refusals(context)
     for bad in (0, -1, 1.5, "2", None, True, 1 << 40):
         await refused("pool", permit, "pool", permits=bad)
         await refused("pool", permit, "pool", weight=bad)
@@ -141,35 +148,35 @@ async def counts(stage: Stage) -> None:
 
 
 @promise()
-async def hooks(stage: Stage) -> None:
+async def hooks(context: Context) -> None:
     """What is to be called on a loss can be called."""
-    refused = Refusals(stage)
+    refused = Refusals(context)
     for make in (lock, reentrant, several, election):
         await refused("on_lost", make, "door", on_lost="x")
 
 
 @promise()
-async def tokens(stage: Stage) -> None:
+async def tokens(context: Context) -> None:
     """A token is a whole number from 1, not its text."""
-    refused = Refusals(stage)
+    refused = Refusals(context)
     for bad in ("12", 0, -1, 1.5, None, True):
         await refused("token", lambda locks, token: locks.evict("door", token), bad)
 
 
 @promise()
-async def several_names(stage: Stage) -> None:
+async def several_names(context: Context) -> None:
     """None, one twice, or one string."""
-    refused = Refusals(stage)
+    refused = Refusals(context)
     for bad in ([], ["a", "a"], ["a", ""], ["a", 7], [None]):
         await refused("name", several, bad)
     for alone in ("ab", 7, None):
         await refused("name", lambda locks, bad: locks.lock_all(bad).acquire(), alone)
 
 
-@promise()
-async def rates(stage: Stage) -> None:
+@promise(needs={"limits"})
+async def rates(context: Context) -> None:
     """Rates, bursts, costs and timeouts that can not be."""
-    refused = Refusals(stage)
+    refused = Refusals(context)
     for rate in ("", "5", "5/x", "0/s", "5/0s", "-1/s", "5 per s", 5, None, "1/0.0000001s", "9999999/s"):
         await refused("rate", limiter, "mail", rate=rate)
     for burst in (0, -1, 1.5, "2", True, 10**9):

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import asyncio
 
+from ..context import Context
 from ..promise import promise
-from ..stage import Stage
 
 
 @promise(real_time=True)
-async def a_task_waits_for_a_thread(stage: Stage) -> None:
+async def a_task_waits_for_a_thread(context: Context) -> None:
     """And a thread for a task: the lock goes to and fro, with growing tokens."""
-    mine = await stage.connect()
-    theirs = await stage.connect(body="asyncio" if stage.body == "sync" else "sync")
+    mine = await context.connect()
+    theirs = await context.connect(body="asyncio" if context.body == "sync" else "sync")
     tokens: list[int] = []
     lease = await mine.lock("door").acquire()
     for locks in (theirs, mine, theirs):
         tokens.append(lease.token)
-        waiter = stage.start(locks.lock("door").acquire())
-        await stage.queued("door", 1)
+        waiter = context.start(locks.lock("door").acquire())
+        await context.queued("door", 1)
         assert await lease.release()
         lease = await waiter
     tokens.append(lease.token)
@@ -27,9 +27,9 @@ async def a_task_waits_for_a_thread(stage: Stage) -> None:
 
 
 @promise(real_time=True)
-async def they_exclude_each_other(stage: Stage) -> None:
+async def they_exclude_each_other(context: Context) -> None:
     """Over and over, never two inside."""
-    coordinators = [await stage.connect(body="sync"), await stage.connect(body="asyncio")]
+    coordinators = [await context.connect(body="sync"), await context.connect(body="asyncio")]
     inside: list[int] = []
 
     async def actor(number: int) -> None:

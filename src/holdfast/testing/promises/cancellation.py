@@ -10,61 +10,64 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from ...aio.coordinator import Coordinator
+from ...errors import Misconfigured
+from ..context import Context
+from ..faults import Fault, FaultInjector, Interrupted
 from ..promise import promise
-from ..stage import Stage
-from ..trouble import Fault, Interrupted, Trouble
 
-STRIKES = (Fault.STRUCK_UNSENT, Fault.STRUCK)
+INTERRUPTIONS = (Fault.INTERRUPTED_UNSENT, Fault.INTERRUPTED)
 Script = Callable[[Coordinator], Coroutine[Any, Any, object]]
 
 
-async def strike_everywhere(stage: Stage, script: Script, twice: bool = False) -> int:
+async def interrupt_everywhere(context: Context, script: Script, twice: bool = False) -> int:
     """Run the script, struck at its first point, its second, and so on until it ends before it is struck."""
-    for fault in STRIKES:
+    for fault in INTERRUPTIONS:
         point = 0
-        while await _strike_at(stage, script, point, fault, twice):
+        while await _interrupt_at(context, script, point, fault, twice):
             point += 1
     return point
 
 
-async def _strike_at(stage: Stage, script: Script, point: int, fault: Fault, twice: bool) -> bool:
-    trouble = Trouble()
-    locks = await stage.connect(trouble=trouble)
-    trouble.at(point, fault)
+async def _interrupt_at(context: Context, script: Script, point: int, fault: Fault, twice: bool) -> bool:
+    faults = FaultInjector()
+    locks = await context.connect(faults=faults)
+    faults.at(point, fault)
     if twice:
-        trouble.at(point + 1, fault)
-    trouble.victim = task = asyncio.ensure_future(script(locks))
+        faults.at(point + 1, fault)
+    faults.victim = task = asyncio.ensure_future(script(locks))
     [outcome] = await asyncio.gather(task, return_exceptions=True)
-    if trouble.points <= point:
+    if isinstance(outcome, Misconfigured):
+        raise outcome
+    if faults.points <= point:
         assert not isinstance(outcome, BaseException), outcome
         return False
     assert isinstance(outcome, Interrupted | asyncio.CancelledError), f"{fault} at {point}: {outcome!r}"
-    await stage.free("door", "window", "pool")
+    await context.free("door", "window", "pool")
     await locks.close()
     return True
 
 
 @promise()
-async def of_an_acquisition(stage: Stage) -> None:
+async def of_an_acquisition(context: Context) -> None:
     """A free name: nothing is left of the try."""
 
     async def script(locks: Coordinator) -> None:
         async with locks.lock("door"):
             pass
 
-    assert await strike_everywhere(stage, script) >= 2
+    assert await interrupt_everywhere(context, script) >= 2
 
 
 @promise()
-async def of_one_that_waits(stage: Stage) -> None:
+async def of_one_that_waits(context: Context) -> None:
     """A name that is held, and handed over in the very moment."""
 
     async def script(locks: Coordinator) -> None:
-        other = await stage.connect()
+        other = await context.connect()
         holder = await other.lock("door").acquire()
 
         async def leave() -> None:
-            await stage.eventually(lambda: waiting.done() or _somebody_waits(stage), "a waiter, or its end")
+            await context.eventually(lambda: waiting.done() or _somebody_waits(context), "a waiter, or its end")
             await holder.release()
 
         waiting = asyncio.ensure_future(locks.lock("door", ttl=20).acquire())
@@ -75,42 +78,42 @@ async def of_one_that_waits(stage: Stage) -> None:
             await asyncio.gather(leaving)
         await lease.release()
 
-    assert await strike_everywhere(stage, script) >= 2
+    assert await interrupt_everywhere(context, script) >= 2
 
 
-async def _somebody_waits(stage: Stage) -> bool:
-    return bool((await stage.view("door")).waiters)
+async def _somebody_waits(context: Context) -> bool:
+    return bool((await context.view("door")).waiters)
 
 
-@promise()
-async def that_comes_twice(stage: Stage) -> None:
+@promise(threads_need={"ttl"})
+async def that_comes_twice(context: Context) -> None:
     """The second one strikes during the roll-back. A task's is shielded; a thread's leaves no more than its ttl."""
 
     async def script(locks: Coordinator) -> None:
-        async with locks.lock("door", ttl=stage.short):
+        async with locks.lock("door", ttl=context.short):
             pass
 
-    await strike_everywhere(stage, script, twice=True)
+    await interrupt_everywhere(context, script, twice=True)
 
 
-@promise()
-async def of_several_names(stage: Stage) -> None:
+@promise(threads_need={"ttl"})
+async def of_several_names(context: Context) -> None:
     """All of them are let go of."""
 
     async def script(locks: Coordinator) -> None:
-        async with locks.lock_all(["door", "window"], ttl=stage.short):
+        async with locks.lock_all(["door", "window"], ttl=context.short):
             pass
 
-    await strike_everywhere(stage, script)
-    await strike_everywhere(stage, script, twice=True)
+    await interrupt_everywhere(context, script)
+    await interrupt_everywhere(context, script, twice=True)
 
 
 @promise(needs={"counting"})
-async def of_a_permit(stage: Stage) -> None:
+async def of_a_permit(context: Context) -> None:
     """A semaphore has all its permits again."""
 
     async def script(locks: Coordinator) -> None:
         async with locks.semaphore("pool", permits=3, weight=2):
             pass
 
-    await strike_everywhere(stage, script)
+    await interrupt_everywhere(context, script)

@@ -6,11 +6,11 @@ import asyncio
 
 from ...aio.coordinator import Coordinator
 from ...errors import DeadlockDetected
+from ..context import Context
 from ..promise import promise
-from ..stage import Stage
 
 
-async def crossed(stage: Stage, coordinators: list[Coordinator], names: str) -> list[DeadlockDetected]:
+async def crossed(context: Context, coordinators: list[Coordinator], names: str) -> list[DeadlockDetected]:
     """Each actor holds one name and then wants the next one's, all at the same time. Answers with who was told."""
     holding = [asyncio.Event() for _ in names]
     told: list[DeadlockDetected] = []
@@ -33,11 +33,11 @@ async def crossed(stage: Stage, coordinators: list[Coordinator], names: str) -> 
     return told
 
 
-@promise()
-async def two_that_cross(stage: Stage) -> None:
+@promise(needs={"deadlock"})
+async def two_that_cross(context: Context) -> None:
     """One is told, who holds and waits for what; the other one gets its way."""
-    locks = await stage.connect()
-    [error] = await crossed(stage, [locks], "ab")
+    locks = await context.connect()
+    [error] = await crossed(context, [locks], "ab")
     assert error.name in "ab"
     assert len(error.circle) == 2
     text = str(error)
@@ -45,38 +45,38 @@ async def two_that_cross(stage: Stage) -> None:
     assert "'b'" in text
 
 
-@promise()
-async def across_coordinators(stage: Stage) -> None:
+@promise(needs={"deadlock"})
+async def across_coordinators(context: Context) -> None:
     """As between processes: nobody sees more than what the engine shows."""
-    [error] = await crossed(stage, [await stage.connect(), await stage.connect()], "ab")
+    [error] = await crossed(context, [await context.connect(), await context.connect()], "ab")
     assert len(error.circle) == 2
 
 
-@promise()
-async def a_circle_of_four(stage: Stage) -> None:
+@promise(needs={"deadlock"})
+async def a_circle_of_four(context: Context) -> None:
     """One gives way, and all others get theirs."""
-    [error] = await crossed(stage, [await stage.connect(), await stage.connect()], "abcd")
+    [error] = await crossed(context, [await context.connect(), await context.connect()], "abcd")
     assert len(error.circle) == 4
 
 
-@promise()
-async def oneself(stage: Stage) -> None:
+@promise(needs={"deadlock"})
+async def oneself(context: Context) -> None:
     """Who asks inside for what it holds outside would wait for itself."""
-    locks = await stage.connect()
+    locks = await context.connect()
 
     async def actor() -> None:
         async with locks.lock("a"):
             async with locks.lock("a", timeout=20):
                 raise AssertionError("a mutex was entered twice")
 
-    error = await stage.fails(DeadlockDetected, actor())
+    error = await context.raises(DeadlockDetected, actor())
     assert error.name == "a"
 
 
-@promise(needs={"shared"})
-async def an_upgrade(stage: Stage) -> None:
+@promise(needs={"deadlock", "shared"})
+async def an_upgrade(context: Context) -> None:
     """Two readers that both want to write, and keep reading meanwhile."""
-    locks = await stage.connect()
+    locks = await context.connect()
     reading = [asyncio.Event(), asyncio.Event()]
     told: list[DeadlockDetected] = []
 
@@ -96,10 +96,10 @@ async def an_upgrade(stage: Stage) -> None:
     assert told
 
 
-@promise()
-async def a_queue_is_no_circle(stage: Stage) -> None:
+@promise(needs={"deadlock"})
+async def a_queue_is_no_circle(context: Context) -> None:
     """Actors that hold something and wait for somebody who waits for nobody are only waiting."""
-    locks = await stage.connect()
+    locks = await context.connect()
     holder = await locks.lock("z").acquire()
 
     async def actor(name: str) -> None:
@@ -109,16 +109,16 @@ async def a_queue_is_no_circle(stage: Stage) -> None:
 
     waiters = []
     for number, name in enumerate("abc"):
-        waiters.append(stage.start(actor(name)))
-        await stage.queued("z", number + 1)
+        waiters.append(context.start(actor(name)))
+        await context.queued("z", number + 1)
     assert await holder.release()
     await asyncio.gather(*waiters)
 
 
-@promise()
-async def many_at_once_against_one_by_one(stage: Stage) -> None:
+@promise(needs={"deadlock"})
+async def many_at_once_against_one_by_one(context: Context) -> None:
     """`lock_all` beside actors that nest: whatever circle arises is named, and everybody ends."""
-    locks = await stage.connect()
+    locks = await context.connect()
     ended: list[str] = []
 
     async def nested(first: str, second: str) -> None:

@@ -6,14 +6,14 @@ import asyncio
 
 from ...aio.lock import Lock
 from ...aio.multi import LockAll
+from ..context import Context
 from ..promise import promise
-from ..stage import Stage
 
 
 @promise(needs={"shared", "counting"})
-async def each_recipe_holds_for_the_call(stage: Stage) -> None:
+async def each_recipe_holds_for_the_call(context: Context) -> None:
     """Arguments and results pass, the function keeps its name, and errors come out."""
-    locks = await stage.connect()
+    locks = await context.connect()
     recipes: dict[str, Lock | LockAll] = {
         "lock": locks.lock("lock"),
         "reentrant": locks.reentrant("reentrant"),
@@ -26,7 +26,7 @@ async def each_recipe_holds_for_the_call(stage: Stage) -> None:
 
         async def work(number: int, *, fail: bool = False, name: str = name) -> int:
             """What it does."""
-            assert len((await stage.view(name)).holders) == 1
+            assert len((await context.view(name)).holders) == 1
             if fail:
                 raise KeyError(name)
             return number + 1
@@ -35,14 +35,14 @@ async def each_recipe_holds_for_the_call(stage: Stage) -> None:
         assert (decorated.__name__, decorated.__doc__) == ("work", "What it does.")
         assert await decorated(1) == 2
         assert await decorated(2) == 3
-        await stage.fails(KeyError, decorated(3, fail=True))
-        await stage.free(name)
+        await context.raises(KeyError, decorated(3, fail=True))
+        await context.free(name)
 
 
-@promise()
-async def a_limiter_too(stage: Stage) -> None:
+@promise(needs={"limits"})
+async def a_limiter_too(context: Context) -> None:
     """Each call waits for its turn."""
-    locks = await stage.connect()
+    locks = await context.connect()
     limiter = locks.limiter("mail", "2/h", burst=2)
 
     @limiter
@@ -55,9 +55,9 @@ async def a_limiter_too(stage: Stage) -> None:
 
 
 @promise()
-async def calls_exclude_each_other(stage: Stage) -> None:
+async def calls_exclude_each_other(context: Context) -> None:
     """One decorated function, called by many at once."""
-    locks = await stage.connect()
+    locks = await context.connect()
     inside: list[int] = []
 
     @locks.lock("door")
@@ -67,6 +67,6 @@ async def calls_exclude_each_other(stage: Stage) -> None:
         assert inside == [number]
         inside.clear()
 
-    tasks = [stage.start(work(number)) for number in range(5)]
+    tasks = [context.start(work(number)) for number in range(5)]
     for task in tasks:
         await task

@@ -6,19 +6,19 @@ import asyncio
 
 from ...aio.lease import Lease
 from ...errors import Misconfigured
+from ..context import Context
+from ..faults import FaultInjector
 from ..promise import promise
-from ..stage import Stage
-from ..trouble import Trouble
 
 
 @promise()
-async def one_leads_and_the_next_follows(stage: Stage) -> None:
+async def one_leads_and_the_next_follows(context: Context) -> None:
     """In the order of their campaigns; `resign` hands over."""
-    one, other = await stage.connect(), await stage.connect()
+    one, other = await context.connect(), await context.connect()
     first, second = one.election("boss"), other.election("boss")
     lease = await first.campaign()
-    waiting = stage.start(second.campaign())
-    await stage.queued("boss", 1)
+    waiting = context.start(second.campaign())
+    await context.queued("boss", 1)
     for election in (first, second):
         leader = await election.leader()
         assert leader is not None
@@ -34,31 +34,31 @@ async def one_leads_and_the_next_follows(stage: Stage) -> None:
     assert await first.leader() is None
 
 
-@promise()
-async def a_leader_stops_before_the_next_one_starts(stage: Stage) -> None:
+@promise(needs={"ttl"})
+async def a_leader_stops_before_the_next_one_starts(context: Context) -> None:
     """Cut off from the engine, it is told well before anybody else can be elected: a third of the ttl."""
-    trouble = Trouble()
-    locks, other = await stage.connect(trouble=trouble), await stage.connect()
-    ttl = 30.0 if stage.virtual else stage.seconds(2.4)
+    faults = FaultInjector()
+    locks, other = await context.connect(faults=faults), await context.connect()
+    ttl = 30.0 if context.virtual else context.seconds(2.4)
     lease = await locks.election("boss", ttl=ttl).campaign()
-    successor = stage.start(other.election("boss", ttl=ttl).campaign())
-    await stage.queued("boss", 1)
-    trouble.cut()
+    successor = context.start(other.election("boss", ttl=ttl).campaign())
+    await context.queued("boss", 1)
+    faults.cut()
     await lease.lost.wait()
-    [leader] = (await stage.view("boss")).holders
+    [leader] = (await context.view("boss")).holders
     assert leader.token == lease.token
     assert leader.remaining > ttl / 6
     assert not successor.done()
     assert (await successor).token > lease.token
     assert await (await successor).release()
-    trouble.mend()
+    faults.heal()
     await lease.release()
 
 
 @promise()
-async def run_leads_until_the_body_is_done(stage: Stage) -> None:
+async def run_leads_until_the_body_is_done(context: Context) -> None:
     """The body gets the lease, and its result comes back; then nobody leads."""
-    locks = await stage.connect()
+    locks = await context.connect()
     election = locks.election("boss")
 
     async def body(lease: Lease) -> int:
@@ -72,10 +72,10 @@ async def run_leads_until_the_body_is_done(stage: Stage) -> None:
     assert await election.leader() is None
 
 
-@promise()
-async def run_campaigns_again_after_a_loss(stage: Stage) -> None:
+@promise(needs={"evict"})
+async def run_campaigns_again_after_a_loss(context: Context) -> None:
     """A leader that lost its leadership stops, and stands again."""
-    locks, operator = await stage.connect(), await stage.connect()
+    locks, operator = await context.connect(), await context.connect()
     tokens: list[int] = []
 
     async def body(lease: Lease) -> str:
@@ -87,15 +87,15 @@ async def run_campaigns_again_after_a_loss(stage: Stage) -> None:
             lease.check()
         return "done"
 
-    assert await locks.election("boss", ttl=stage.short * 3).run(body) == "done"
+    assert await locks.election("boss", ttl=context.short * 3).run(body) == "done"
     assert len(tokens) == 2
     assert tokens[1] > tokens[0]
 
 
 @promise()
-async def anybody_may_watch(stage: Stage) -> None:
+async def anybody_may_watch(context: Context) -> None:
     """`observe` tells who leads now, and each change."""
-    locks, watcher = await stage.connect(), await stage.connect()
+    locks, watcher = await context.connect(), await context.connect()
     election = locks.election("boss")
     seen: list[int | None] = []
 
@@ -105,19 +105,19 @@ async def anybody_may_watch(stage: Stage) -> None:
             if len(seen) == 3:
                 return
 
-    watching = stage.start(watch())
-    await stage.eventually(lambda: seen == [None], "that nobody leads")
+    watching = context.start(watch())
+    await context.eventually(lambda: seen == [None], "that nobody leads")
     lease = await election.campaign()
-    await stage.eventually(lambda: len(seen) == 2, "that somebody leads")
+    await context.eventually(lambda: len(seen) == 2, "that somebody leads")
     await election.resign()
     await watching
     assert seen == [None, lease.token, None]
 
 
 @promise()
-async def a_long_ttl_can_be_won(stage: Stage) -> None:
+async def a_long_ttl_can_be_won(context: Context) -> None:
     """Whatever the engine grants at most, a part of it is left for the leader to lead in; or the ttl is refused."""
-    locks = await stage.connect()
+    locks = await context.connect()
     election = locks.election("boss", ttl=3600.0)
     try:
         lease = await election.campaign(timeout=10.0)
@@ -130,10 +130,10 @@ async def a_long_ttl_can_be_won(stage: Stage) -> None:
 
 
 @promise()
-async def who_watches_holds_out_against_an_outage(stage: Stage) -> None:
+async def who_watches_holds_out_against_an_outage(context: Context) -> None:
     """`observe` goes on for ever: what changed meanwhile is told when the engine is back."""
-    trouble = Trouble()
-    locks, watcher = await stage.connect(), await stage.connect(trouble=trouble)
+    faults = FaultInjector()
+    locks, watcher = await context.connect(), await context.connect(faults=faults)
     election = locks.election("boss")
     first = await election.campaign()
     seen: list[int | None] = []
@@ -144,17 +144,17 @@ async def who_watches_holds_out_against_an_outage(stage: Stage) -> None:
             if len(seen) == 3:
                 return
 
-    watching = stage.start(watch())
-    await stage.eventually(lambda: seen == [first.token], "the first leader")
-    trouble.cut()
-    before = trouble.points
-    await stage.eventually(lambda: trouble.points > before + 2, "that it looks in vain")
+    watching = context.start(watch())
+    await context.eventually(lambda: seen == [first.token], "the first leader")
+    faults.cut()
+    before = faults.points
+    await context.eventually(lambda: faults.points > before + 2, "that it looks in vain")
     await election.resign()
     second = await election.campaign()
     assert not watching.done()
-    trouble.mend()
-    await stage.eventually(lambda: len(seen) == 2, "the second leader")
+    faults.heal()
+    await context.eventually(lambda: len(seen) == 2, "the second leader")
     await election.resign()
-    async with stage.soon():
+    async with context.soon():
         await watching
     assert seen == [first.token, second.token, None]

@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 
 from ...aio.coordinator import Coordinator
+from ..context import Context
 from ..promise import promise
-from ..stage import Stage
 
 
 @promise(needs={"counting"})
-async def it_skips_the_line_when_it_fits(stage: Stage) -> None:
+async def it_skips_the_line_when_it_fits(context: Context) -> None:
     """A heavy claim waits at the head; a light unfair one goes in, a light fair one does not."""
-    locks = await stage.connect()
+    locks = await context.connect()
     first = await locks.semaphore("pool", permits=3, weight=2).acquire()
-    heavy = stage.start(locks.semaphore("pool", permits=3, weight=3).acquire())
-    await stage.queued("pool", 1)
+    heavy = context.start(locks.semaphore("pool", permits=3, weight=3).acquire())
+    await context.queued("pool", 1)
     assert await locks.semaphore("pool", permits=3).try_acquire() is None
     unfair = await locks.semaphore("pool", permits=3, fair=False).try_acquire()
     assert unfair is not None
@@ -26,21 +26,21 @@ async def it_skips_the_line_when_it_fits(stage: Stage) -> None:
 
 
 @promise()
-async def a_mutex_stays_one(stage: Stage) -> None:
+async def a_mutex_stays_one(context: Context) -> None:
     """Unfair or not, one at a time, and everybody has a turn."""
-    locks = await stage.connect()
+    locks = await context.connect()
     tokens: list[int] = []
 
     async def actor(fair: bool) -> None:
         async with locks.lock("door", fair=fair) as lease:
-            assert len((await stage.view("door")).holders) == 1
+            assert len((await context.view("door")).holders) == 1
             tokens.append(lease.token)
 
     async with locks.lock("door"):
         waiters = []
         for number in range(4):
-            waiters.append(stage.start(actor(fair=bool(number % 2))))
-            await stage.queued("door", number + 1)
+            waiters.append(context.start(actor(fair=bool(number % 2))))
+            await context.queued("door", number + 1)
     for waiter in waiters:
         await waiter
     assert tokens == sorted(tokens)
@@ -48,17 +48,17 @@ async def a_mutex_stays_one(stage: Stage) -> None:
 
 
 @promise(needs={"fencing", "shared"})
-async def tokens_grow_in_the_order_of_grants(stage: Stage) -> None:
+async def tokens_grow_in_the_order_of_grants(context: Context) -> None:
     """Whoever was overtaken, and whoever stood behind it, gets a token above all that were granted before."""
-    locks = await stage.connect()
+    locks = await context.connect()
     doc, unfair = locks.rwlock("doc"), locks.rwlock("doc", fair=False)
     reader = await doc.read().acquire()
-    first = stage.start(doc.write().acquire())
-    await stage.queued("doc", 1)
+    first = context.start(doc.write().acquire())
+    await context.queued("doc", 1)
     quick = await unfair.read().try_acquire()
     assert quick is not None
-    second = stage.start(doc.write().acquire())
-    await stage.queued("doc", 2)
+    second = context.start(doc.write().acquire())
+    await context.queued("doc", 2)
     tokens = [reader.token, quick.token]
     for lease in (reader, quick):
         assert await lease.release()
@@ -72,9 +72,9 @@ async def tokens_grow_in_the_order_of_grants(stage: Stage) -> None:
 
 
 @promise(needs={"counting"}, real_time=True)
-async def never_more_than_fit(stage: Stage) -> None:
+async def never_more_than_fit(context: Context) -> None:
     """Many come and go, of different weights, and most of them skip the line: together they hold what there is."""
-    one, other = await stage.connect(), await stage.connect()
+    one, other = await context.connect(), await context.connect()
     held, most = 0, 0
 
     async def come_and_go(locks: Coordinator, first: int) -> None:

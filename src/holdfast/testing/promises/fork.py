@@ -12,8 +12,8 @@ from typing import Any
 
 from ...errors import LeaseLost
 from ...model import State
+from ..context import Context
 from ..promise import promise
-from ..stage import Stage
 
 HANGS = 15.0
 """A child that has said nothing for so many seconds hangs."""
@@ -47,11 +47,11 @@ async def in_a_child(check: Callable[[], object], fork: Callable[[], int] = os.f
 
 
 @promise(real_time=True)
-async def the_child_holds_nothing(stage: Stage) -> None:
+async def the_child_holds_nothing(context: Context) -> None:
     """Its copy of the lease is lost, with the reason; its release does not reach the parent's hold."""
-    locks = await stage.connect()
+    locks = await context.connect()
     lease = await locks.lock("door", ttl=5).acquire()
-    copy = stage.plain(lease)
+    copy = context.unwrapped(lease)
 
     def check() -> None:
         assert (copy.state, copy.reason) == (State.LOST, "forked")
@@ -63,43 +63,43 @@ async def the_child_holds_nothing(stage: Stage) -> None:
             pass  # as it must
         else:
             raise AssertionError("check() let the child pass")
-        if stage.body == "sync":
+        if context.body == "sync":
             assert copy.release() is False
 
     await in_a_child(check)
     lease.check()
     await lease.renew()
-    assert [claim.token for claim in (await stage.view("door")).holders] == [lease.token]
+    assert [claim.token for claim in (await context.view("door")).holders] == [lease.token]
     assert await lease.release() is True
 
 
 @promise(real_time=True)
-async def the_end_of_the_child_is_not_the_end_of_the_hold(stage: Stage) -> None:
+async def the_end_of_the_child_is_not_the_end_of_the_hold(context: Context) -> None:
     """A child that closes its copy of everything closes nothing of the parent's."""
-    locks = await stage.connect()
+    locks = await context.connect()
     lease = await locks.lock("door", ttl=5).acquire()
-    copy = stage.plain(locks)
+    copy = context.unwrapped(locks)
 
     def check() -> None:
-        if stage.body == "sync":
+        if context.body == "sync":
             copy.close()
         else:
             asyncio.run(copy.close())
 
     await in_a_child(check)
     lease.check()
-    assert [claim.token for claim in (await stage.view("door")).holders] == [lease.token]
+    assert [claim.token for claim in (await context.view("door")).holders] == [lease.token]
     assert await locks.lock("door").try_acquire() is None
     assert await lease.release() is True
 
 
 @promise(real_time=True)
-async def the_parent_goes_on(stage: Stage) -> None:
+async def the_parent_goes_on(context: Context) -> None:
     """What it waits for, holds and renews survives a fork in the middle."""
-    locks = await stage.connect()
+    locks = await context.connect()
     first = await locks.lock("door", ttl=3).acquire()
-    waiter = stage.start(locks.lock("door", ttl=3).acquire())
-    await stage.queued("door", 1)
+    waiter = context.start(locks.lock("door", ttl=3).acquire())
+    await context.queued("door", 1)
     await in_a_child(lambda: None)
     assert await first.release() is True
     second = await waiter
@@ -120,11 +120,11 @@ def run_anew(coroutine: Coroutine[Any, Any, object]) -> object:
 
 
 @promise(real_time=True)
-async def the_child_of_a_fork_that_told_nobody_holds_nothing(stage: Stage) -> None:
+async def the_child_of_a_fork_that_told_nobody_holds_nothing(context: Context) -> None:
     """Whatever it does first: look, release, close, or take. What it takes is its own, and the parent goes on."""
-    locks = await stage.connect()
+    locks = await context.connect()
     lease = await locks.lock("door", ttl=5).acquire()
-    mine, copy = stage.plain(locks), stage.plain(lease)
+    mine, copy = context.unwrapped(locks), context.unwrapped(lease)
     prefix = lease.owner.rpartition("-")[0]
 
     def refused() -> None:
@@ -140,24 +140,24 @@ async def the_child_of_a_fork_that_told_nobody_holds_nothing(stage: Stage) -> No
         assert copy.lost.is_set()
 
     def releases() -> None:
-        assert (copy.release() if stage.body == "sync" else run_anew(copy.release())) is False
+        assert (copy.release() if context.body == "sync" else run_anew(copy.release())) is False
         refused()
 
     def closes() -> None:
-        if stage.body == "sync":
+        if context.body == "sync":
             mine.close()
         else:
             run_anew(mine.close())
         refused()
 
     def takes() -> None:
-        if stage.body == "sync":  # a coordinator of asyncio belongs to the loop that it was made in
+        if context.body == "sync":  # a coordinator of asyncio belongs to the loop that it was made in
             other = mine.lock("child", ttl=5).acquire(timeout=5)
             assert other.owner.rpartition("-")[0] != prefix
             assert other.release()
             with mine.lock_all(["child", "window"], ttl=5, timeout=5) as leases:
                 assert leases["child"].owner.rpartition("-")[0] != prefix
-            if stage.venue.many_processes:
+            if context.under_test.many_processes:
                 assert mine.lock("door").try_acquire() is None
         refused()
 
@@ -169,5 +169,5 @@ async def the_child_of_a_fork_that_told_nobody_holds_nothing(stage: Stage) -> No
             raise AssertionError(f"the child hangs, each time, when it {check.__name__}")
         lease.check()
         await lease.renew()
-        assert [claim.token for claim in (await stage.view("door")).holders] == [lease.token]
+        assert [claim.token for claim in (await context.view("door")).holders] == [lease.token]
     assert await lease.release() is True

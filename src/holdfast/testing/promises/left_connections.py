@@ -8,9 +8,9 @@ from typing import Any
 
 from ... import aio
 from ...errors import HoldfastError
+from ..context import Context
 from ..promise import promise
 from ..proxy import Network
-from ..stage import Stage
 
 
 async def _struck(call: Coroutine[Any, Any, object]) -> None:
@@ -21,58 +21,58 @@ async def _struck(call: Coroutine[Any, Any, object]) -> None:
         pass  # as it may
 
 
-async def _cancelled(stage: Stage, call: Coroutine[Any, Any, object], patience: float, what: str) -> None:
+async def _cancelled(context: Context, call: Coroutine[Any, Any, object], patience: float, what: str) -> None:
     """Begun by a task that is cancelled soon; a thread cannot be, and ends by itself."""
-    task = stage.start(_struck(call))
-    if stage.body == "asyncio":
+    task = context.start(_struck(call))
+    if context.body == "asyncio":
         await asyncio.sleep(patience / 4)
         task.cancel()
-    await stage.ends(task, 3 * patience, what)
+    await context.ends(task, 3 * patience, what)
 
 
-async def _none_is_left(stage: Stage, network: Network) -> None:
+async def _none_is_left(context: Context, network: Network) -> None:
     network.flow()
-    await stage.eventually(lambda: network.open == 0, "the last connection to end")
+    await context.eventually(lambda: network.open == 0, "the last connection to end")
 
 
 @promise(network=True, leaves=True)
-async def when_it_is_closed(stage: Stage) -> None:
+async def when_it_is_closed(context: Context) -> None:
     """With somebody who holds, and somebody who waits."""
-    network = stage.network()
-    locks = await stage.connect(network=network)
+    network = context.network()
+    locks = await context.connect(network=network)
     await locks.lock("door").acquire()
-    waiting = stage.start(_struck(locks.lock("door").acquire()))
-    await stage.queued("door", 1)
+    waiting = context.start(_struck(locks.lock("door").acquire()))
+    await context.queued("door", 1)
     assert network.open
     await locks.close()
     await waiting
-    await _none_is_left(stage, network)
+    await _none_is_left(context, network)
 
 
 @promise(network=True, leaves=True)
-async def when_closing_is_cancelled(stage: Stage) -> None:
+async def when_closing_is_cancelled(context: Context) -> None:
     """At an engine that is silent, so that there is time for it."""
-    network = stage.network()
-    patience = stage.seconds(1.0)
-    locks = await stage.connect(network=network, request_timeout=patience)
+    network = context.network()
+    patience = context.seconds(1.0)
+    locks = await context.connect(network=network, request_timeout=patience)
     await locks.lock("door").acquire()
     network.silence()
-    await _cancelled(stage, locks.close(), patience, "close()")
-    await _none_is_left(stage, network)
+    await _cancelled(context, locks.close(), patience, "close()")
+    await _none_is_left(context, network)
 
 
 @promise(network=True)
-async def when_connecting_is_cancelled(stage: Stage) -> None:
+async def when_connecting_is_cancelled(context: Context) -> None:
     """It is cancelled while the engine is silent."""
-    if stage.body == "sync":
+    if context.body == "sync":
         return  # a thread cannot be cancelled
-    network = stage.network()
-    patience = stage.seconds(1.0)
+    network = context.network()
+    patience = context.seconds(1.0)
     network.silence()
 
     async def connect() -> None:
-        locks = await aio.connect(network.url, namespace=stage.namespace, request_timeout=patience)
+        locks = await aio.connect(network.url, namespace=context.namespace, request_timeout=patience)
         await locks.close()
 
-    await _cancelled(stage, connect(), patience, "connect()")
-    await _none_is_left(stage, network)
+    await _cancelled(context, connect(), patience, "connect()")
+    await _none_is_left(context, network)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 
 from ...errors import NotAcquired
+from ..context import Context
 from ..promise import promise
-from ..stage import Stage
 
 
 @promise()
-async def at_most_one_is_inside(stage: Stage) -> None:
+async def at_most_one_is_inside(context: Context) -> None:
     """Many actors of two coordinators, over and over: never two inside, and nobody is shut out."""
-    coordinators = [await stage.connect(), await stage.connect()]
+    coordinators = [await context.connect(), await context.connect()]
     inside: list[int] = []
     entered = [0] * 6
 
@@ -33,23 +33,23 @@ async def at_most_one_is_inside(stage: Stage) -> None:
 
 
 @promise()
-async def a_body_never_runs_without_the_lock(stage: Stage) -> None:
+async def a_body_never_runs_without_the_lock(context: Context) -> None:
     """`with` raises where it does not hold; it never enters."""
-    locks = await stage.connect()
+    locks = await context.connect()
     holder = await locks.lock("door").acquire()
 
     async def intruder(timeout: float) -> None:
         async with locks.lock("door", timeout=timeout):
             raise AssertionError("inside, without the lock")
 
-    for timeout in (0, stage.seconds(0.2)):
-        await stage.fails(NotAcquired, intruder(timeout))
+    for timeout in (0, context.seconds(0.2)):
+        await context.raises(NotAcquired, intruder(timeout))
     assert await holder.release()
 
 
 @promise()
-async def names_do_not_exclude_each_other(stage: Stage) -> None:
+async def names_do_not_exclude_each_other(context: Context) -> None:
     """Neither do a name and its children."""
-    locks = await stage.connect()
+    locks = await context.connect()
     async with locks.lock("orders"), locks.lock("orders/7"), locks.lock("orders/7/lines"), locks.lock("ORDERS"):
-        assert len(await stage.survey()) == 4
+        assert len(await context.survey()) == 4

@@ -7,22 +7,22 @@ import asyncio
 from ...errors import LeaseLost
 from ...model import State
 from ...observe.event import Event
+from ..context import Context
+from ..faults import FaultInjector
 from ..promise import promise
-from ..stage import Stage
-from ..trouble import Trouble
 
 
 @promise()
-async def a_lease_outlives_its_ttl(stage: Stage) -> None:
+async def a_lease_outlives_its_ttl(context: Context) -> None:
     """Several times over, whether it was free or had to be waited for; and nobody else gets in."""
-    locks = await stage.connect()
-    ttl = 10.0 if stage.virtual else stage.seconds(1.5)
+    locks = await context.connect()
+    ttl = 10.0 if context.virtual else context.seconds(1.5)
     first = await locks.lock("waited for", ttl=ttl).acquire()
-    waiter = stage.start(locks.lock("waited for", ttl=ttl).acquire())
-    await stage.queued("waited for", 1)
+    waiter = context.start(locks.lock("waited for", ttl=ttl).acquire())
+    await context.queued("waited for", 1)
     assert await first.release()
     leases = [await locks.lock("free", ttl=ttl).acquire(), await waiter]
-    await asyncio.sleep(ttl * (20 if stage.virtual else 1.3))
+    await asyncio.sleep(ttl * (20 if context.virtual else 1.3))
     for lease in leases:
         lease.check()
         assert lease.state is State.HELD
@@ -31,33 +31,33 @@ async def a_lease_outlives_its_ttl(stage: Stage) -> None:
 
 
 @promise()
-async def by_hand(stage: Stage) -> None:
+async def by_hand(context: Context) -> None:
     """`renew()` gives a whole ttl from now on, whether or not the keeper renews."""
-    locks = await stage.connect()
+    locks = await context.connect()
     lease = await locks.lock("door", ttl=60, renew=False).acquire()
     clock = asyncio.get_running_loop().time
     began = clock()
     until = began + lease.remaining()
-    await stage.eventually(lambda: clock() > began + 0.02, "time to pass")
+    await context.eventually(lambda: clock() > began + 0.02, "time to pass")
     await lease.renew()
     assert clock() + lease.remaining() > until + 0.01
     assert await lease.release()
-    error = await stage.fails(LeaseLost, lease.renew())
+    error = await context.raises(LeaseLost, lease.renew())
     assert error.token == lease.token
 
 
 @promise()
-async def a_fault_that_passes_is_borne(stage: Stage) -> None:
+async def a_fault_that_passes_is_borne(context: Context) -> None:
     """A renewal that fails puts the lease in jeopardy; the next that succeeds brings it back. It is never lost."""
-    trouble, events = Trouble(), list[Event]()
-    locks = await stage.connect(trouble=trouble, on_event=events.append)
-    ttl = 30.0 if stage.virtual else stage.seconds(3.0)
+    faults, events = FaultInjector(), list[Event]()
+    locks = await context.connect(faults=faults, on_event=events.append)
+    ttl = 30.0 if context.virtual else context.seconds(3.0)
     lease = await locks.lock("door", ttl=ttl).acquire()
-    trouble.cut()
-    await stage.eventually(lambda: lease.state is State.JEOPARDY, "jeopardy")
+    faults.cut()
+    await context.eventually(lambda: lease.state is State.JEOPARDY, "jeopardy")
     lease.check()
-    trouble.mend()
-    await stage.eventually(lambda: lease.state is State.HELD, "recovery")
+    faults.heal()
+    await context.eventually(lambda: lease.state is State.HELD, "recovery")
     assert lease.remaining() > ttl / 2
     assert not lease.lost.is_set()
     assert await lease.release()
@@ -65,18 +65,18 @@ async def a_fault_that_passes_is_borne(stage: Stage) -> None:
 
 
 @promise()
-async def many_leases_share_few_requests(stage: Stage) -> None:
+async def many_leases_share_few_requests(context: Context) -> None:
     """A thousand leases are renewed in batches, not one by one, and none is lost."""
-    trouble = Trouble()
-    locks = await stage.connect(trouble=trouble)
-    count, ttl = 1000, 30.0 if stage.virtual else stage.seconds(3.0)
+    faults = FaultInjector()
+    locks = await context.connect(faults=faults)
+    count, ttl = 1000, 30.0 if context.virtual else context.seconds(3.0)
     leases = [await locks.lock(f"job/{number}", ttl=ttl).acquire() for number in range(count)]
-    taken = trouble.points
+    taken = faults.points
     tokens = {lease.token for lease in leases}
-    await stage.eventually(lambda: trouble.points > taken, "renewals")
-    await asyncio.sleep(ttl * 5 if stage.virtual else ttl * 0.4)
+    await context.eventually(lambda: faults.points > taken, "renewals")
+    await asyncio.sleep(ttl * 5 if context.virtual else ttl * 0.4)
     assert not any(lease.state is State.LOST for lease in leases)
-    assert trouble.points - taken < count / (10 if stage.virtual else 3)
-    assert {claim.token for view in await stage.survey("job/") for claim in view.holders} == tokens
+    assert faults.points - taken < count / (10 if context.virtual else 3)
+    assert {claim.token for view in await context.survey("job/") for claim in view.holders} == tokens
     for lease in leases:
         assert await lease.release()

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 
 from ...errors import Misconfigured
+from ..context import Context
 from ..promise import promise
-from ..stage import Stage
 
 
 @promise(needs={"shared"})
-async def readers_share(stage: Stage) -> None:
+async def readers_share(context: Context) -> None:
     """As many as like, each with a token of its own."""
-    locks = await stage.connect()
+    locks = await context.connect()
     read = locks.rwlock("doc").read()
     leases = [await read.acquire(timeout=0) for _ in range(5)]
     assert len({lease.token for lease in leases}) == 5
@@ -22,18 +22,18 @@ async def readers_share(stage: Stage) -> None:
 
 
 @promise(needs={"shared"})
-async def a_writer_is_alone(stage: Stage) -> None:
+async def a_writer_is_alone(context: Context) -> None:
     """Neither a reader nor another writer gets in."""
-    locks = await stage.connect()
+    locks = await context.connect()
     async with locks.rwlock("doc").write():
         assert await locks.rwlock("doc").read().try_acquire() is None
         assert await locks.rwlock("doc").write().try_acquire() is None
 
 
 @promise(needs={"shared"})
-async def a_waiting_writer_is_not_starved(stage: Stage) -> None:
+async def a_waiting_writer_is_not_starved(context: Context) -> None:
     """Readers that come after it wait behind it, though they would fit."""
-    locks = await stage.connect()
+    locks = await context.connect()
     rwlock = locks.rwlock("doc")
     order: list[str] = []
 
@@ -42,19 +42,19 @@ async def a_waiting_writer_is_not_starved(stage: Stage) -> None:
             order.append(name)
 
     async with rwlock.read():
-        writer = stage.start(act("writer"))
-        await stage.queued("doc", 1)
+        writer = context.start(act("writer"))
+        await context.queued("doc", 1)
         assert await rwlock.read().try_acquire() is None
-        reader = stage.start(act("reader"))
-        await stage.queued("doc", 2)
+        reader = context.start(act("reader"))
+        await context.queued("doc", 2)
     await asyncio.gather(writer, reader)
     assert order == ["writer", "reader"]
 
 
 @promise(needs={"shared"})
-async def a_run_of_readers_goes_in_together(stage: Stage) -> None:
+async def a_run_of_readers_goes_in_together(context: Context) -> None:
     """When a writer leaves, all readers up to the next writer are inside at the same time."""
-    locks = await stage.connect()
+    locks = await context.connect()
     rwlock = locks.rwlock("doc")
     inside, everybody = [0], asyncio.Event()
 
@@ -72,36 +72,36 @@ async def a_run_of_readers_goes_in_together(stage: Stage) -> None:
     async with rwlock.write():
         tasks = []
         for number in range(3):
-            tasks.append(stage.start(read()))
-            await stage.queued("doc", number + 1)
-        tasks.append(stage.start(write()))
-        await stage.queued("doc", 4)
+            tasks.append(context.start(read()))
+            await context.queued("doc", number + 1)
+        tasks.append(context.start(write()))
+        await context.queued("doc", 4)
     await asyncio.gather(*tasks)
 
 
 @promise(needs={"shared"})
-async def a_writer_that_gives_up_lets_readers_in(stage: Stage) -> None:
+async def a_writer_that_gives_up_lets_readers_in(context: Context) -> None:
     """Those behind it do not wait for somebody who has left."""
-    locks = await stage.connect()
+    locks = await context.connect()
     rwlock = locks.rwlock("doc")
     async with rwlock.read():
-        impatient = stage.start(stage.fails(TimeoutError, rwlock.write().acquire(timeout=stage.seconds(0.3))))
-        await stage.queued("doc", 1)
-        reader = stage.start(rwlock.read().acquire())
-        await stage.queued("doc", 2)
+        impatient = context.start(context.raises(TimeoutError, rwlock.write().acquire(timeout=context.seconds(0.3))))
+        await context.queued("doc", 1)
+        reader = context.start(rwlock.read().acquire())
+        await context.queued("doc", 2)
         await impatient
-        async with stage.soon():
+        async with context.soon():
             lease = await reader
         assert await lease.release()
 
 
 @promise(needs={"shared"})
-async def it_is_no_mutex(stage: Stage) -> None:
+async def it_is_no_mutex(context: Context) -> None:
     """One name is one kind of lock: the other kind is refused while it is in use, with both capacities named."""
-    locks = await stage.connect()
+    locks = await context.connect()
     async with locks.rwlock("doc").read():
-        error = await stage.fails(Misconfigured, locks.lock("doc").acquire())
+        error = await context.raises(Misconfigured, locks.lock("doc").acquire())
         assert "doc" in str(error)
-        assert (await stage.view("doc")).waiters == ()
+        assert (await context.view("doc")).waiters == ()
     async with locks.lock("doc"):
         pass

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from ...errors import Misconfigured
+from ..context import Context
 from ..promise import promise
-from ..stage import Stage
 
 
 @promise(needs={"counting"})
-async def so_many_and_no_more(stage: Stage) -> None:
+async def so_many_and_no_more(context: Context) -> None:
     """Over two coordinators; a permit given back is a permit to have."""
-    one, other = await stage.connect(), await stage.connect()
+    one, other = await context.connect(), await context.connect()
     leases = [await locks.semaphore("pool", permits=3).acquire(timeout=0) for locks in (one, other, one)]
     for locks in (one, other):
         assert await locks.semaphore("pool", permits=3).try_acquire() is None
@@ -22,29 +22,29 @@ async def so_many_and_no_more(stage: Stage) -> None:
 
 
 @promise(needs={"counting"})
-async def weights_count(stage: Stage) -> None:
+async def weights_count(context: Context) -> None:
     """Two of three leave one."""
-    locks = await stage.connect()
+    locks = await context.connect()
     async with locks.semaphore("pool", permits=3, weight=2):
         assert await locks.semaphore("pool", permits=3, weight=2).try_acquire() is None
         async with locks.semaphore("pool", permits=3, timeout=0):
             assert await locks.semaphore("pool", permits=3).try_acquire() is None
-            view = await stage.view("pool")
+            view = await context.view("pool")
             assert view.capacity == 3
             assert sorted(claim.weight for claim in view.holders) == [1, 2]
 
 
 @promise(needs={"counting"})
-async def a_light_one_does_not_overtake_a_heavy_one(stage: Stage) -> None:
+async def a_light_one_does_not_overtake_a_heavy_one(context: Context) -> None:
     """Though it would fit: otherwise the heavy one might wait for ever."""
-    locks = await stage.connect()
+    locks = await context.connect()
     first = await locks.semaphore("pool", permits=3, weight=2).acquire()
-    heavy = stage.start(locks.semaphore("pool", permits=3, weight=3).acquire())
-    await stage.queued("pool", 1)
+    heavy = context.start(locks.semaphore("pool", permits=3, weight=3).acquire())
+    await context.queued("pool", 1)
     light = locks.semaphore("pool", permits=3)
     assert await light.try_acquire() is None
-    behind = stage.start(light.acquire())
-    await stage.queued("pool", 2)
+    behind = context.start(light.acquire())
+    await context.queued("pool", 2)
     assert await first.release()
     lease = await heavy
     assert not behind.done()
@@ -53,14 +53,14 @@ async def a_light_one_does_not_overtake_a_heavy_one(stage: Stage) -> None:
 
 
 @promise(needs={"counting"})
-async def one_release_may_let_several_in(stage: Stage) -> None:
+async def one_release_may_let_several_in(context: Context) -> None:
     """All that fit, in order."""
-    locks = await stage.connect()
+    locks = await context.connect()
     first = await locks.semaphore("pool", permits=3, weight=3).acquire()
     waiters = []
     for number in range(4):
-        waiters.append(stage.start(locks.semaphore("pool", permits=3).acquire()))
-        await stage.queued("pool", number + 1)
+        waiters.append(context.start(locks.semaphore("pool", permits=3).acquire()))
+        await context.queued("pool", number + 1)
     assert await first.release()
     leases = [await waiter for waiter in waiters[:3]]
     assert not waiters[3].done()
@@ -71,11 +71,11 @@ async def one_release_may_let_several_in(stage: Stage) -> None:
 
 
 @promise(needs={"counting"})
-async def the_number_of_permits_is_one_number(stage: Stage) -> None:
+async def the_number_of_permits_is_one_number(context: Context) -> None:
     """Another number is refused while the name is in use; afterwards it may change."""
-    locks = await stage.connect()
+    locks = await context.connect()
     async with locks.semaphore("pool", permits=3):
-        error = await stage.fails(Misconfigured, locks.semaphore("pool", permits=4).acquire())
+        error = await context.raises(Misconfigured, locks.semaphore("pool", permits=4).acquire())
         assert "pool" in str(error)
         assert "3" in str(error)
         assert "4" in str(error)
@@ -84,17 +84,17 @@ async def the_number_of_permits_is_one_number(stage: Stage) -> None:
 
 
 @promise(needs={"counting"})
-async def a_permit_may_be_handed_over(stage: Stage) -> None:
+async def a_permit_may_be_handed_over(context: Context) -> None:
     """Who takes it and who gives it back may be two; nobody mistakes that for a deadlock."""
-    locks = await stage.connect()
+    locks = await context.connect()
     semaphore = locks.semaphore("pool", permits=1)
     first = await semaphore.acquire()
 
     async def give_back() -> bool:
-        await stage.queued("pool", 1)
+        await context.queued("pool", 1)
         return await first.release()
 
-    giving = stage.start(give_back())
+    giving = context.start(give_back())
     second = await semaphore.acquire()
     assert await giving
     assert await second.release()

@@ -17,9 +17,9 @@ import holdfast
 from ... import aio
 from ...aio.coordinator import Coordinator
 from ...errors import BackendUnavailable, HoldfastError, NotAcquired
+from ..context import Context
 from ..promise import promise
 from ..proxy import Network
-from ..stage import Stage
 
 Silence = Callable[[Network], None]
 
@@ -35,12 +35,12 @@ def hung_and_reset(network: Network) -> None:
     network.reset()
 
 
-async def each_call_ends(stage: Stage, silence: Silence) -> None:
-    network = stage.network()
-    patience = stage.seconds(1.0)
-    locks = await stage.connect(network=network, request_timeout=patience)
+async def each_call_ends(context: Context, silence: Silence) -> None:
+    network = context.network()
+    patience = context.seconds(1.0)
+    locks = await context.connect(network=network, request_timeout=patience)
     lease = await locks.lock("held").acquire()
-    waiting = await (await stage.connect()).lock("taken").acquire()
+    waiting = await (await context.connect()).lock("taken").acquire()
     silence(network)
     calls: dict[str, Coroutine[Any, Any, object]] = {
         "acquire(timeout=1)": locks.lock("door").acquire(timeout=patience),
@@ -52,34 +52,34 @@ async def each_call_ends(stage: Stage, silence: Silence) -> None:
         "release": lease.release(),
     }
     ended = await asyncio.gather(
-        *(stage.ends(call, (2 if "timeout" in name else 1) * patience, name) for name, call in calls.items())
+        *(context.ends(call, (2 if "timeout" in name else 1) * patience, name) for name, call in calls.items())
     )
     for name, task in zip(calls, ended, strict=True):
         error = task.exception()
         assert error is None or isinstance(error, BackendUnavailable | NotAcquired | holdfast.LeaseLost), (name, error)
         assert error is not None or name == "release", f"{name} answered {task.result()!r}"
-    await stage.ends(locks.close(), patience, "close")
+    await context.ends(locks.close(), patience, "close")
     assert await waiting.release()
 
 
 @promise(network=True, leaves=True)
-async def each_call_ends_on_connections_that_hang(stage: Stage) -> None:
+async def each_call_ends_on_connections_that_hang(context: Context) -> None:
     """acquire, try_acquire, survey, check, renew, release and close, all at the same time."""
-    await each_call_ends(stage, hung)
+    await each_call_ends(context, hung)
 
 
 @promise(network=True, leaves=True)
-async def each_call_ends_when_it_has_to_dial(stage: Stage) -> None:
+async def each_call_ends_when_it_has_to_dial(context: Context) -> None:
     """The same after a reset: dialling, greeting and log-in are part of the bound."""
-    await each_call_ends(stage, hung_and_reset)
+    await each_call_ends(context, hung_and_reset)
 
 
-async def each_call_can_be_cancelled(stage: Stage, silence: Silence) -> None:
-    if stage.body == "sync":
+async def each_call_can_be_cancelled(context: Context, silence: Silence) -> None:
+    if context.body == "sync":
         return  # a thread cannot be cancelled
-    network = stage.network()
-    patience = stage.seconds(1.0)
-    locks = await stage.connect(network=network, request_timeout=patience)
+    network = context.network()
+    patience = context.seconds(1.0)
+    locks = await context.connect(network=network, request_timeout=patience)
     lease = await locks.lock("held").acquire()
     silence(network)
     calls: dict[str, Coroutine[Any, Any, object]] = {
@@ -88,11 +88,11 @@ async def each_call_can_be_cancelled(stage: Stage, silence: Silence) -> None:
         "survey": locks.survey(),
         "release": lease.release(),
     }
-    tasks = {name: stage.start(_struck(call)) for name, call in calls.items()}
+    tasks = {name: context.start(_struck(call)) for name, call in calls.items()}
     await asyncio.sleep(patience / 4)
     for task in tasks.values():
         task.cancel()
-    await asyncio.gather(*(stage.ends(task, 2 * patience, name) for name, task in tasks.items()))
+    await asyncio.gather(*(context.ends(task, 2 * patience, name) for name, task in tasks.items()))
 
 
 async def _struck(call: Coroutine[Any, Any, object]) -> None:
@@ -104,52 +104,52 @@ async def _struck(call: Coroutine[Any, Any, object]) -> None:
 
 
 @promise(network=True, leaves=True)
-async def each_call_can_be_cancelled_on_connections_that_hang(stage: Stage) -> None:
+async def each_call_can_be_cancelled_on_connections_that_hang(context: Context) -> None:
     """A cancelled task ends within a request timeout, and one more for what it takes back."""
-    await each_call_can_be_cancelled(stage, hung)
+    await each_call_can_be_cancelled(context, hung)
 
 
 @promise(network=True, leaves=True)
-async def each_call_can_be_cancelled_while_it_dials(stage: Stage) -> None:
+async def each_call_can_be_cancelled_while_it_dials(context: Context) -> None:
     """The same after a reset."""
-    await each_call_can_be_cancelled(stage, hung_and_reset)
+    await each_call_can_be_cancelled(context, hung_and_reset)
 
 
 @promise(network=True, leaves=True)
-async def closing_costs_one_timeout(stage: Stage) -> None:
+async def closing_costs_one_timeout(context: Context) -> None:
     """Not one for each lease that is held."""
-    network = stage.network()
-    patience = stage.seconds(1.0)
-    locks = await stage.connect(network=network, request_timeout=patience)
+    network = context.network()
+    patience = context.seconds(1.0)
+    locks = await context.connect(network=network, request_timeout=patience)
     leases = [await locks.lock(f"shelf/{number}").acquire() for number in range(12)]
     hung_and_reset(network)
-    await stage.ends(locks.close(), patience, "close() with 12 held")
+    await context.ends(locks.close(), patience, "close() with 12 held")
     assert all(lease.lost.is_set() for lease in leases)
 
 
 @promise(network=True, leaves=True)
-async def giving_up_several_names_costs_one_timeout(stage: Stage) -> None:
+async def giving_up_several_names_costs_one_timeout(context: Context) -> None:
     """A `lock_all` that waits and is cancelled; a thread's, whose time is over."""
-    network = stage.network()
-    patience = stage.seconds(1.0)
-    locks, other = await stage.connect(network=network, request_timeout=patience), await stage.connect()
+    network = context.network()
+    patience = context.seconds(1.0)
+    locks, other = await context.connect(network=network, request_timeout=patience), await context.connect()
     names = [f"shelf/{number}" for number in range(8)]
     last = await other.lock(names[-1]).acquire()
-    several = locks.lock_all(names, timeout=None if stage.body == "asyncio" else 2 * patience)
-    waiting = stage.start(_struck(several.acquire()))
-    await stage.queued(names[-1], 1)
+    several = locks.lock_all(names, timeout=None if context.body == "asyncio" else 2 * patience)
+    waiting = context.start(_struck(several.acquire()))
+    await context.queued(names[-1], 1)
     hung_and_reset(network)
-    waiting.cancel() if stage.body == "asyncio" else None
-    await stage.ends(waiting, (2 if stage.body == "asyncio" else 4) * patience, "lock_all(8)")
+    waiting.cancel() if context.body == "asyncio" else None
+    await context.ends(waiting, (2 if context.body == "asyncio" else 4) * patience, "lock_all(8)")
     assert await last.release()
 
 
 @promise(network=True)
-async def connecting_ends_and_blocks_no_loop(stage: Stage) -> None:
+async def connecting_ends_and_blocks_no_loop(context: Context) -> None:
     """It may succeed without having asked, or raise; other tasks go on meanwhile, and it can be cancelled."""
-    network = stage.network()
+    network = context.network()
     network.silence()
-    patience = stage.seconds(1.0)
+    patience = context.seconds(1.0)
     gaps = [0.0]
 
     async def tick() -> None:
@@ -159,25 +159,25 @@ async def connecting_ends_and_blocks_no_loop(stage: Stage) -> None:
             gaps.append(time.monotonic() - began)
 
     async def connect() -> None:
-        if stage.body == "asyncio":
-            locks: Coordinator = await aio.connect(network.url, namespace=stage.namespace, request_timeout=patience)
+        if context.body == "asyncio":
+            locks: Coordinator = await aio.connect(network.url, namespace=context.namespace, request_timeout=patience)
             await locks.close()
         else:
             blocking = await asyncio.to_thread(
-                holdfast.connect, network.url, namespace=stage.namespace, request_timeout=patience
+                holdfast.connect, network.url, namespace=context.namespace, request_timeout=patience
             )
             await asyncio.to_thread(blocking.close)
 
     ticking = asyncio.ensure_future(tick())
     try:
-        task = await stage.ends(connect(), 2 * patience, "connect() and close()")
+        task = await context.ends(connect(), 2 * patience, "connect() and close()")
         error = task.exception()
         assert error is None or isinstance(error, HoldfastError), repr(error)
-        if stage.body == "asyncio":
-            struck = stage.start(_struck(connect()))
+        if context.body == "asyncio":
+            cancelled = context.start(_struck(connect()))
             await asyncio.sleep(patience / 4)
-            struck.cancel()
-            await stage.ends(struck, patience, "a connect() that was cancelled")
+            cancelled.cancel()
+            await context.ends(cancelled, patience, "a connect() that was cancelled")
     finally:
         ticking.cancel()
     assert max(gaps) < patience / 2, f"the loop was blocked for {max(gaps):.1f} s"

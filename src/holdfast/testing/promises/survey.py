@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 import socket
 
+from ..context import Context
 from ..promise import promise
-from ..stage import Stage
 
 
-@promise()
-async def holders_and_waiters_in_order(stage: Stage) -> None:
+@promise(needs={"queue"})
+async def holders_and_waiters_in_order(context: Context) -> None:
     """Each with owner, token, weight, host, process, since when and for how long."""
-    locks = await stage.connect()
+    locks = await context.connect()
     lease = await locks.lock("door", ttl=60).acquire()
     waiters = []
     for number in range(3):
-        waiters.append(stage.start(locks.lock("door").acquire()))
-        await stage.queued("door", number + 1)
-    view = await stage.view("door")
+        waiters.append(context.start(locks.lock("door").acquire()))
+        await context.queued("door", number + 1)
+    view = await context.view("door")
     [holder] = view.holders
     assert (view.name, view.capacity) == ("door", 1)
     assert (holder.owner, holder.token, holder.weight) == (lease.owner, lease.token, 1)
@@ -29,7 +29,7 @@ async def holders_and_waiters_in_order(stage: Stage) -> None:
     ages = [claim.age for claim in (holder, *view.waiters)]
     assert ages == sorted(ages, reverse=True)
     assert ages[-1] >= 0
-    await stage.eventually(lambda: _older(stage, holder.age), "the holder to grow older")
+    await context.eventually(lambda: _older(context, holder.age), "the holder to grow older")
     owners = [waiter.owner for waiter in view.waiters]
     assert await lease.release()
     for owner, waiter in zip(owners, waiters, strict=True):
@@ -37,15 +37,15 @@ async def holders_and_waiters_in_order(stage: Stage) -> None:
         assert await (await waiter).release()
 
 
-async def _older(stage: Stage, age: float) -> bool:
-    [holder] = (await stage.view("door")).holders
+async def _older(context: Context, age: float) -> bool:
+    [holder] = (await context.view("door")).holders
     return holder.age > age + 0.01
 
 
 @promise()
-async def by_prefix(stage: Stage) -> None:
+async def by_prefix(context: Context) -> None:
     """Only names that begin with it, in order; the empty prefix is all."""
-    locks = await stage.connect()
+    locks = await context.connect()
     names = ["orders", "orders/7", "orders/70", "people/7", "Orders/7", "orders%", "orders_"]
     leases = [await locks.lock(name).acquire() for name in names]
     for prefix in ("", "orders", "orders/", "orders/7", "orders/70", "o", "p", "x", "orders%", "_", "%"):
@@ -56,9 +56,9 @@ async def by_prefix(stage: Stage) -> None:
 
 
 @promise()
-async def names_are_any_text(stage: Stage) -> None:
+async def names_are_any_text(context: Context) -> None:
     """Every script, spaces, quotes and signs that mean something elsewhere; and the longest ones."""
-    locks = await stage.connect()
+    locks = await context.connect()
     names = [
         "a b",
         "'; DROP TABLE claim; --",
@@ -73,20 +73,20 @@ async def names_are_any_text(stage: Stage) -> None:
         "n" * 512,
     ]
     leases = [await locks.lock(name).acquire() for name in names]
-    assert sorted(view.name for view in await stage.survey()) == sorted(names)
+    assert sorted(view.name for view in await context.survey()) == sorted(names)
     for name, lease in zip(names, leases, strict=True):
         assert await locks.lock(name).try_acquire() is None
         assert str(lease.sequencer()).isascii()
         assert await lease.release()
 
 
-@promise()
-async def only_the_living(stage: Stage) -> None:
+@promise(needs={"ttl"})
+async def only_the_living(context: Context) -> None:
     """A name without a live claim is not there; an expired holder is not shown as one."""
-    locks = await stage.connect()
+    locks = await context.connect()
     async with locks.lock("released"):
         pass
-    silent = await locks.lock("expired", ttl=stage.short, renew=False).acquire()
-    assert [view.name for view in await stage.survey()] == ["expired"]
-    await stage.free()
+    silent = await locks.lock("expired", ttl=context.short, renew=False).acquire()
+    assert [view.name for view in await context.survey()] == ["expired"]
+    await context.free()
     await silent.release()

@@ -15,6 +15,7 @@ import pytest
 from holdfast.errors import BackendUnavailable, FenceRejected, Misconfigured
 from holdfast.fenced import FencedFile, SQLiteFence
 from holdfast.fenced.file.sidecar import locked
+from tests.fenced.conftest import pair as pair  # a fixture
 from tests.fenced.paused import Actor, play
 
 # The stale write lands after the new holder's read and before its first write.

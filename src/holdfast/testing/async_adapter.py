@@ -2,7 +2,7 @@
 
 1. Each task of the program has a thread of its own, and all that the task calls runs there: so an actor is a task on
    one side and a thread on the other, as it is in life.
-2. What to await is read off the asyncio twin: its coroutine functions are the blocking calls.
+2. What to await is read off the asyncio type: its coroutine functions are the blocking calls.
 3. A cancelled task leaves its thread to itself: a blocked thread can not be cancelled.
 """
 
@@ -27,7 +27,7 @@ from ..aio import multi as aio_multi
 from ..aio import rwlock as aio_rwlock
 from ..sync import coordinator, election, lease, limiter, lock, multi, rwlock
 
-TWINS: dict[type, type] = {
+ASYNC_TYPES: dict[type, type] = {
     coordinator.Coordinator: aio_coordinator.Coordinator,
     rwlock.RWLock: aio_rwlock.RWLock,
     election.Election: aio_election.Election,
@@ -72,35 +72,35 @@ def _work(queue: SimpleQueue[Any]) -> None:
             future.set_result(result)
 
 
-def awaited(target: Any, threads: Threads) -> Any:
-    """An object of the blocking API as its asyncio twin; anything else as it is."""
-    return Awaited(target, threads) if type(target) in TWINS else target
+def adapt(target: Any, threads: Threads) -> Any:
+    """An object of the blocking API in the shape of its asyncio type; anything else as it is."""
+    return AsyncAdapter(target, threads) if type(target) in ASYNC_TYPES else target
 
 
-class Awaited:
-    """Looks like the asyncio twin of its target."""
+class AsyncAdapter:
+    """Looks like the asyncio type of its target."""
 
     def __init__(self, target: Any, threads: Threads) -> None:
         self._target = target
         self._threads = threads
 
     def __getattr__(self, name: str) -> Any:
-        twin = getattr(TWINS[type(self._target)], name, None)
+        async_type = getattr(ASYNC_TYPES[type(self._target)], name, None)
         value = getattr(self._target, name)
-        if inspect.iscoroutinefunction(twin):
+        if inspect.iscoroutinefunction(async_type):
 
             async def blocking(*args: Any, **options: Any) -> Any:
                 return self._wrap(await self._threads.call(value, *map(self._unwrap, args), **options))
 
             return blocking
-        if inspect.isasyncgenfunction(twin):
+        if inspect.isasyncgenfunction(async_type):
             return lambda *args: self._iterate(value(*args))
-        if inspect.isfunction(twin):
+        if inspect.isfunction(async_type):
             return lambda *args, **options: self._wrap(value(*args, **self._hooks(options)))
         return self._wrap(value)
 
     def _wrap(self, value: Any) -> Any:
-        return awaited(value, self._threads)
+        return adapt(value, self._threads)
 
     def _unwrap(self, value: Any) -> Any:
         """Coroutine functions that are handed over (the body of a leader) run in the loop, while a thread waits."""

@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from tests.cli import commands
+from tests.cli.conftest import cli as cli  # a fixture
 from tests.cli.harness import HOLDFAST, Cli, alive, eventually, kill
 
 

@@ -19,6 +19,8 @@ from sqlalchemy.orm import Session
 
 from holdfast.errors import Misconfigured
 from holdfast.sql import Fence, advisory_xact, aio, lock_row
+from tests.sql.conftest import server as server  # a fixture
+from tests.sql.conftest import url as url  # a fixture
 from tests.sql.connections import LIBRARIES, connected, plain
 
 CLAIMS: dict[str, Callable[[Any, Any], Any]] = {

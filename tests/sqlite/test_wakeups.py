@@ -23,7 +23,7 @@ from holdfast import BackendUnavailable, Coordinator
 from holdfast.backends.queue_backend import Renew, Take
 from holdfast.backends.sqlite import mailbox, store
 from holdfast.model import Claim, LockSpec
-from tests.unit.test_sqlite_file import connect, eventually, in_thread, path, waiters
+from tests.sqlite.test_file import connect, eventually, in_thread, path, waiters
 
 __all__ = ["connect", "path"]  # fixtures
 

@@ -1,6 +1,6 @@
-"""Trouble on the way to the engine, made to order: what a promise must bear.
+"""Faults on the way to the engine, injected where a promise wants them.
 
-A `Trouble` stands between one coordinator's flows and its wire. Requests are opaque to it, so it serves every
+A `FaultInjector` stands between one coordinator's flows and its wire. Requests are opaque to it, so it serves every
 engine. Points are counted over calls and waits alike, from 0, in the order in which they begin.
 """
 
@@ -22,25 +22,25 @@ class Fault(Enum):
 
     REFUSED = "the engine does not take the request"
     REPLY_LOST = "carried out, but nobody hears of it"
-    STRUCK_UNSENT = "the caller is interrupted before the request is sent"
-    STRUCK = "the caller is interrupted while the request, or its reply, is under way"
+    INTERRUPTED_UNSENT = "the caller is interrupted before the request is sent"
+    INTERRUPTED = "the caller is interrupted while the request, or its reply, is under way"
 
 
 class Interrupted(BaseException):
     """What interrupts a thread, as Ctrl-C does; a task is cancelled instead."""
 
 
-class Trouble:
+class FaultInjector:
     """What is wrong at this moment. Made once per coordinator; used from any thread."""
 
     def __init__(self) -> None:
         self.points = 0
         self.requests: list[Any] = []
-        self.deaf = False
+        self.drops_pushes = False
         """No push arrives."""
         self.victim: asyncio.Task[Any] | None = None
         """The task to cancel when somebody is struck; else the one that is at the point."""
-        self._faults: dict[int, Fault] = {}
+        self._planned: dict[int, Fault] = {}
         self._cut: int | None = None
         self.under_way: set[object] = set()
         """Calls that are not answered yet: what stands here may reach the engine although it is cut off now."""
@@ -53,7 +53,7 @@ class Trouble:
 
     def at(self, point: int, fault: Fault) -> None:
         """Have this happen at a point, counted from now."""
-        self._faults[self.points + point] = fault
+        self._planned[self.points + point] = fault
 
     def cut(self, after: int = 0) -> None:
         """From now on, or after so many points more, the engine is out of reach, both ways."""
@@ -64,7 +64,7 @@ class Trouble:
         self.for_ever = for_ever
         self.hanging = threading.Event()
 
-    def mend(self) -> None:
+    def heal(self) -> None:
         """All is well again; what hung finds that its outcome is unknown."""
         self._cut = None
         if self.hanging is not None:
@@ -80,15 +80,15 @@ class Trouble:
             self.requests.append(request)
         if self._cut is not None and point >= self._cut:
             return Fault.REFUSED
-        return self._faults.pop(point, None)
+        return self._planned.pop(point, None)
 
 
-class TroubledWire:
-    """A blocking wire with trouble."""
+class FaultyWire:
+    """A blocking wire with faults."""
 
-    def __init__(self, wire: Wire, trouble: Trouble) -> None:
+    def __init__(self, wire: Wire, faults: FaultInjector) -> None:
         self._wire = wire
-        self._trouble = trouble
+        self._faults = faults
         self.before_fork, self.after_fork_in_parent, self.after_fork_in_child, self.close = (
             wire.before_fork,
             wire.after_fork_in_parent,
@@ -97,47 +97,47 @@ class TroubledWire:
         )
 
     def call(self, request: Any, timeout: float) -> Any:
-        if (hanging := self._trouble.hanging) is not None:
-            hanging.wait(None if self._trouble.for_ever else timeout)
+        if (hanging := self._faults.hanging) is not None:
+            hanging.wait(None if self._faults.for_ever else timeout)
             raise _unknown()
-        self._trouble.under_way.add(call := object())
+        self._faults.under_way.add(call := object())
         try:
-            return self._carry_out(request, timeout, self._trouble.next(request))
+            return self._carry_out(request, timeout, self._faults.next(request))
         finally:
-            self._trouble.under_way.discard(call)
+            self._faults.under_way.discard(call)
 
     def _carry_out(self, request: Any, timeout: float, fault: Fault | None) -> Any:
         if fault is Fault.REFUSED:
             raise _refused()
-        if fault is Fault.STRUCK_UNSENT:
+        if fault is Fault.INTERRUPTED_UNSENT:
             raise Interrupted
         answer = self._wire.call(request, timeout)
         if fault is Fault.REPLY_LOST:
             raise _unknown()
-        if fault is Fault.STRUCK:
+        if fault is Fault.INTERRUPTED:
             raise Interrupted
         return answer
 
     def wait(self, owner: str, timeout: float) -> Any:
-        fault = self._trouble.next(None)
-        if fault is Fault.STRUCK_UNSENT:
+        fault = self._faults.next(None)
+        if fault is Fault.INTERRUPTED_UNSENT:
             raise Interrupted
         end = time.monotonic() + timeout
         push = self._wire.wait(owner, timeout)
-        if fault is Fault.STRUCK:
+        if fault is Fault.INTERRUPTED:
             raise Interrupted
-        if push is not None and (self._trouble.deaf or fault is Fault.REFUSED):
+        if push is not None and (self._faults.drops_pushes or fault is Fault.REFUSED):
             time.sleep(max(0.0, end - time.monotonic()))
             return None
         return push
 
 
-class TroubledAsyncWire:
-    """An asyncio wire with trouble. Its calls take a few turns of the loop, as calls over a network do."""
+class FaultyAsyncWire:
+    """An asyncio wire with faults. Its calls take a few turns of the loop, as calls over a network do."""
 
-    def __init__(self, wire: AsyncWire, trouble: Trouble) -> None:
+    def __init__(self, wire: AsyncWire, faults: FaultInjector) -> None:
         self._wire = wire
-        self._trouble = trouble
+        self._faults = faults
         self.before_fork, self.after_fork_in_parent, self.after_fork_in_child, self.close = (
             wire.before_fork,
             wire.after_fork_in_parent,
@@ -147,21 +147,21 @@ class TroubledAsyncWire:
 
     async def call(self, request: Any, timeout: float) -> Any:
         reply = Reply()
-        if self._trouble.hanging is not None:
-            self._trouble.stuck.append(reply)
-            if not self._trouble.for_ever:
+        if self._faults.hanging is not None:
+            self._faults.stuck.append(reply)
+            if not self._faults.for_ever:
                 asyncio.get_running_loop().call_later(timeout, _let_go, reply)
             await reply
             raise _unknown()
-        fault = self._trouble.next(request)
+        fault = self._faults.next(request)
         if fault is Fault.REFUSED:
             raise _refused()
-        if fault is Fault.STRUCK_UNSENT:
-            await self._strike()
-        victim = self._trouble.victim or asyncio.current_task()
+        if fault is Fault.INTERRUPTED_UNSENT:
+            await self._interrupt()
+        victim = self._faults.victim or asyncio.current_task()
         task = asyncio.ensure_future(self._carry_out(request, timeout, fault, victim, reply))
-        self._trouble.under_way.add(task)
-        task.add_done_callback(self._trouble.under_way.discard)
+        self._faults.under_way.add(task)
+        task.add_done_callback(self._faults.under_way.discard)
         task.add_done_callback(lambda _: _let_go(reply))  # cancelled before it began, at the end of the loop
         return await reply
 
@@ -169,7 +169,7 @@ class TroubledAsyncWire:
         self, request: Any, timeout: float, fault: Fault | None, victim: asyncio.Task[Any] | None, reply: Reply
     ) -> None:
         await asyncio.sleep(0)
-        if fault is Fault.STRUCK and victim is not None:
+        if fault is Fault.INTERRUPTED and victim is not None:
             victim.cancel()
         try:
             answer = await self._wire.call(request, timeout)
@@ -182,40 +182,40 @@ class TroubledAsyncWire:
             reply.set_result(answer)
 
     async def wait(self, owner: str, timeout: float) -> Any:
-        fault = self._trouble.next(None)
-        if fault is Fault.STRUCK_UNSENT:
-            await self._strike()
+        fault = self._faults.next(None)
+        if fault is Fault.INTERRUPTED_UNSENT:
+            await self._interrupt()
         end = asyncio.get_running_loop().time() + timeout
         push = await self._wire.wait(owner, timeout)
-        if fault is Fault.STRUCK:
-            await self._strike()
-        if push is not None and (self._trouble.deaf or fault is Fault.REFUSED):
+        if fault is Fault.INTERRUPTED:
+            await self._interrupt()
+        if push is not None and (self._faults.drops_pushes or fault is Fault.REFUSED):
             await asyncio.sleep(max(0.0, end - asyncio.get_running_loop().time()))
             return None
         return push
 
-    async def _strike(self) -> None:
+    async def _interrupt(self) -> None:
         """Cancel the victim; if that is the current task, it does not get any further."""
-        victim = self._trouble.victim or asyncio.current_task()
+        victim = self._faults.victim or asyncio.current_task()
         assert victim is not None
         victim.cancel()
         await asyncio.sleep(0)
 
 
-class TroubledEngine:
-    """An engine whose wires go through a trouble."""
+class FaultyEngine:
+    """An engine whose wires have faults."""
 
-    def __init__(self, engine: Engine, trouble: Trouble) -> None:
+    def __init__(self, engine: Engine, faults: FaultInjector) -> None:
         self._engine = engine
-        self._trouble = trouble
+        self._faults = faults
         self.backend: Backend = engine.backend
         self.url = engine.url
 
     def wire(self) -> Wire:
-        return TroubledWire(self._engine.wire(), self._trouble)
+        return FaultyWire(self._engine.wire(), self._faults)
 
     async def async_wire(self) -> AsyncWire:
-        return TroubledAsyncWire(await self._engine.async_wire(), self._trouble)
+        return FaultyAsyncWire(await self._engine.async_wire(), self._faults)
 
 
 def _let_go(reply: Reply) -> None:

@@ -1,7 +1,7 @@
-"""Somebody in another process, who does what it is told over a pipe, and can be killed in the middle of it.
+"""A client in another process, which is given commands over a pipe and can be killed in the middle of one.
 
-It reads one order per line, as JSON: `[name, {options}]` to acquire, `[name]` to release; and writes one answer per
-line: the token, or true. It obeys one order after the other.
+It reads one command per line, as JSON: `[name, {options}]` to acquire, `[name]` to release; and writes one reply per
+line: the token, or true. It carries out one command after the other.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any, Protocol
 
 from ..aio.coordinator import Coordinator
 from ..aio.lease import Lease
-from .trouble import Trouble
+from .faults import FaultInjector
 
-PROGRAM = f"import asyncio, sys, {__name__} as player; asyncio.run(player.obey(*sys.argv[1:]))"
+PROGRAM = f"import asyncio, sys, {__name__} as client; asyncio.run(client.serve(*sys.argv[1:]))"
 
 
-class Player(Protocol):
-    """Somebody else who holds and waits."""
+class RemoteClient(Protocol):
+    """Another client that holds and waits."""
 
     async def acquire(self, name: str, **options: Any) -> int:
         """Answers with the token, once it holds."""
@@ -33,12 +33,12 @@ class Player(Protocol):
         ...
 
 
-class Puppet:
-    """A player in this process: when it is killed, its coordinator is cut off for ever."""
+class LocalClient:
+    """A client in this process: when it is killed, its coordinator is cut off for ever."""
 
-    def __init__(self, locks: Coordinator, trouble: Trouble) -> None:
+    def __init__(self, locks: Coordinator, faults: FaultInjector) -> None:
         self._locks = locks
-        self._trouble = trouble
+        self._faults = faults
         self._leases: dict[str, Lease] = {}
 
     async def acquire(self, name: str, **options: Any) -> int:
@@ -49,52 +49,52 @@ class Puppet:
         return await self._leases.pop(name).release()
 
     async def kill(self) -> None:
-        self._trouble.deaf = True
-        self._trouble.cut()
+        self._faults.drops_pushes = True
+        self._faults.cut()
 
 
-class Stranger:
-    """A player in a process of its own."""
+class ProcessClient:
+    """A client in a process of its own."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
         self._turn = asyncio.Lock()
 
     @classmethod
-    async def start(cls, url: str, namespace: str, body: str) -> Stranger:
-        stranger = cls(
+    async def start(cls, url: str, namespace: str, body: str) -> ProcessClient:
+        client = cls(
             await asyncio.create_subprocess_exec(
                 *(sys.executable, "-c", PROGRAM, url, namespace, body),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
             )
         )
-        await stranger._answer()
-        return stranger
+        await client._reply()
+        return client
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
     async def acquire(self, name: str, **options: Any) -> int:
-        token: int = await self._order([name, options])
+        token: int = await self._command([name, options])
         return token
 
     async def release(self, name: str) -> bool:
-        released: bool = await self._order([name])
+        released: bool = await self._command([name])
         return released
 
-    async def _order(self, order: list[Any]) -> Any:
+    async def _command(self, command: list[Any]) -> Any:
         assert self._process.stdin is not None
         async with self._turn:
-            self._process.stdin.write(json.dumps(order).encode() + b"\n")
-            return await self._answer()
+            self._process.stdin.write(json.dumps(command).encode() + b"\n")
+            return await self._reply()
 
-    async def _answer(self) -> Any:
+    async def _reply(self) -> Any:
         assert self._process.stdout is not None
         line = await self._process.stdout.readline()
         if not line:
-            raise EOFError("the player is gone")
+            raise EOFError("the remote client is gone")
         return json.loads(line)
 
     async def kill(self) -> None:
@@ -103,14 +103,14 @@ class Stranger:
         await self._process.wait()
 
 
-async def obey(url: str, namespace: str, body: str) -> None:
-    from .stage import BODIES, Stage
-    from .venue import Venue
+async def serve(url: str, namespace: str, body: str) -> None:
+    from .context import BODIES, Context
+    from .engine_under_test import EngineUnderTest
 
-    stage = Stage(Venue(url), BODIES[body == "asyncio"], virtual=False)
-    puppet = Puppet(await stage.connect(namespace=namespace), Trouble())
+    context = Context(EngineUnderTest(url), BODIES[body == "asyncio"], virtual=False)
+    local = LocalClient(await context.connect(namespace=namespace), FaultInjector())
     print(json.dumps(os.getpid()), flush=True)
     while line := await asyncio.to_thread(sys.stdin.readline):
         name, *options = json.loads(line)
-        answer: Any = await puppet.acquire(name, **options[0]) if options else await puppet.release(name)
+        answer: Any = await local.acquire(name, **options[0]) if options else await local.release(name)
         print(json.dumps(answer), flush=True)

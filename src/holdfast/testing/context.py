@@ -1,8 +1,8 @@
-"""The stage: what a promise is played on, the same for threads and for tasks.
+"""The context that a promise runs in: coordinators, other clients, faults; the same for threads and for tasks.
 
 A promise is an asyncio program against the names of `holdfast.aio`. With the body "asyncio" it gets the real thing;
-with the body "sync" it gets the blocking API through `twins`, each task on a thread of its own. It watches the engine
-instead of sleeping: `eventually`, `view`, `queued`.
+with the body "sync" it gets the blocking API through `async_adapter`, each task on a thread of its own. It watches the
+engine instead of sleeping: `eventually`, `view`, `queued`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ..errors import HoldfastError
 from ..model import LockView
 from ..observe.event import Event
 from ..sync.coordinator import Coordinator as BlockingCoordinator
-from .player import Player, Puppet, Stranger
+from .async_adapter import AsyncAdapter, Threads, adapt
+from .engine_under_test import EngineUnderTest
+from .faults import FaultInjector, FaultyEngine
 from .proxy import Network
-from .trouble import Trouble, TroubledEngine
-from .twins import Awaited, Threads, awaited
-from .venue import Venue
+from .remote_client import LocalClient, ProcessClient, RemoteClient
 
 T = TypeVar("T")
 E = TypeVar("E", bound=BaseException)
@@ -39,23 +39,23 @@ SLACK = 3.0
 _numbers = itertools.count(1)
 
 
-class Stage:
-    """One performance of one promise."""
+class Context:
+    """One run of one promise."""
 
-    def __init__(self, venue: Venue, body: Body, virtual: bool) -> None:
+    def __init__(self, under_test: EngineUnderTest, body: Body, virtual: bool) -> None:
         self.body = body
         self.virtual = virtual
-        self.venue = venue
+        self.under_test = under_test
         self.namespace = f"t{os.getpid()}-{next(_numbers)}"
         self._threads = Threads()
         self._open: list[Coordinator] = []
-        self._players: list[Player] = []
-        self._troubles: list[Trouble] = []
+        self._clients: list[RemoteClient] = []
+        self._injectors: list[FaultInjector] = []
         self._tasks: list[asyncio.Task[Any]] = []
         self._networks: list[Network] = []
         self._observer: Coordinator | None = None
         self._crowd = min(5.0, max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)))
-        """How many want each core: read once, so that a promise plays at one pace."""
+        """How many want each core: read once, so that a promise runs at one pace."""
 
     @property
     def short(self) -> float:
@@ -78,45 +78,45 @@ class Stage:
         ttl: float = 30.0,
         timeout: float | None = None,
         on_event: Callable[[Event], None] | None = None,
-        trouble: Trouble | None = None,
+        faults: FaultInjector | None = None,
         network: Network | None = None,
         request_timeout: float = 5.0,
         body: Body | None = None,
     ) -> Coordinator:
         """A coordinator, as one process would have it; closed at the end."""
-        url = self.venue.url if network is None else network.url
-        engine = self.venue.open(url, namespace or self.namespace, request_timeout)
-        if trouble is not None:
-            engine = TroubledEngine(engine, trouble)
-            self._troubles.append(trouble)
+        url = self.under_test.url if network is None else network.url
+        engine = self.under_test.open(url, namespace or self.namespace, request_timeout)
+        if faults is not None:
+            engine = FaultyEngine(engine, faults)
+            self._injectors.append(faults)
         if (body or self.body) == "asyncio":
             locks = Coordinator(engine, await engine.async_wire(), ttl, timeout, on_event)
         else:
-            locks = cast(Coordinator, awaited(BlockingCoordinator(engine, ttl, timeout, on_event), self._threads))
+            locks = cast(Coordinator, adapt(BlockingCoordinator(engine, ttl, timeout, on_event), self._threads))
         self._open.append(locks)
         return locks
 
     def network(self) -> Network:
         """A way to the engine that can be made bad; see `connect`."""
-        network = Network.start(self.venue.url)
+        network = Network.start(self.under_test.url)
         self._networks.append(network)
         return network
 
-    def plain(self, thing: Any) -> Any:
-        """The object itself: of the blocking API where threads are on stage."""
-        return thing._target if isinstance(thing, Awaited) else thing
+    def unwrapped(self, thing: Any) -> Any:
+        """The object itself: of the blocking API where the body is "sync"."""
+        return thing._target if isinstance(thing, AsyncAdapter) else thing
 
-    async def player(self) -> Player:
+    async def remote_client(self) -> RemoteClient:
         """Somebody in another process, who can be killed; where there can be none, somebody who can fall silent."""
-        if self.venue.many_processes:
-            player: Player = await Stranger.start(self.venue.url, self.namespace, self.body)
+        if self.under_test.many_processes:
+            client: RemoteClient = await ProcessClient.start(self.under_test.url, self.namespace, self.body)
         else:
-            trouble = Trouble()
-            locks = await self.connect(trouble=trouble)
+            faults = FaultInjector()
+            locks = await self.connect(faults=faults)
             self._open.remove(locks)  # it will have died
-            player = Puppet(locks, trouble)
-        self._players.append(player)
-        return player
+            client = LocalClient(locks, faults)
+        self._clients.append(client)
+        return client
 
     def start(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Have somebody else do something meanwhile: another task, or another thread."""
@@ -124,7 +124,7 @@ class Stage:
         self._tasks.append(task)
         return task
 
-    async def fails(self, kind: type[E], coroutine: Coroutine[Any, Any, object]) -> E:
+    async def raises(self, kind: type[E], coroutine: Coroutine[Any, Any, object]) -> E:
         """Have somebody else do something that must fail, and see how."""
         try:
             done = await asyncio.ensure_future(coroutine)
@@ -192,13 +192,13 @@ class Stage:
         await self.eventually(look, f"nobody at {', '.join(names) or 'any name'}")
 
     async def end(self, failed: bool, leaves: bool) -> None:
-        """Everybody goes home; what is left behind is found out."""
-        for player in self._players:
-            await player.kill()
+        """Stop the clients, join the tasks, fail if a claim is left."""
+        for client in self._clients:
+            await client.kill()
         for network in self._networks:  # what hangs there must not hang any longer
             network.close() if failed else network.flow()
-        for trouble in self._troubles if failed else ():
-            trouble.mend()
+        for faults in self._injectors if failed else ():
+            faults.heal()
         try:
             if not failed:
                 for task in self._tasks:

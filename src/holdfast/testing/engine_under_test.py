@@ -1,4 +1,4 @@
-"""Where a promise is played: an engine that is ready, and what can be done with it."""
+"""An engine that is ready to be tested, and what can be done with it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ OpenEngine = Callable[[str, str, float], Engine]
 
 
 @dataclass(frozen=True, slots=True)
-class Venue:
-    """An engine by its URL. Every promise is played in a namespace of its own, so one engine serves them all."""
+class EngineUnderTest:
+    """An engine by its URL. Every promise runs in a namespace of its own, so one engine serves them all."""
 
     url: str
     open: OpenEngine = open_engine
     """Makes an engine from (url, namespace, request_timeout); an engine object of your own comes in here."""
     own_clock: bool = False
-    """The engine lives in this process and reads `holdfast.clock`: with asyncio, promises are played in no time."""
+    """The engine lives in this process and reads `holdfast.clock`: with asyncio, promises run in virtual time."""
     many_processes: bool = True
     """Other processes reach the same engine by the URL."""
     network: bool = True
@@ -32,7 +32,7 @@ class Venue:
 _numbers = itertools.count(1)
 
 
-def memory_venue() -> Venue:
+def memory_engine_under_test() -> EngineUnderTest:
     """The reference engine, one for each namespace, on the clock that is installed."""
     engines: dict[str, Engine] = {}
 
@@ -42,4 +42,4 @@ def memory_venue() -> Venue:
         return engines[namespace]
 
     url = f"memory://{os.getpid()}.{next(_numbers)}"
-    return Venue(url, open_memory, own_clock=True, many_processes=False, network=False)
+    return EngineUnderTest(url, open_memory, own_clock=True, many_processes=False, network=False)

@@ -1,0 +1,304 @@
+"""The simulated etcd answers as the real one does, to the byte.
+
+What is made equal before it is compared, and why:
+1. The model is given the identity, the term and the revision of the real member.
+2. `Date` is left out. What is left of a lease (`TTL` beside `grantedTTL`) is time that has passed. The order of the
+   keys of a lease is that of a Go map.
+3. A watch that was behind is brought up to date at a moment of etcd's own: so of events it is compared what they are
+   and in which order each watch tells of them, and not which of them share a message. In which order the watches of
+   one stream tell is that of a Go map. The revision in the header of events is the server's at that moment.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import socket
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+
+import pytest
+
+import holdfast
+from holdfast_sim.servers.etcd import EtcdCluster, Settings, leases, requests, store, txn
+from tests.etcd.cluster import Member, b64, running
+from tests.likeness.etcd_requests import Asker, framed
+from tests.likeness.play import RealTime, Recorder, in_pieces, rounds, serving
+
+FEW_ROUNDS = 6
+STEPS_COUNT = 30
+TIMEOUT_S = 20.0
+PATIENCE_S = 3.0
+NEXT_SYNC_S = 0.11
+QUIET_S = 0.02
+QUICK = Settings(election_s=0.2, heartbeat_s=0.02)
+
+
+@pytest.fixture(scope="module")
+def real() -> Iterator[Member]:
+    with running(1) as cluster:
+        [member] = cluster.members
+        yield member
+
+
+def replies_in(data: bytes) -> tuple[list[bytes], bytes]:
+    """Whole replies, as they stand there, and what is left."""
+    found: list[bytes] = []
+    while (end := data.find(b"\r\n\r\n")) >= 0:
+        end += 4
+        if (length := re.search(rb"\r\nContent-Length: (\d+)", data[:end])) is not None:
+            end += int(length[1])
+        else:
+            while end < len(data) and (line := data.find(b"\r\n", end)) >= 0:
+                size = int(data[end:line], 16)
+                end = line + 2 + size + 2 if size else data.find(b"\r\n\r\n", line) + 4
+                if size == 0:
+                    break
+            else:
+                return found, data
+        if end > len(data) or end < 4:
+            break
+        found.append(data[:end])
+        data = data[end:]
+    return found, data
+
+
+def levelled(reply: bytes) -> bytes:
+    """See rule 2."""
+    reply = re.sub(rb"\r\nDate: [^\r]*", b"", reply)
+    reply = re.sub(rb'"TTL":"\d\d","grantedTTL"', b'"TTL":"..","grantedTTL"', reply)
+    keys = re.search(rb'"keys":\[([^\]]*)\]', reply)
+    return reply.replace(keys[1], b",".join(sorted(keys[1].split(b",")))) if keys else reply
+
+
+class Real:
+    """A connection to the real member."""
+
+    def __init__(self, member: Member) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", member.port), TIMEOUT_S)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._rest = b""
+
+    def ask(self, pieces: list[bytes], count: int) -> list[bytes]:
+        for piece in pieces:
+            self._socket.sendall(piece)
+        found: list[bytes] = []
+        while len(found) < count:
+            more, self._rest = replies_in(self._rest)
+            found += more
+            if len(found) < count:
+                data = self._socket.recv(1 << 16)
+                assert data, f"the real server closed the connection after {found}"
+                self._rest += data
+        return found
+
+    def heard(self, quiet_s: float) -> bytes:
+        """All that comes until nothing has come for so long."""
+        self._socket.settimeout(quiet_s)
+        try:
+            while data := self._socket.recv(1 << 16):
+                self._rest += data
+        except TimeoutError:
+            pass
+        return self._rest
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+class Modelled:
+    """A connection to the model."""
+
+    def __init__(self, cluster: EtcdCluster, host: RealTime) -> None:
+        self._host, self.output = host, Recorder()
+        self._session = cluster.members[0].accept(self.output)
+
+    def ask(self, pieces: list[bytes]) -> list[bytes]:
+        for piece in pieces:
+            self._host.run_due()
+            self._session.receive(piece)
+        found, rest = replies_in(bytes(self.output.data))
+        self.output.data[:] = rest
+        return found
+
+
+def model_of(real: Member, chance: Random) -> tuple[EtcdCluster, RealTime]:
+    """See rule 1. What was before is compacted away at both."""
+    header = real.rpc("/v3/kv/put", key=b64(b"before"), value="")["header"]
+    revision = int(header["revision"])
+    real.rpc("/v3/kv/compaction", revision=revision)
+    host = RealTime(chance)
+    cluster = EtcdCluster([host], QUICK, int(header["cluster_id"]), [int(header["member_id"])])
+    member = cluster.members[0]
+    member.term = cluster.term_of_leader = int(header["raft_term"])
+    member.state.store.revision = member.state.store.compacted = revision
+    return cluster, host
+
+
+def told(stream: bytes) -> dict[str, list[object]]:
+    """What each watch of a stream has told: see rule 3. The head stands under the name of none."""
+    head, _, rest = stream.partition(b"\r\n\r\n")
+    found: dict[str, list[object]] = {"": [levelled(head)]}
+    text = b""
+    while rest:
+        size, _, rest = rest.partition(b"\r\n")
+        text, rest = text + rest[: int(size, 16)], rest[int(size, 16) + 2 :]
+    for line in text.splitlines():
+        result = json.loads(line)["result"]
+        about = found.setdefault(result.get("watch_id", "0"), [])
+        if "events" in result:
+            about += result["events"]
+        else:
+            about.append(line)
+    return found
+
+
+def play(real: Member, seed: int) -> None:
+    chance = Random(seed)
+    cluster, host = model_of(real, Random(seed))
+    asker = Asker(chance, f"{seed}-{time.time_ns()}/", cluster.members[0].state.store.revision)
+    links = [(Real(real), Modelled(cluster, host)) for _ in range(2)]
+    streams: list[tuple[Real, Modelled]] = []
+    try:
+        for step in range(STEPS_COUNT):
+            if chance.random() < 0.15:
+                asked = asker.watch()
+                streams.append((Real(real), Modelled(cluster, host)))
+                streams[-1][0].ask([asked], 0)
+                streams[-1][1].ask([asked])
+                await_created(streams[-1][0], asked)
+                continue
+            link, twin = chance.choice(links)
+            batch = asker.batch()
+            pieces = list(in_pieces(b"".join(batch), chance))
+            expected, answered = link.ask(pieces, len(batch)), twin.ask(pieces)
+            for request, one, other in itertools.zip_longest(batch, expected, answered, fillvalue=b""):
+                assert levelled(other) == levelled(one), f"seed {seed}, step {step}: {request[:2000]!r}"
+            asker.revision = cluster.members[0].state.store.revision
+        time.sleep(NEXT_SYNC_S)
+        host.run_due()
+        for number, (link, twin) in enumerate(streams):
+            answered_words, end = told(bytes(twin.output.data)), time.monotonic() + PATIENCE_S
+            while (expected_words := told(link.heard(QUIET_S))) != answered_words and time.monotonic() < end:
+                pass  # the real server may take its time to tell
+            assert answered_words == expected_words, f"seed {seed}, stream {number}"
+    finally:
+        for link, _ in links + streams:
+            link.close()
+
+
+def play_all(real: Member) -> None:
+    for seed in range(FEW_ROUNDS):
+        play(real, seed)
+
+
+def await_created(link: Real, asked: bytes) -> None:
+    """Until the real server has opened all watches: what comes later they are to tell of."""
+    count, end = asked.count(b"create_request"), time.monotonic() + TIMEOUT_S
+    while link.heard(0.005).count(b'"created":true') < count:
+        assert time.monotonic() < end
+
+
+@pytest.mark.parametrize("seed", range(rounds(FEW_ROUNDS)))
+def test_random_requests_are_answered_alike(real: Member, seed: int) -> None:
+    play(real, seed)
+
+
+def _no_version(self: store.Store, key: bytes, value: bytes, lease: int) -> None:
+    """A planted difference: the version is not counted."""
+    revision, old = self.revision + 1, self._live.get(key)
+    created = old.created if old else revision
+    self._change(store.Event(store.KeyValue(key, created, revision, 1, value, lease), False))
+
+
+def _range_of_none_is_true(kvs: store.Store, compare: requests.Compare) -> bool:
+    """A planted difference: nothing to compare with is as good as true."""
+    return all(txn._is_true(compare, kv) for kv in kvs.at(compare.span, 0))
+
+
+def _keeps_keys(self: leases.Lessor, key: bytes, old: int, new: int) -> None:
+    """A planted difference: a key that was put again, or deleted, stays with its old lease."""
+    if new:
+        self.leases[new].keys.add(key)
+
+
+PLANTED: list[tuple[object, str, Callable[..., object]]] = [
+    (store.Store, "put", _no_version),
+    (txn, "_holds", _range_of_none_is_true),
+    (leases.Lessor, "attach", _keeps_keys),
+]
+
+
+@pytest.mark.parametrize(("owner", "name", "wrong"), PLANTED, ids=[wrong.__name__ for *_, wrong in PLANTED])
+def test_a_planted_difference_is_found(
+    real: Member, monkeypatch: pytest.MonkeyPatch, owner: object, name: str, wrong: Callable[..., object]
+) -> None:
+    monkeypatch.setattr(owner, name, wrong)
+    with pytest.raises(AssertionError, match="seed"):
+        play_all(real)
+
+
+def test_a_lease_that_ends_takes_its_keys_along(real: Member) -> None:
+    chance = Random(0)
+    cluster, host = model_of(real, chance)
+    asker = Asker(chance, f"expiry-{time.time_ns()}/", 0)
+    lease, key = asker.leases[0], b64(asker.prefix.encode())
+    link, twin = Real(real), Modelled(cluster, host)
+
+    def both(path: str, body: str) -> None:
+        asked = framed(path, body)
+        [expected], [answered] = link.ask([asked], 1), twin.ask([asked])
+        assert levelled(answered) == levelled(expected), asked
+
+    both("/v3/lease/grant", f'{{"ID":{lease},"TTL":0}}')
+    both("/v3/kv/put", f'{{"key":"{key}","lease":{lease}}}')
+    both("/v3/lease/keepalive", f'{{"ID":{lease}}}')
+    time.sleep(2.2)  # a second for the lease, half a second until etcd looks, and some for its neighbours
+    both("/v3/lease/keepalive", f'{{"ID":{lease}}}')
+    both("/v3/lease/timetolive", f'{{"ID":{lease},"keys":true}}')
+    both("/v3/kv/range", f'{{"key":"{key}"}}')
+    both("/v3/lease/revoke", f'{{"ID":{lease}}}')
+    link.close()
+
+
+def test_a_full_server_refuses_alike(real: Member) -> None:
+    cluster, host = model_of(real, Random(0))
+    link, twin = Real(real), Modelled(cluster, host)
+    asked = [
+        framed("/v3/maintenance/alarm", '{"action":"ACTIVATE","alarm":"NOSPACE"}'),
+        framed("/v3/kv/put", '{"key":"YQ=="}'),
+        framed("/v3/lease/grant", '{"ID":7,"TTL":20}'),
+        framed("/v3/kv/txn", '{"success":[{"request_txn":{"failure":[{"request_put":{"key":"YQ=="}}]}}]}'),
+        framed("/v3/kv/txn", '{"success":[{"request_range":{"key":"YQ=="}}]}'),
+        framed("/v3/kv/deleterange", '{"key":"YQ=="}'),
+        framed("/v3/maintenance/alarm", "{}"),
+        framed("/v3/maintenance/alarm", '{"action":2,"alarm":1}'),
+        framed("/v3/kv/put", '{"key":"YQ=="}'),
+        framed("/v3/kv/deleterange", '{"key":"YQ=="}'),
+    ]
+    expected, answered = link.ask(asked, len(asked)), twin.ask(asked)
+    assert [levelled(each) for each in answered] == [levelled(each) for each in expected]
+    link.close()
+
+
+def test_the_client_of_today_locks_hands_over_and_releases_at_the_model() -> None:
+    host = RealTime(Random(1))
+    with (
+        serving(EtcdCluster([host]).members[0], host) as port,
+        holdfast.connect(f"etcd://127.0.0.1:{port}") as one,
+        holdfast.connect(f"etcd://127.0.0.1:{port}") as other,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        first = one.lock("door").acquire()
+        assert other.lock("door").try_acquire() is None
+        waiter = pool.submit(lambda: other.lock("door").acquire(timeout=TIMEOUT_S))
+        while not any(view.waiters for view in one.survey()):
+            time.sleep(0.01)
+        assert first.release()
+        second = waiter.result(TIMEOUT_S)
+        assert second.token > first.token
+        assert second.release()
+        assert one.lock("door").try_acquire() is not None

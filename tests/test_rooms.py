@@ -40,7 +40,7 @@ class Room:
 
 
 DATA = "errors model ports core"
-FLOWS = "line relational flows"
+FLOWS = "line relational connections flows"
 ROOMS = (
     # pure: data and flows, which every driver can run, the simulator too
     Room("errors", "errors.py", "", WORLD),
@@ -52,14 +52,18 @@ ROOMS = (
     # engines: their flows are pure too; wires, and what runs in this process, touch the world
     Room("clock", "clock.py", ""),
     Room("line", "backends/queue_backend.py backends/session_backend.py backends/execute.py", DATA, WORLD),
+    Room("client-engine", "backends/client_engine.py", f"{DATA} sync aio"),
+    Room("connections", "backends/connections/*", DATA, WORLD),
     Room("relational-wires", "backends/relational/wires/*", f"{DATA} line relational", ANY),
-    Room("relational", "backends/relational/*", f"{DATA} line", WORLD),
+    Room("relational", "backends/relational/*", f"{DATA} line connections", WORLD),
     Room("wires", "backends/*/*wire*.py", f"{DATA} clock {FLOWS} relational-wires embedded engines", ANY, "lazily"),
     Room(
-        "engines", "backends/*__init__.py backends/*/engine.py", f"{DATA} clock {FLOWS} relational-wires embedded wires"
+        "engines",
+        "backends/*__init__.py backends/*/engine.py",
+        f"{DATA} clock {FLOWS} relational-wires embedded wires client-engine",
     ),
     Room("embedded", "backends/memory/* backends/sqlite/*", f"{DATA} clock {FLOWS}"),
-    Room("flows", "backends/*", f"{DATA} line relational", WORLD),
+    Room("flows", "backends/*", f"{DATA} line relational connections", WORLD),
     # what users import
     Room("settings", "settings.py", f"{DATA} event engines"),
     Room("shared", "base_lease.py registry.py signals.py", f"{DATA} clock event"),

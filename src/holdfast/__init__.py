@@ -90,7 +90,14 @@ def connect(
     from .settings import Settings
 
     settings = Settings(url, namespace, ttl, timeout, require, request_timeout, on_event)
-    return Coordinator(settings.engine(), ttl, timeout, on_event)
+    engine = settings.engine()
+    locks = Coordinator(engine, ttl, timeout, on_event)
+    try:
+        settings.demand(engine.backend)
+    except BaseException:
+        locks.close()
+        raise
+    return locks
 
 
 def __getattr__(name: str) -> object:

@@ -8,10 +8,14 @@ once for asyncio. Every backend has `Backend`; the other protocols are capabilit
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from ._core.flow import Flow
 from .model import Claim, Extension, Grant, LockView, Promises, Queued, Refusal
+
+Request = TypeVar("Request", contravariant=True)
+Reply = TypeVar("Reply", covariant=True)
 
 
 class Backend(Protocol):
@@ -100,6 +104,44 @@ class Limits(Protocol):
     def allow(self, name: str, interval: float, burst: int, cost: int, reserve: float) -> Flow[tuple[bool, float]]:
         """Whether `cost` may pass, and in how many seconds; see `holdfast._core.gcra` for the rule."""
         ...
+
+
+class Client(Protocol[Request, Reply]):
+    """One engine's client: what it decides between a request and its bytes, as flows over connections.
+
+    Written once and run by three drivers, so its flows never meet inside a step (`_core.flow`, rule 6). One client
+    belongs to one coordinator.
+    """
+
+    def call(self, request: Request, deadline: float) -> Flow[Reply]:
+        """The reply, by the deadline; or `BackendUnavailable` (not carried out) or `OutcomeUnknown`.
+
+        A cancellation waits until this has ended, or until it dials (`Open`): then nothing is under way.
+        """
+        ...
+
+    def wait(self, owner: str, deadline: float) -> Flow[object | None]:
+        """The push to this owner; None at the deadline, and at once when its claim is released or all is closed.
+
+        It may be cancelled at any op.
+        """
+        ...
+
+    def close(self, deadline: float) -> Flow[None]:
+        """Say goodbye where that helps, and close all connections; whoever waits is told."""
+        ...
+
+    def after_fork_in_child(self) -> None:
+        """Forget what is the parent's: `abandon` its connections, and begin anew."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Opened(Generic[Request, Reply]):
+    """An engine that was opened for one coordinator: nothing in it is shared with another."""
+
+    backend: Backend
+    client: Client[Request, Reply]
 
 
 class Wire(Protocol):

@@ -13,7 +13,7 @@ from .backends import open_engine
 from .errors import Misconfigured
 from .model import Promises, check_name, check_seconds
 from .observe.event import Event
-from .ports import Engine
+from .ports import Backend, Engine
 
 
 def default_url() -> str:
@@ -63,14 +63,14 @@ class Settings:
         if self.on_event is not None and not callable(self.on_event):
             raise Misconfigured(f"on_event is called with each event, and {self.on_event!r} can not be called")
 
+        Promises.known(self._required())  # before anybody is asked
+
+    def _required(self) -> set[str]:
+        return {self.require} if isinstance(self.require, str) else set(self.require)
+
     def engine(self) -> Engine:
-        return engine_for(self.url, self.namespace, self.require, self.request_timeout)
+        return open_engine(default_url() if self.url is None else self.url, self.namespace, self.request_timeout)
 
-
-def engine_for(url: object, namespace: str, require: Iterable[str], request_timeout: float) -> Engine:
-    """The engine of a URL, once it promises what is required."""
-    required = {require} if isinstance(require, str) else set(require)
-    Promises.known(required)  # before anybody is asked
-    engine = open_engine(default_url() if url is None else url, namespace, request_timeout)
-    engine.backend.promises.demand(required, engine.backend.scheme)
-    return engine
+    def demand(self, backend: Backend) -> None:
+        """Refuse an engine that does not promise what is required."""
+        backend.promises.demand(self._required(), backend.scheme)

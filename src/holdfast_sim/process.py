@@ -14,7 +14,9 @@ from holdfast._core.coordinator_core import CoordinatorCore
 from holdfast._core.flow import Flow
 from holdfast._core.renewal import Keeper
 from holdfast._core.renewal_schedule import RenewalSchedule
+from holdfast.ports import Client
 
+from .connections import Net, SimConnection
 from .driver import SimEvent, Task, TaskCancelled
 from .violation import Violation
 from .wire import SimWire
@@ -36,6 +38,10 @@ class Process:
         self.rate = rate
         self._base = base
         self.wire = SimWire(self)
+        self.client: Client[Any, Any] | None = None
+        """What carries its requests out, where they are simulated down to the bytes."""
+        self.net: Net | None = None
+        self.connections: list[SimConnection] = []
         self.crashed = False
         self.stopped_until = 0.0
         """In true time; in the past if the process runs."""
@@ -102,6 +108,8 @@ class Process:
             self.world.trace(self.name, "crashes")
             self.crashed = True
             self.scripts = 0
+            for connection in self.connections:
+                connection.crashed()
 
     def spawn(self, flow: Flow[Any], label: str) -> Task:
         task = Task(self, flow, label)

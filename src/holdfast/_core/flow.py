@@ -8,11 +8,21 @@ answer back in, or throws the error. Rules that every driver keeps:
 2. `Shield(flow)` runs to its end whatever happens outside; the cancellation comes after it.
 3. `Spawn(flow)` goes on in the background; it must end by itself, and nobody reads its result.
 4. A flow never catches `GeneratorExit`, and it never touches time or chance but through `NOW` and `RANDOM`.
+
+An engine's client is flows, too, over ops on connections: what it decides between a request and its bytes is written
+once, and the drivers only carry it out. More rules:
+
+5. A connection op has a deadline, on the clock of `NOW`, which its caller gave. It raises `TimeoutError` at the
+   deadline, and another `OSError` when the connection is broken; nothing it was given is kept back until later.
+6. Between two ops of a client's flow no other flow of that client runs, in any driver: its state needs no locks. In
+   threads the driver holds the client's monitor while a flow runs, and lets go of it during an op that may block.
+7. Closing a connection (`Connection.close`) and setting an event never block: they are plain calls, not ops.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 T = TypeVar("T")
@@ -93,8 +103,136 @@ class Spawn:
         self.flow = flow
 
 
-Op: TypeAlias = Call | Wait | Sleep | Now | Random | WaitEvent | Shield | Spawn
+# Connections
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a server listens: a host and a port, or the path of a Unix socket."""
+
+    host: str
+    port: int
+    path: str = ""
+    tls: object | None = None
+    """An `ssl.SSLContext`: what is said is encrypted."""
+    server_name: str = ""
+    """The name to be found in the server's certificate, where it is not the host."""
+
+    def __str__(self) -> str:
+        return self.path or (f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}")
+
+
+class Connection(Protocol):
+    """An open connection: bytes in both directions. Made by `Open`."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether this side has closed it."""
+        ...
+
+    def readable(self) -> bool:
+        """Whether `Receive` would answer at once: bytes have come, or the end of the connection has."""
+        ...
+
+    def close(self) -> None:
+        """End it. Whoever waits on it is told by a `ConnectionError`."""
+        ...
+
+    def abandon(self) -> None:
+        """In a forked child: let go of our copy, and say nothing on it: the connection is the parent's."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file descriptor of somebody else's connection (libpq's): to be waited for only."""
+
+    number: int
+    writable: bool = False
+    """Until it can be written to, and not until it can be read from."""
+
+
+class Open:
+    """Connect: look up the name, dial, shake hands (TLS). Answers with a `Connection`."""
+
+    __slots__ = ("deadline", "endpoint")
+
+    def __init__(self, endpoint: Endpoint, deadline: float) -> None:
+        self.endpoint = endpoint
+        self.deadline = deadline
+
+
+class Send:
+    """Send all of these bytes."""
+
+    __slots__ = ("connection", "data", "deadline")
+
+    def __init__(self, connection: Connection, data: bytes, deadline: float) -> None:
+        self.connection = connection
+        self.data = data
+        self.deadline = deadline
+
+
+class Receive:
+    """Answers with some bytes, as soon as there are any; b"" once the server has ended the connection."""
+
+    __slots__ = ("connection", "deadline")
+
+    def __init__(self, connection: Connection, deadline: float) -> None:
+        self.connection = connection
+        self.deadline = deadline
+
+
+class Exchange:
+    """`Send`, then `Receive`, as one op: what most requests are made of."""
+
+    __slots__ = ("connection", "data", "deadline")
+
+    def __init__(self, connection: Connection, data: bytes, deadline: float) -> None:
+        self.connection = connection
+        self.data = data
+        self.deadline = deadline
+
+
+class WaitAny:
+    """Wait until something has come on one of these, or an event is set. Answers with those that are ready.
+
+    Nothing is ready at the deadline: then the answer is empty. An event that is ready has been reset.
+    """
+
+    __slots__ = ("deadline", "sources")
+
+    def __init__(self, sources: Sequence[Source], deadline: float) -> None:
+        self.sources = sources
+        self.deadline = deadline
+
+
+class NewEvent:
+    """Answers with a new event of this driver."""
+
+    __slots__ = ()
+
+
+Source: TypeAlias = Connection | WakeEvent | File
+
+Op: TypeAlias = (
+    Call
+    | Wait
+    | Sleep
+    | Now
+    | Random
+    | WaitEvent
+    | Shield
+    | Spawn
+    | Open
+    | Send
+    | Receive
+    | Exchange
+    | WaitAny
+    | NewEvent
+)
 Flow: TypeAlias = Generator[Op, Any, T]
 
 NOW: Final = Now()
 RANDOM: Final = Random()
+NEW_EVENT: Final = NewEvent()

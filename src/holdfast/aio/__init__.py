@@ -59,7 +59,13 @@ class connect:
 
     async def _open(self) -> Coordinator:
         engine = await on_a_thread(self._settings.engine)
-        return Coordinator(engine, await engine.async_wire(), *self._defaults)
+        wire = await engine.async_wire()
+        try:
+            self._settings.demand(engine.backend)
+        except BaseException:
+            await wire.close()
+            raise
+        return Coordinator(engine, wire, *self._defaults)
 
     def __await__(self) -> Generator[Any, None, Coordinator]:
         return self._open().__await__()

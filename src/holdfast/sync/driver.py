@@ -10,37 +10,16 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-from .._core.flow import Call, Flow, Now, Op, Random, Shield, Sleep, Spawn, Wait, WaitEvent
+from .._core.flow import Call, Flow, NewEvent, Now, Op, Random, Shield, Sleep, Spawn, Wait, WaitEvent
 from ..clock import now as clock
 from ..ports import Engine, Wire
 from ..registry import LastResort
+from .connection import LONGEST_WAIT_S
+from .waiting import ThreadEvent
 
 T = TypeVar("T")
-
-MAX_DOZE = 30.0
-"""Waits of the system count on a clock that stops in suspend; ours does not. So never doze for long."""
-
-
-class ThreadEvent:
-    """Wakes a dozing thread. It may be rung from anywhere, even by the garbage collector in the middle of a ring."""
-
-    def __init__(self) -> None:
-        self._rings: SimpleQueue[None] = SimpleQueue()
-
-    def set(self) -> None:
-        self._rings.put(None)
-
-    def wait(self, timeout: float | None) -> None:
-        try:
-            self._rings.get(timeout=MAX_DOZE if timeout is None else min(timeout, MAX_DOZE))
-            while True:
-                self._rings.get_nowait()
-        except Empty:
-            pass  # the time has come by itself, or all rings are heard
-
 
 STOP_LOOK_S = 2.0
 """How often somebody who waits looks whether it is to stop."""
@@ -62,7 +41,7 @@ def run(flow: Flow[T], wire: Wire, stop: Callable[[], bool] | None = None) -> T:
                 elif kind is Call:
                     answer = wire.call(op.request, op.timeout)
                 elif kind is Wait:
-                    timeout = min(op.timeout, MAX_DOZE)
+                    timeout = min(op.timeout, LONGEST_WAIT_S)
                     answer = wire.wait(op.owner, timeout) if stop is None else _wait(wire, op.owner, timeout, stop)
                 elif kind is Sleep and stop is not None:
                     _sleep(op.seconds, stop)
@@ -113,6 +92,8 @@ def _carry_out(op: Op, wire: Wire) -> Any:
             return spawn(flow, wire, "holdfast-errand")
         case WaitEvent(event=ThreadEvent() as event, timeout=timeout):
             event.wait(timeout)
+        case NewEvent():
+            return ThreadEvent()
         case _:
             raise TypeError(f"not an op of this driver: {op!r}")
     return None

@@ -13,7 +13,8 @@ from .._core.renewal import Keeper
 from .._core.renewal_schedule import RenewalSchedule
 from ..observe.log_exception import log_exception
 from ..ports import Backend, Wire
-from .driver import ThreadEvent, run, spawn, start
+from .driver import run, spawn, start
+from .waiting import ThreadEvent
 
 _abandoned: deque[Wire] = deque()
 """Wires of coordinators that were dropped without `close()`, until somebody has the time to close them."""

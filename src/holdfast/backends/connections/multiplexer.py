@@ -1,0 +1,124 @@
+"""Many flows on one connection: whoever waits reads.
+
+1. Of all flows that wait for something on a connection, one receives. It hands out what comes (`feed`), and when it has
+   what it waits for, it passes the role on. So a lone caller pays for no other thread or task, and nobody has to be
+   there for those who wait for nothing.
+2. Nobody receives while nobody waits. So what came meanwhile is looked at before a request goes out (`catch_up`): the
+   server may have ended the connection.
+3. When the connection is lost, `lost` is called once, and everybody who waits is told by a `Pending` that is done.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from ..._core.flow import NEW_EVENT, NOW, Connection, Exchange, Flow, Receive, Send, WaitEvent, WakeEvent
+
+
+class Pending:
+    """What a flow waits for. Whoever makes it done calls `Multiplexer.finish`."""
+
+    __slots__ = ("done", "event")
+
+    def __init__(self) -> None:
+        self.done = False
+        self.event: WakeEvent | None = None
+
+
+class Multiplexer:
+    """The role of receiving on one connection, and the line of those who would take it."""
+
+    def __init__(self, connection: Connection, feed: Callable[[bytes], None], lost: Callable[[OSError], None]) -> None:
+        """`feed` may raise an OSError: what came is no answer of this protocol, and the connection is lost."""
+        self.connection = connection
+        self._feed = feed
+        self._on_lost = lost
+        self._receiving = False
+        self._line: deque[Pending] = deque()
+        self.over = False
+
+    def finish(self, pending: Pending) -> None:
+        pending.done = True
+        if pending.event is not None:
+            pending.event.set()
+
+    def lose(self, error: OSError) -> None:
+        """The connection is of no more use; nothing if that was known."""
+        if not self.over:
+            self.over = True
+            self.connection.close()
+            self._on_lost(error)
+            while self._line:
+                self.finish(self._line.popleft())
+
+    def catch_up(self) -> Flow[None]:
+        """Take in what has come while nobody was receiving."""
+        while not self._receiving and not self.over and self.connection.readable():
+            now: float = yield NOW
+            yield from self._receive(b"", now)
+
+    def exchange(self, pending: Pending, data: bytes, deadline: float) -> Flow[bool]:
+        """Send, and wait until `pending` is done. False once the time is over."""
+        if self._receiving or self.over:
+            if not (yield from self.send(data, deadline)):
+                return pending.done
+        else:
+            yield from self._receive(data, deadline)
+        return (yield from self.until(pending, deadline))
+
+    def send(self, data: bytes, deadline: float) -> Flow[bool]:
+        """False if the connection was lost."""
+        try:
+            yield Send(self.connection, data, deadline)
+        except OSError as error:  # a part of it may be sent: nothing behind it could be understood
+            self.lose(error)
+        return not self.over
+
+    def until(self, pending: Pending, deadline: float) -> Flow[bool]:
+        """Receive, or let another flow receive, until `pending` is done. False once the time is over."""
+        try:
+            while not pending.done and not self.over:
+                now: float = yield NOW
+                if now >= deadline:
+                    break
+                if not self._receiving:
+                    yield from self._receive(b"", deadline)
+                    continue
+                if pending.event is None:
+                    pending.event = yield NEW_EVENT
+                    continue  # meanwhile the role may have become free
+                self._line.append(pending)
+                yield WaitEvent(pending.event, deadline - now)
+        finally:
+            self._pass_on()
+        return pending.done
+
+    def _receive(self, data: bytes, deadline: float) -> Flow[None]:
+        self._receiving = True
+        try:
+            if data:
+                received: bytes = yield Exchange(self.connection, data, deadline)
+            else:
+                received = yield Receive(self.connection, deadline)
+            if not received:
+                raise ConnectionError("the server has ended the connection")
+        except TimeoutError:
+            return  # whoever waits decides what that means
+        except OSError as error:
+            self.lose(error)
+            return
+        finally:
+            self._receiving = False
+        try:
+            self._feed(received)
+        except OSError as error:
+            self.lose(error)
+
+    def _pass_on(self) -> None:
+        """Give the role to somebody who still waits, unless somebody has it."""
+        while self._line and not self._receiving:
+            pending = self._line.popleft()
+            if not pending.done and pending.event is not None:
+                pending.event.set()
+                return

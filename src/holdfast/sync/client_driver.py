@@ -1,0 +1,131 @@
+"""Runs the flows of an engine's client on the caller's thread.
+
+1. All threads that use one client share its monitor. A flow runs while its thread has it, and lets go of it during
+   each op that may block: so between two ops it is alone, as a task is in an event loop (`_core.flow`, rule 6).
+2. An interruption (Ctrl-C) reaches the flow at the op that it struck. The monitor is never lost on the way.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from typing import Any, TypeVar
+
+from .._core.flow import (
+    Exchange,
+    Flow,
+    NewEvent,
+    Now,
+    Op,
+    Open,
+    Random,
+    Receive,
+    Send,
+    Shield,
+    Sleep,
+    Spawn,
+    WaitAny,
+    WaitEvent,
+)
+from ..clock import now as clock
+from .connection import open_connection
+from .waiting import ThreadEvent, wait_any
+
+T = TypeVar("T")
+
+
+class Monitor:
+    """Lets one thread at a time run flows of a client."""
+
+    __slots__ = ("_lock",)
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+
+    def enter(self) -> BaseException | None:
+        """Answers with what interrupted it, if anything did: it has been entered all the same."""
+        interruption = None
+        while True:
+            try:
+                self._lock.acquire()
+            except BaseException as error:
+                interruption = error
+                if not self._lock._is_owned():  # type: ignore[attr-defined]  # it struck before, and not right after
+                    continue
+            return interruption
+
+    def leave(self) -> None:
+        self._lock.release()
+
+    def run(self, flow: Flow[T]) -> T:
+        """Run a flow of the client to its end."""
+        lock = self._lock
+        if (interruption := self.enter()) is not None:
+            lock.release()
+            flow.close()
+            raise interruption
+        try:
+            op: Any = flow.send(None)
+            while True:
+                kind = op.__class__
+                if kind is Now:
+                    op = flow.send(clock())
+                    continue
+                failure: BaseException | None = None
+                answer: Any = None
+                lock.release()
+                try:
+                    if kind is Exchange:
+                        answer = op.connection.exchange(op.data, op.deadline)
+                    elif kind is Receive:
+                        answer = op.connection.receive(op.deadline)
+                    elif kind is Send:
+                        op.connection.send(op.data, op.deadline)
+                    else:
+                        answer = self._carry_out(op)
+                except BaseException as error:
+                    failure = error
+                interruption = self.enter()
+                if interruption is not None:
+                    failure = interruption
+                op = flow.send(answer) if failure is None else flow.throw(failure)
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+        finally:
+            lock.release()
+
+    def _carry_out(self, op: Op) -> object:
+        match op:
+            case Open(endpoint=endpoint, deadline=deadline):
+                return open_connection(endpoint, deadline)
+            case WaitEvent(event=ThreadEvent() as event, timeout=timeout):
+                event.wait(timeout)
+            case WaitAny(sources=sources, deadline=deadline):
+                return wait_any(sources, deadline)
+            case Sleep(seconds=seconds):
+                time.sleep(seconds)
+            case Random():
+                return random.random()
+            case NewEvent():
+                return ThreadEvent()
+            case Shield(flow=flow):
+                return self.run(flow)
+            case Spawn(flow=flow):
+                return self.spawn(flow)
+            case _:
+                raise TypeError(f"not an op of a client: {op!r}")
+        return None
+
+    def spawn(self, flow: Flow[Any]) -> bool:
+        """Run a flow on a thread of its own, which never keeps the process from ending."""
+        try:
+            threading.Thread(target=self._run_alone, args=(flow,), name="holdfast-client", daemon=True).start()
+        except RuntimeError:  # too many threads, or the interpreter is ending
+            flow.close()
+            return False
+        return True
+
+    def _run_alone(self, flow: Flow[Any]) -> None:
+        self.run(flow)

@@ -15,13 +15,13 @@ import json
 import re
 import socket
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, TypeAlias
 
 from holdfast_sim.servers.redis.server import RedisServer as Model
-from tests.likeness.play import RealTime, Recorder
+from tests.likeness.play import RealTime, Recorder, in_pieces
 from tests.support.redis_server import RedisServer
 
 Tree: TypeAlias = tuple[str, Any]
@@ -58,6 +58,8 @@ def _parse_one(data: bytes, at: int) -> tuple[Tree, int] | None:
             items.append(found[0])
             at = found[1]
         return (kind, items), at
+    if kind in "$*" and head == b"-1":
+        return ("nothing", kind.encode()), at
     return (kind, int(head) if kind == ":" else head), at
 
 
@@ -113,7 +115,7 @@ class Side:
         return float(f"{number:.1e}") if abs(number) >= SMALL else number
 
     def _text(self, text: bytes) -> str:
-        said = text.decode("utf-8", "backslashreplace").replace(self.run_id, " RUN ")
+        said = text.decode("utf-8", "backslashreplace").replace(self.run_id or "no id", " RUN ")
         if (held := re.fullmatch(r"H(\d{20})(\d+)", said)) is not None:
             return f"H{self._number(int(held[1]))} {self._number(int(held[2]))}"
         said = re.sub(
@@ -145,13 +147,14 @@ class Step:
 
 
 class ModelSide(Side):
-    def __init__(self, chance: Random, clients: int, ballots: Iterable[int]) -> None:
+    """`servers`: the one that each client talks to."""
+
+    def __init__(self, host: RealTime, servers: Sequence[Model], ballots: Iterable[int] = ()) -> None:
         super().__init__(ballots=frozenset(ballots))
-        self.host = RealTime(chance)
-        self.server = Model(self.host)
-        self.run_id = self.server.run_id
-        self._recorders = [Recorder() for _ in range(clients)]
-        self._sessions = [self.server.accept(recorder) for recorder in self._recorders]
+        self.host = host
+        self.run_id = servers[0].run_id
+        self._recorders = [Recorder() for _ in servers]
+        self._sessions = [server.accept(recorder) for server, recorder in zip(servers, self._recorders, strict=True)]
 
     def send(self, client: int, pieces: list[bytes]) -> None:
         for piece in pieces:
@@ -170,12 +173,12 @@ class ModelSide(Side):
 
 
 class RealSide(Side):
-    def __init__(self, server: RedisServer, clients: int, ballots: Iterable[int]) -> None:
+    """`servers`: the one that each client talks to."""
+
+    def __init__(self, servers: Sequence[RedisServer], ballots: Iterable[int] = ()) -> None:
         super().__init__(ballots=frozenset(ballots))
-        for words in (("FLUSHALL",), ("SCRIPT", "FLUSH"), ("CONFIG", "SET", "maxmemory", "0", "requirepass", "")):
-            server.raw(*words)
-        self._links = [socket.create_connection(("127.0.0.1", server.port), ANSWER_TIMEOUT_S) for _ in range(clients)]
-        self.run_id = server.raw("INFO", "server").decode().partition("run_id:")[2][:40]
+        self._links = [socket.create_connection(("127.0.0.1", server.port), ANSWER_TIMEOUT_S) for server in servers]
+        self.run_id = servers[0].raw("INFO", "server").decode().partition("run_id:")[2][:40]
         self._ended: set[int] = set()
         for link in self._links:
             link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -215,3 +218,28 @@ class RealSide(Side):
     def close(self) -> None:
         for link in self._links:
             link.close()
+
+
+def first_difference(model: ModelSide, real: RealSide, steps: Iterable[Step], chance: Random) -> str | None:
+    """What the two say differently, and what came before; None if nothing."""
+    said: list[str] = []
+    for step in steps:
+        seed = chance.random()
+        model.send(step.client, list(in_pieces(step.frame(model), Random(seed))))
+        by_model = model.heard()
+        real.send(step.client, list(in_pieces(step.frame(real), Random(seed))))
+        by_real = real.heard(by_model)
+        said.append(f"{step.client}: {step.what}")
+        for client, (ours, theirs) in enumerate(zip(by_model, by_real, strict=True)):
+            how = step.how if client == step.client else ()
+            one = [model.normal(tree, how[n] if n < len(how) else "") for n, tree in enumerate(ours)]
+            other = [real.normal(tree, how[n] if n < len(how) else "") for n, tree in enumerate(theirs)]
+            if one != other:
+                told = "\n".join(said[-12:])
+                return f"client {client}\n{told}\nmodel {one}\nreal  {other}"
+        if by_model[step.client] and by_real[step.client]:
+            step.learn(model, by_model[step.client][-1])
+            step.learn(real, by_real[step.client][-1])
+        if any(reply == ("end", b"") for replies in by_model for reply in replies):
+            return None  # a session has been ended: the play is over
+    return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator
+from contextlib import closing as closing_links
 from random import Random
 from typing import Any
 
@@ -15,8 +16,9 @@ import pytest
 
 from holdfast_sim.servers.redis import queue_lines, queue_programs, script_runner
 from holdfast_sim.servers.redis.protocol import Status
-from tests.likeness.play import in_pieces, rounds
-from tests.likeness.redis_sides import ModelSide, RealSide
+from holdfast_sim.servers.redis.server import RedisServer as Model
+from tests.likeness.play import RealTime, rounds
+from tests.likeness.redis_sides import ModelSide, RealSide, first_difference
 from tests.likeness.redis_steps import CLIENTS, Steps, closing, opening
 from tests.support.redis_server import RedisServer, running
 
@@ -34,32 +36,14 @@ def difference(server: RedisServer, seed: int) -> str | None:
     chance = Random(seed)
     base = int(time.time() * 1e6)
     ballots = [base + number for number in range(6)]
-    real = RealSide(server, CLIENTS, ballots)
-    model = ModelSide(Random(seed), CLIENTS, ballots)
-    said: list[str] = []
-    try:
-        for step in itertools.chain(opening(), itertools.islice(Steps(chance, ballots), STEPS_COUNT), closing()):
-            pieces_seed = chance.random()
-            model.send(step.client, list(in_pieces(step.frame(model), Random(pieces_seed))))
-            by_model = model.heard()
-            real.send(step.client, list(in_pieces(step.frame(real), Random(pieces_seed))))
-            by_real = real.heard(by_model)
-            said.append(f"{step.client}: {step.what}")
-            for client, (ours, theirs) in enumerate(zip(by_model, by_real, strict=True)):
-                how = step.how if client == step.client else ()
-                one = [model.normal(tree, how[n] if n < len(how) else "") for n, tree in enumerate(ours)]
-                other = [real.normal(tree, how[n] if n < len(how) else "") for n, tree in enumerate(theirs)]
-                if one != other:
-                    told = "\n".join(said[-12:])
-                    return f"seed {seed}, client {client}\n{told}\nmodel {one}\nreal  {other}"
-            if by_model[step.client] and by_real[step.client]:
-                step.learn(model, by_model[step.client][-1])
-                step.learn(real, by_real[step.client][-1])
-            if any(reply == ("end", b"") for replies in by_model for reply in replies):
-                return None  # a session has been ended: the play is over
-    finally:
-        real.close()
-    return None
+    for words in (("FLUSHALL",), ("SCRIPT", "FLUSH"), ("CONFIG", "SET", "maxmemory", "0")):
+        server.raw(*words)
+    host = RealTime(Random(seed))
+    model = ModelSide(host, [Model(host)] * CLIENTS, ballots)
+    steps = itertools.chain(opening(), itertools.islice(Steps(chance, ballots), STEPS_COUNT), closing())
+    with closing_links(RealSide([server] * CLIENTS, ballots)) as real:
+        found = first_difference(model, real, steps, chance)
+    return found and f"seed {seed}, {found}"
 
 
 def test_it_answers_as_the_real_server_does(real: RedisServer) -> None:

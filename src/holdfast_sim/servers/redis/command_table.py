@@ -93,15 +93,26 @@ _ALL = (
 )
 COMMANDS = {command.name: command for command in _ALL}
 SINCE_7_2 = {command.name: command for command in (Command("client|setinfo", 4, ANYTIME), Command("waitaof", 4))}
-CONTAINERS = frozenset(name.partition("|")[0] for name in COMMANDS if "|" in name)
+OF_SENTINEL = {
+    name: COMMANDS[name]
+    for name in COMMANDS
+    if name.startswith(("acl|", "auth", "client|", "hello", "info", "ping", "publish", "quit", "reset", "role"))
+    or name.endswith("subscribe")
+} | {"sentinel|get-master-addr-by-name": Command("sentinel|get-master-addr-by-name", 3, ANYTIME)}
+CONTAINERS = frozenset(name.partition("|")[0] for name in COMMANDS | OF_SENTINEL if "|" in name)
 
 
-def look_up(words: list[bytes], version: tuple[int, ...]) -> Command:
+def known_commands(version: tuple[int, ...], sentinel: bool) -> dict[str, Command]:
+    if sentinel:
+        return OF_SENTINEL
+    return COMMANDS | SINCE_7_2 if version >= (7, 2) else COMMANDS
+
+
+def look_up(words: list[bytes], known: dict[str, Command]) -> Command:
     """The command of a request, or what the server says to a request that is none."""
-    known = COMMANDS | SINCE_7_2 if version >= (7, 2) else COMMANDS
     name = words[0].lower().decode("latin-1")
     shown = words[0].decode("latin-1")[:128]
-    if name in CONTAINERS:
+    if name in CONTAINERS and any(each.startswith(f"{name}|") for each in known):
         if len(words) == 1:
             raise ErrorReply(f"ERR wrong number of arguments for '{name}' command")
         sub = words[1].decode("latin-1")

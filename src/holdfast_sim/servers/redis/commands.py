@@ -153,6 +153,11 @@ def of_cluster(server: RedisServer, session: RedisSession, words: list[bytes]) -
     return server.cluster.answer(words[1].lower())
 
 
+def primary_address(server: RedisServer, session: RedisSession, words: list[bytes]) -> Reply:
+    assert server.sentinel is not None
+    return server.sentinel.address_of(words[2])
+
+
 HANDLERS: Final[dict[str, Handler]] = {
     "asking": asking,
     "cluster|info": of_cluster,
@@ -163,6 +168,7 @@ HANDLERS: Final[dict[str, Handler]] = {
     "info": info,
     "publish": publish,
     "role": role,
+    "sentinel|get-master-addr-by-name": primary_address,
     "subscribe": subscribe,
     "time": server_time,
     "unsubscribe": unsubscribe,

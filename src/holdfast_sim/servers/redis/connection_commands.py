@@ -16,7 +16,7 @@ DATABASES_COUNT = 16
 SYNTAX = "ERR syntax error"
 BAD_NAME = "ERR Client names cannot contain spaces, newlines or special characters."
 NO_HELLO = (
-    "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> "
+    "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> "
     "option can be used to authenticate the client and select the RESP protocol version at the same time"
 )
 

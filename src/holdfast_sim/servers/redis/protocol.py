@@ -45,7 +45,15 @@ class Double:
     value: float
 
 
-Reply: TypeAlias = "int | bytes | Status | Push | Double | Exception | list[Reply] | dict[bytes, Reply] | None"
+class NullArray:
+    """No list, where a list would stand."""
+
+
+NULL_ARRAY = NullArray()
+
+Reply: TypeAlias = (
+    "int | bytes | Status | Push | Double | NullArray | Exception | list[Reply] | dict[bytes, Reply] | None"
+)
 
 
 def double_text(value: float) -> bytes:
@@ -56,6 +64,8 @@ def double_text(value: float) -> bytes:
 def encode(reply: Reply, version: int) -> bytes:
     if reply is None:
         return b"_\r\n" if version == 3 else b"$-1\r\n"
+    if isinstance(reply, NullArray):
+        return b"_\r\n" if version == 3 else b"*-1\r\n"
     if isinstance(reply, Status):
         return b"+%b\r\n" % reply.encode()
     if isinstance(reply, bytes):

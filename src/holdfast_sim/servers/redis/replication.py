@@ -186,7 +186,9 @@ def follow(replica: RedisServer, primary: RedisServer, lag_s: float) -> Link:
 def unfollow(replica: RedisServer) -> None:
     """REPLICAOF NO ONE: what it has is what counts now."""
     if (primary := replica.replication.primary) is not None:
-        primary.replication.links = [link for link in primary.replication.links if link.replica is not replica]
+        for link in [link for link in primary.replication.links if link.replica is replica]:
+            link.drop()
+            primary.replication.links.remove(link)
         replica.replication.primary = None
 
 

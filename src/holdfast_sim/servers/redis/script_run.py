@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from .session import RedisSession
 
 OOM = "OOM command not allowed when used memory > 'maxmemory'."
-MAY_NOT_RUN = "NOPERM The user executing the script can't run this command or subcommand"
+MAY_NOT_RUN = "ERR The user executing the script can't run this command or subcommand"
 MAY_NOT_ACCESS = (
-    "NOPERM The user executing the script can't access at least one of the keys mentioned in the command arguments"
+    "ERR The user executing the script can't access at least one of the keys mentioned in the command arguments"
 )
-MAY_NOT_PUBLISH = "NOPERM The user executing the script can't publish to the channel mentioned in the command"
+MAY_NOT_PUBLISH = "ERR The user executing the script can't publish to the channel mentioned in the command"
 
 
 class Run:

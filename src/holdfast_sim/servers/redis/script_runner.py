@@ -80,12 +80,7 @@ def _run(server: RedisServer, session: RedisSession, sha: str, keys: list[bytes]
     source = server.scripts[sha]
     flagged = source.startswith(b"#!")
     if flagged:
-        try:
-            server.check_write(COMMANDS["set"].flags)
-        except ErrorReply as error:
-            if error.code == "READONLY":
-                raise ErrorReply("READONLY Can not run script with write flag on readonly replica.") from None
-            raise
+        server.check_write(COMMANDS["set"].flags)
     try:
         return models()[source](Run(server, session, keys, args, allow_full=flagged))
     except ErrorReply as error:

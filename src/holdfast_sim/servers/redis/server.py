@@ -15,11 +15,12 @@ from collections.abc import Mapping
 from ..model import Host, Memory, Output
 from .acl import Users
 from .cluster import ClusterNode
-from .command_table import Command, look_up
+from .command_table import Command, known_commands, look_up
 from .commands import HANDLERS, NO_REPLY
 from .keyspace import Entry, Keyspace, Place
 from .protocol import ErrorReply
 from .replication import Replication
+from .sentinel import Sentinel
 from .session import RedisSession
 from .settings import DEFAULTS, USED_BYTES
 from .subscriptions import Subscriptions
@@ -37,11 +38,14 @@ class RedisServer:
         address: tuple[str, int] = ("127.0.0.1", 6379),
         version: str = "7.0.15",
         settings: Mapping[str, str] | None = None,
+        sentinel: Sentinel | None = None,
     ) -> None:
         self.host = host
         self.address = address
         self.version = version
         self.version_numbers = tuple(map(int, version.split(".")))
+        self.sentinel = sentinel
+        self._commands = known_commands(self.version_numbers, sentinel is not None)
         self._settings_file = {**DEFAULTS, **(settings or {})}
         self.users = Users()
         self.users.require(self._settings_file["requirepass"].encode())
@@ -134,7 +138,7 @@ class RedisServer:
         self.keyspace.at(self.now_us() // 1000, drop=not self.is_replica)
         asking, session.asking = session.asking, False
         try:
-            command = look_up(words, self.version_numbers)
+            command = look_up(words, self._commands)
             self.admit(session, command, words, asking)
             reply = HANDLERS[command.name](self, session, words)
         except ErrorReply as error:
@@ -153,7 +157,7 @@ class RedisServer:
         if session.user is not None and "noauth" not in flags:
             self.users.check(session.user, command.name, keys, command.channels(words))
         if self.cluster is not None:
-            self.cluster.check(keys, session.database, asking)
+            self.cluster.check(keys, asking)
         if self.full and "denyoom" in flags:
             raise ErrorReply("OOM command not allowed when used memory > 'maxmemory'.")
         self.check_write(flags)

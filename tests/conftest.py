@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tests.support.redis_server import RedisServer
     from tests.zookeeper.ensemble import Ensemble
 
-pytest_plugins = ["tests.support.spread"]
+pytest_plugins = ["tests.support.folder_times", "tests.support.spread"]
 
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)  # no "explain", which takes longest
 settings.register_profile("same", derandomize=True, phases=PHASES, deadline=None, print_blob=True)
@@ -38,6 +38,26 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--engine", action="append", metavar="NAME", help="run the contract on this engine only; may be given again"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the engines of the contract that were not asked for."""
+    if wanted := config.getoption("--engine"):
+        left_out = [item for item in items if engine_of(item) not in (None, *wanted)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
+
+
+def engine_of(item: pytest.Item) -> str | None:
+    """The column of the contract's matrix that a test belongs to."""
+    call = getattr(item, "callspec", None)
+    return call.params.get("under_test") if call is not None else None
 
 
 @pytest.fixture(scope="session")

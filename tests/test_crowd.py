@@ -1,7 +1,10 @@
-"""tools/tests: what fails in the crowd is heard again alone, by name; what fails alone, or in numbers, has failed."""
+"""tools/tests: what fails among others runs again alone; it is counted and named; what fails alone, or in numbers, has
+failed.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -26,6 +29,17 @@ def test_what_passes_only_alone_is_named(tmp_path: Path) -> None:
     done = run(tmp_path, SHY, GOOD)
     assert done.returncode == 0, done.stdout
     assert "passed only alone: test_0.py::test_shy" in done.stdout
+    assert "passed only alone: 1; in the last 1 runs: 1 " in done.stdout
+    [line] = (tmp_path / ".pytest_cache/runs.jsonl").read_text().splitlines()
+    report = json.loads(line)
+    assert (report["passed_only_alone"], report["failed"]) == (["test_0.py::test_shy"], [])
+
+
+def test_runs_add_up_in_one_report(tmp_path: Path) -> None:
+    for file in (SHY, GOOD, GOOD, GOOD):
+        done = run(tmp_path, file)
+        assert done.returncode == 0, done.stdout
+    assert "passed only alone: 0; in the last 3 runs: 0, 0, 0 " in done.stdout
 
 
 def test_what_fails_alone_has_failed(tmp_path: Path) -> None:
@@ -33,9 +47,12 @@ def test_what_fails_alone_has_failed(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stdout
     assert "passed only alone: test_0.py::test_shy" in done.stdout
     assert "passed only alone: test_1.py" not in done.stdout
+    [line] = (tmp_path / ".pytest_cache/runs.jsonl").read_text().splitlines()
+    assert json.loads(line)["failed"] == ["test_1.py::test_bad"]
 
 
 def test_a_crowd_of_failures_is_no_accident(tmp_path: Path) -> None:
     done = run(tmp_path, *[SHY] * 13)
     assert done.returncode == 1, done.stdout
-    assert "alone" not in done.stdout
+    assert "passed only alone: 0;" in done.stdout
+    assert "now alone" not in done.stdout

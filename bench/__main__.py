@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from bench import registry
-from bench.effort import FULL, QUICK
 from bench.model import MEASURES, Report
-from bench.report import plot, tables, writing
+from bench.report import plot, tables, text
 from bench.run import run
+from bench.run_length import FULL, QUICK
 from bench.verdicts import Verdict, judge
 
 RESULTS = Path(__file__).parent / "results"
@@ -27,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     verdicts = judge(report, engine.limits)
     drawn = tables.tables(report, engine, verdicts)
     for table in drawn:
-        print(writing.plain(table))
+        print(text.plain(table))
     print(f"{report.mode} run of {report.seconds:.0f} s on {_where(report)}")
     options.out.mkdir(parents=True, exist_ok=True)
     picture = options.out / f"{engine.name}.png"
@@ -64,7 +64,7 @@ def _where(report: Report) -> str:
     return ", ".join(f"{key} {value}" for key, value in report.environment.items())
 
 
-def _page(report: Report, drawn: list[writing.Table], picture: Path | None) -> str:
+def _page(report: Report, drawn: list[text.Table], picture: Path | None) -> str:
     parts = [
         f"# holdfast on {report.engine}\n",
         f"One {report.mode} run of {report.seconds:.0f} s on {_where(report)}.",
@@ -72,7 +72,7 @@ def _page(report: Report, drawn: list[writing.Table], picture: Path | None) -> s
     ]
     if picture:
         parts.append(f"![{report.engine}]({picture.name})\n")
-    return "\n".join([*parts, *(writing.markdown(table) for table in drawn)])
+    return "\n".join([*parts, *(text.markdown(table) for table in drawn)])
 
 
 def as_data(report: Report, verdicts: list[Verdict]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ Role: TypeAlias = Literal["floor", "bare", "holdfast", "peer"]
 Measure: TypeAlias = Literal["pair", "handoff", "own", "leases", "import", "step"]
 
 MEASURES: tuple[Measure, ...] = ("pair", "handoff", "own", "leases", "import", "step")
-TAKE_TIMEOUT = 10.0
+TAKE_TIMEOUT_S = 10.0
 """Seconds that any contender may wait for a lock; no turn is nearly as long."""
 
 

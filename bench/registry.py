@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 from functools import cache
 
-from bench import engines, ours
+from bench import engines, holdfast_contenders
 from bench.model import Contender, Engine
 
 
@@ -24,7 +24,7 @@ def engine(name: str) -> Engine:
 def contenders(engine_name: str) -> tuple[Contender, ...]:
     """What is done by hand first, then holdfast, then the peers by name."""
     package = importlib.import_module(f"bench.engines.{engine_name}")
-    found: list[Contender] = list(ours.CONTENDERS)
+    found: list[Contender] = list(holdfast_contenders.CONTENDERS)
     for module in pkgutil.iter_modules(package.__path__):
         found += importlib.import_module(f"{package.__name__}.{module.name}").CONTENDERS
     order = {"floor": 0, "bare": 1, "holdfast": 2, "peer": 3}

@@ -17,10 +17,10 @@ from functools import partial
 from pathlib import Path
 
 from bench import registry
-from bench.effort import Effort
 from bench.measures import handoff, imports, leases, pair, step
 from bench.model import Absent, Contender, Engine, Measure, Report, Target
 from bench.progress import say
+from bench.run_length import Effort
 from bench.trial import trial
 
 EVERYBODY = "(all)"

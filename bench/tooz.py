@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from bench.model import TAKE_TIMEOUT, Contender, Hands, Measure, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Measure, Target
 
 
 def tooz(
@@ -24,8 +24,8 @@ def tooz(
             lock = coordinator.get_lock(name.encode())
 
             def take() -> None:
-                if not lock.acquire(blocking=TAKE_TIMEOUT):
-                    raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT} s")
+                if not lock.acquire(blocking=TAKE_TIMEOUT_S):
+                    raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT_S} s")
 
             return Hands(take=take, release=lock.release)
 

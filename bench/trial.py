@@ -1,6 +1,6 @@
 """Trying each contender once before anything is measured, in a process of its own and with a time limit.
 
-A peer that hangs, crashes the interpreter or can not be imported becomes a reason in the report.
+A peer that hangs, crashes the interpreter or cannot be imported becomes a reason in the report.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from bench import registry
 from bench.measures import pair
 from bench.model import Contender, Target
 
-TIMEOUT = 20.0
+TIMEOUT_S = 20.0
 
 
 def trial(engine: str, name: str, target: Target) -> str | None:
@@ -23,8 +23,8 @@ def trial(engine: str, name: str, target: Target) -> str | None:
     child.start()
     theirs.close()
     try:
-        if not ours.poll(TIMEOUT):
-            return f"did not finish one pair within {TIMEOUT:.0f} s"
+        if not ours.poll(TIMEOUT_S):
+            return f"did not finish one pair within {TIMEOUT_S:.0f} s"
         answer: str | None = ours.recv()
         return answer
     except EOFError:
@@ -45,7 +45,7 @@ def attempt(contender: Contender, target: Target) -> str | None:
     """One pair in every way of this contender, here and now. None when it works, else what went wrong."""
     try:
         with pair.turns(contender, target) as turn:
-            turn(TIMEOUT, 1)
+            turn(TIMEOUT_S, 1)
         if contender.crew is not None:
             with contender.crew(target, "trial") as hands_of:
                 hands = hands_of()

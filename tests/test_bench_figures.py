@@ -8,7 +8,7 @@ import pytest
 
 from bench import registry, verdicts
 from bench.model import HandoffResult, PairResult, Report, Role
-from bench.report import plot, tables, writing
+from bench.report import plot, tables, text
 from bench.stats import Fairness, Hold, fairness, gaps, held, percentile, ratios
 
 
@@ -113,13 +113,13 @@ def test_tables_have_a_cell_for_each_head() -> None:
     ]
     for table in drawn:
         assert {len(row) for row in table.rows} == {len(table.head)}
-        lines = writing.markdown(table).splitlines()[4:]
+        lines = text.markdown(table).splitlines()[4:]
         assert {line.count("|") for line in lines if line} == {len(table.head) + 1}
 
 
 def test_plain_tables_have_text_on_the_left_and_figures_on_the_right() -> None:
-    table = writing.Table("Title", "Note.", ("name", "×"), [("a", "1.00"), ("é", "10.55")])
-    assert writing.plain(table).splitlines() == [
+    table = text.Table("Title", "Note.", ("name", "×"), [("a", "1.00"), ("é", "10.55")])
+    assert text.plain(table).splitlines() == [
         "Title",
         "Note.",
         "",

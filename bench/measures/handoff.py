@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from bench.measures.crew import Close, Go, Open, Pool, WorkerFailed, holds_of
+from bench.measures.worker_pool import Close, Go, Open, Pool, WorkerFailed, holds_of
 from bench.model import Absent, Contender, Engine, HandoffResult, Layout, Target
 from bench.progress import say
 from bench.stats import Hold, fairness, gaps, held, middle, percentile, ratios
 
 REST = {0.0: 0.0, 0.005: 0.02}
 """Seconds that a worker stays away after holding for so long."""
-LEAD = 0.05
+LEAD_S = 0.05
 """From the command to the common beginning."""
 
 
@@ -156,7 +156,7 @@ def _turn(case: Case, contender: Contender, seconds: float, pool: Pool, tally: T
     pool.ask(Open(contender.name, name, case.layout.threads), processes)
     counter = case.engine.commands if contender.counted else None
     before = counter(case.target) if counter else 0
-    begin = time.monotonic() + LEAD
+    begin = time.monotonic() + LEAD_S
     end = begin + seconds
     answers = pool.ask(Go(begin, end, case.hold, REST[case.hold]), processes)
     commands = counter(case.target) - before if counter else None

@@ -20,7 +20,7 @@ from bench.model import Absent, Contender, ImportResult
 from bench.progress import say
 from bench.stats import middle, percentile
 
-START_TIMEOUT = 30.0
+START_TIMEOUT_S = 30.0
 
 
 def measure(contenders: Sequence[Contender], rounds: int) -> tuple[list[ImportResult], list[Absent]]:
@@ -68,9 +68,9 @@ def _command(statement: str) -> list[str]:
 
 def _first_start(statement: str) -> str | None:
     try:
-        done = subprocess.run(_command(statement), capture_output=True, text=True, timeout=START_TIMEOUT)
+        done = subprocess.run(_command(statement), capture_output=True, text=True, timeout=START_TIMEOUT_S)
     except subprocess.TimeoutExpired:
-        return f"not imported within {START_TIMEOUT:.0f} s"
+        return f"not imported within {START_TIMEOUT_S:.0f} s"
     return None if done.returncode == 0 else f"failed: {done.stderr.strip().splitlines()[-1]}"
 
 
@@ -86,7 +86,7 @@ def _start(statement: str) -> Start:
     command = _command(statement)
     begin = time.perf_counter()
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL)
-    watch = threading.Timer(START_TIMEOUT, child.kill)
+    watch = threading.Timer(START_TIMEOUT_S, child.kill)
     watch.start()
     _, status, usage = os.wait4(child.pid, 0)
     taken = time.perf_counter() - begin

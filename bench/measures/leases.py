@@ -24,10 +24,10 @@ from bench import registry
 from bench.model import Absent, Contender, Engine, LeasesResult, Target
 from bench.progress import say
 
-SAMPLE_EVERY = 0.1
-SETTLE = 10
+SAMPLE_INTERVAL_S = 0.1
+SETTLE_TTL_RATIO = 0.1
 """A tenth of a ttl passes before the window begins, so that no wave of renewals falls on its edge."""
-STEP_TIMEOUT = 120.0
+STEP_TIMEOUT_S = 120.0
 """For one answer of a child: opening, taking all leases, or letting go of them."""
 
 
@@ -48,8 +48,8 @@ class Child:
 
     def answer(self) -> Any:
         try:
-            if not self.pipe.poll(STEP_TIMEOUT):
-                raise RuntimeError(f"no answer within {STEP_TIMEOUT:.0f} s")
+            if not self.pipe.poll(STEP_TIMEOUT_S):
+                raise RuntimeError(f"no answer within {STEP_TIMEOUT_S:.0f} s")
             found = self.pipe.recv()
         except EOFError:
             raise RuntimeError("its process died") from None
@@ -78,7 +78,7 @@ def measure(
         children = [_start(engine, each, folder, stack) for each in contenders]
         say(f"leases: {', '.join(each.name for each in contenders)} take {count} each")
         _all_take(children, count, ttl, absent)
-        time.sleep(ttl / SETTLE)
+        time.sleep(ttl * SETTLE_TTL_RATIO)
         _watch(engine, children, window)
         return [_finish(child, count, ttl, window) for child in children], absent
 
@@ -130,7 +130,7 @@ def _watch(engine: Engine, children: Sequence[Child], window: float) -> None:
         if now - said >= 5.0:
             said = now
             say(f"leases: kept alive, {end - now:.0f} s to go")
-        time.sleep(min(SAMPLE_EVERY, max(0.0, end - now)))
+        time.sleep(min(SAMPLE_INTERVAL_S, max(0.0, end - now)))
     for child in children:
         child.commands += _commands(engine, child)  # first: a child that ends may take its counter with it
         child.pipe.send("end")

@@ -20,9 +20,9 @@ from bench.stats import middle, percentile, ratios
 
 Samples: TypeAlias = list[int]
 TakeTurn: TypeAlias = Callable[[float, int], Samples]
-LIMIT = 200_000
+SAMPLE_LIMIT_COUNT = 200_000
 """Pairs in one turn, at most."""
-WARM_UP = 0.02
+WARM_UP_S = 0.02
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class Lane:
 
     def run(self, seconds: float) -> None:
         cpu = time.process_time()
-        samples = self.turn(seconds, LIMIT)
+        samples = self.turn(seconds, SAMPLE_LIMIT_COUNT)
         cpu = time.process_time() - cpu
         self.p50.append(percentile(samples, 0.5) / 1e9)
         self.p99.append(percentile(samples, 0.99) / 1e9)
@@ -51,7 +51,7 @@ def measure(contenders: Sequence[Contender], target: Target, rounds: int, turn: 
     with ExitStack() as stack:
         lanes = [Lane(each, stack.enter_context(turns(each, target))) for each in contenders]
         for lane in lanes:
-            lane.turn(WARM_UP, LIMIT)
+            lane.turn(WARM_UP_S, SAMPLE_LIMIT_COUNT)
         for number in range(rounds):
             say(f"pair: round {number + 1} of {rounds}, {len(lanes)} contenders")
             start = number % len(lanes)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.model import HandoffResult, Report, Role
-from bench.report.writing import percent, ratio, time
+from bench.report.text import percent, ratio, time
 
 COLOURS: dict[Role, str] = {"floor": "#6f6f6f", "bare": "#b5b5b5", "holdfast": "#0b6e4f", "peer": "#e0a458"}
 INK = "#222222"
@@ -86,7 +86,7 @@ def _there(report: Report, layout: str, hold: float) -> list[HandoffResult]:
 
 
 def draw(report: Report, path: Path) -> str | None:
-    """Write the picture. The reason when it can not be drawn."""
+    """Write the picture. The reason when it cannot be drawn."""
     try:
         import matplotlib as mpl
 

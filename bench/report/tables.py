@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bench.model import Engine, Report
-from bench.report.writing import Table, percent, ratio, time
+from bench.report.text import Table, percent, ratio, time
 from bench.verdicts import Verdict
 
 

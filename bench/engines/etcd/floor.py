@@ -23,7 +23,7 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 from typing import Any
 
 from bench.engines.etcd import WRITE, connect, endpoints
-from bench.model import TAKE_TIMEOUT, Contender, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
 
 _numbers = itertools.count()
 
@@ -162,7 +162,7 @@ def await_end(target: Target, key: str, revision: int) -> None:
     now = {"key": key, "filters": ["NOPUT"]}
     text = "".join(json.dumps({"create_request": each}) for each in (now | {"start_revision": str(revision)}, now))
     with connect(target) as ears:
-        ears.settimeout(TAKE_TIMEOUT)
+        ears.settimeout(TAKE_TIMEOUT_S)
         ears.sendall(f"POST /v3/watch HTTP/1.1\r\nHost: etcd\r\nContent-Length: {len(text)}\r\n\r\n{text}".encode())
         heard = b""
         while b'"DELETE"' not in heard:

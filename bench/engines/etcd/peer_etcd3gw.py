@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from bench.engines.etcd import endpoints
-from bench.model import TAKE_TIMEOUT, Contender, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
 
-POLL = 0.01
+POLL_S = 0.01
 
 
 @contextmanager
@@ -22,11 +22,11 @@ def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
         lock = client(host=host, port=port, api_path="/v3/").lock(name, ttl=30)
 
         def take() -> None:
-            end = time.monotonic() + TAKE_TIMEOUT
+            end = time.monotonic() + TAKE_TIMEOUT_S
             while not lock.acquire():
                 if time.monotonic() > end:
-                    raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT} s")
-                time.sleep(POLL)
+                    raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT_S} s")
+                time.sleep(POLL_S)
 
         return Hands(take=take, release=lock.release)
 

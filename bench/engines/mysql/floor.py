@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import Any
 
 from bench.engines.mysql import ROUSED, USER_LOCK
-from bench.model import TAKE_TIMEOUT, Contender, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
 
 UPDATE = "UPDATE floor SET value = %s WHERE id = 1"
 
@@ -98,7 +98,7 @@ def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
             cursor = stack.enter_context(connect(target)).cursor()
 
             def take() -> None:
-                cursor.execute("SELECT GET_LOCK(%s, %s)", (key, TAKE_TIMEOUT))
+                cursor.execute("SELECT GET_LOCK(%s, %s)", (key, TAKE_TIMEOUT_S))
                 assert cursor.fetchone() == (1,)
 
             def release() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 
-from bench.model import TAKE_TIMEOUT, Contender, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
 
 
 @contextmanager
@@ -21,11 +21,11 @@ def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
     locker = pals.Locker("bench", create_engine_callable=lambda: engine)
 
     def hands() -> Hands:
-        lock = locker.lock(name, acquire_timeout=int(TAKE_TIMEOUT * 1000))
+        lock = locker.lock(name, acquire_timeout=int(TAKE_TIMEOUT_S * 1000))
 
         def take() -> None:
             if not lock.acquire():
-                raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT} s")
+                raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT_S} s")
 
         return Hands(take=take, release=lock.release)
 

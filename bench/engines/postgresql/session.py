@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from bench import ours
+from bench import holdfast_contenders
 from bench.engines.postgresql import SESSION
 from bench.model import Contender, Hands, Target
 
@@ -17,13 +17,13 @@ def _session(target: Target) -> Target:
 
 @contextmanager
 def pair(target: Target) -> Iterator[Callable[[], object]]:
-    with ours.pair(_session(target)) as body:
+    with holdfast_contenders.pair(_session(target)) as body:
         yield body
 
 
 @contextmanager
 def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
-    with ours.crew(_session(target), name) as hands:
+    with holdfast_contenders.crew(_session(target), name) as hands:
         yield hands
 
 

@@ -105,7 +105,7 @@ ENGINE = Engine(
     layouts=LAYOUTS,
     commands=commands,
     shares_core=True,
-    own=("server_time", "tasks", "lossy"),
+    own=("server_time", "tasks", "lossy_proxy"),
     limits=(
         verdicts.pair_at_most(1.5),
         _pair_ratio(

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 
 from bench.engines.redis import command, connect
-from bench.model import TAKE_TIMEOUT, Contender, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
 
 DELETE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end"
 OWNER = "0123456789abcdef-1"
@@ -83,12 +83,12 @@ def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
         def hands() -> Hands:
             link = stack.enter_context(connect(target))
             send, recv = link.sendall, link.recv
-            wait, give = command("BLPOP", key, int(TAKE_TIMEOUT)), command("LPUSH", key, 1)
+            wait, give = command("BLPOP", key, int(TAKE_TIMEOUT_S)), command("LPUSH", key, 1)
 
             def take() -> None:
                 send(wait)
                 if recv(4096) == b"*-1\r\n":
-                    raise TimeoutError(f"{key}: nothing within {TAKE_TIMEOUT} s")
+                    raise TimeoutError(f"{key}: nothing within {TAKE_TIMEOUT_S} s")
 
             def release() -> None:
                 send(give)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from bench.model import TAKE_TIMEOUT, Contender, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
 
 
 @contextmanager
@@ -19,8 +19,8 @@ def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
             lock = Redlock(key=name, masters={client}, auto_release_time=30)
 
             def take() -> None:
-                if not lock.acquire(timeout=TAKE_TIMEOUT):
-                    raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT} s")
+                if not lock.acquire(timeout=TAKE_TIMEOUT_S):
+                    raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT_S} s")
 
             return Hands(take=take, release=lock.release)
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
-from bench.model import TAKE_TIMEOUT, Contender, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
 
 
 @contextmanager
@@ -18,11 +18,11 @@ def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
     with redis.Redis.from_url(target.url) as client:
 
         def hands() -> Hands:
-            lock = client.lock(f"redis-py/{name}", timeout=30, blocking_timeout=TAKE_TIMEOUT)
+            lock = client.lock(f"redis-py/{name}", timeout=30, blocking_timeout=TAKE_TIMEOUT_S)
 
             def take() -> None:
                 if not lock.acquire():
-                    raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT} s")
+                    raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT_S} s")
 
             return Hands(take=take, release=lock.release)
 
@@ -43,7 +43,7 @@ async def async_pair(target: Target) -> AsyncIterator[Callable[[], Awaitable[obj
         yield body
 
 
-class Locks:
+class RedisPyLocks:
     """Locks under names of their own, extended one after the other: the library has no renewal of its own."""
 
     def __init__(self, client: Any) -> None:
@@ -83,11 +83,11 @@ class Locks:
 
 
 @contextmanager
-def fleet(target: Target) -> Iterator[Locks]:
+def fleet(target: Target) -> Iterator[RedisPyLocks]:
     import redis
 
     with redis.Redis.from_url(target.url) as client:
-        locks = Locks(client)
+        locks = RedisPyLocks(client)
         try:
             yield locks
         finally:

@@ -12,8 +12,8 @@ from bench.progress import say
 CONTENDERS = ()
 """None: this is asked of the server, not timed at a client."""
 
-PAIRS = 1000
-ROUNDS = 7
+PAIR_COUNT = 1000
+ROUND_COUNT = 7
 OURS_TO_SEND = ("set", "evalsha")
 """What clients send for a pair; what programs call is inside their time."""
 
@@ -21,11 +21,11 @@ OURS_TO_SEND = ("set", "evalsha")
 def spent(client: Any, pair: Callable[[], object], inside: bool) -> tuple[float, float]:
     """Microseconds, and commands, for each pair. `inside`: SET is called by the programs, not by the client."""
     client.config_resetstat()
-    for _ in range(PAIRS):
+    for _ in range(PAIR_COUNT):
         pair()
     stats = client.info("commandstats")
     sent = [stats[f"cmdstat_{name}"] for name in OURS_TO_SEND if not (inside and name == "set")]
-    return sum(each["usec"] for each in sent) / PAIRS, sum(each["calls"] for each in sent) / PAIRS
+    return sum(each["usec"] for each in sent) / PAIR_COUNT, sum(each["calls"] for each in sent) / PAIR_COUNT
 
 
 def figures(target: Target, quick: bool) -> list[Figure]:
@@ -40,7 +40,7 @@ def figures(target: Target, quick: bool) -> list[Figure]:
     with holdfast.connect(target.url) as locks:
         acquire = locks.lock("ours").acquire
         acquire().release()
-        for _ in range(ROUNDS):
+        for _ in range(ROUND_COUNT):
             ours, count = spent(client, lambda: acquire().release(), inside=True)
             theirs, _ = spent(client, lambda: (lock.acquire(), lock.release()), inside=False)
             ratios.append(ours / theirs)

@@ -12,12 +12,12 @@ from collections.abc import Awaitable, Callable
 from bench.engines.redis import command
 from bench.engines.redis.floor import Raw
 from bench.measures.handoff import REST
-from bench.model import TAKE_TIMEOUT, Figure, Target
+from bench.model import TAKE_TIMEOUT_S, Figure, Target
 from bench.progress import say
 from bench.stats import Hold, gaps, held, middle, percentile
 
 CONTENDERS = ()
-HOLD = 0.005
+HOLD_S = 0.005
 CROWDS = (8, 64)
 TURNS, SECONDS = {True: 2, False: 5}, {True: 0.4, False: 1.0}
 Worker = Callable[[], Awaitable[tuple[Callable[[], Awaitable[object]], Callable[[], Awaitable[object]]]]]
@@ -61,11 +61,11 @@ async def _contend(workers: list[Worker], seconds: float) -> list[Hold]:
             asked = clock()
             await take()
             granted = clock()
-            await asyncio.sleep(HOLD)
+            await asyncio.sleep(HOLD_S)
             released = clock()
             await release()
             holds.append(Hold(number, asked, granted, released))
-            await asyncio.sleep(REST[HOLD])
+            await asyncio.sleep(REST[HOLD_S])
 
     await asyncio.gather(*(work(number) for number in range(len(workers))))
     return holds
@@ -75,7 +75,7 @@ async def _bare(target: Target, tasks: int, seconds: float) -> list[Hold]:
     loop = asyncio.get_running_loop()
     host, _, port = target.url.removeprefix("redis://").partition(":")
     key = f"floor/tasks/{tasks}"
-    wait, give = command("BLPOP", key, int(TAKE_TIMEOUT)), command("LPUSH", key, 1)
+    wait, give = command("BLPOP", key, int(TAKE_TIMEOUT_S)), command("LPUSH", key, 1)
     links = [await loop.create_connection(Raw, host, int(port)) for _ in range(tasks)]
 
     async def ask(number: int, frame: bytes) -> bytes:
@@ -105,7 +105,7 @@ async def _ours(target: Target, tasks: int, seconds: float) -> list[Hold]:
     async with holdfast.aio.connect(target.url) as locks:
 
         async def worker() -> tuple[Callable[[], Awaitable[object]], Callable[[], Awaitable[object]]]:
-            lock = locks.lock(f"bench/tasks/{tasks}", timeout=TAKE_TIMEOUT)
+            lock = locks.lock(f"bench/tasks/{tasks}", timeout=TAKE_TIMEOUT_S)
             leases: list[holdfast.aio.Lease] = []
 
             async def take() -> None:

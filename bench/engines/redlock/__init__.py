@@ -11,14 +11,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from bench import verdicts
-from bench.engines.redlock.private import PINNED
+from bench.engines.redlock.pinned_peers import PINNED
 from bench.model import Engine, Layout, Report, Target
 from bench.progress import say
 from bench.verdicts import Finding, Limit
 from tests.support.aside import aside
 from tests.support.redis_server import free_ports, plain
 
-NODES = 5
+NODE_COUNT = 5
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def start(folder: Path) -> Iterator[Target]:
                 aside(package, *pinned)
             except ImportError as error:
                 say(f"{package}: {error}")  # it will be missing in the report, which says why
-        ports = free_ports(NODES)
+        ports = free_ports(NODE_COUNT)
         for number, port in enumerate(ports):
             server = plain(folder / f"node{number}", port)
             server.start()

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from bench.engines.redlock import NODES, connect, ports_of
-from bench.model import TAKE_TIMEOUT, Contender, Hands, Target
+from bench.engines.redlock import NODE_COUNT, connect, ports_of
+from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
 
 DELETE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end"
 
@@ -35,14 +35,14 @@ def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
             def ask(frame: bytes, yes: bytes) -> bool:
                 for link in links:
                     link.sendall(frame)
-                return [link.recv(4096) for link in links].count(yes) > NODES // 2
+                return [link.recv(4096) for link in links].count(yes) > NODE_COUNT // 2
 
             def take() -> None:
-                end = time.monotonic() + TAKE_TIMEOUT
+                end = time.monotonic() + TAKE_TIMEOUT_S
                 while not ask(put, b"+OK\r\n"):
                     ask(delete, b":1\r\n")
                     if time.monotonic() > end:
-                        raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT} s")
+                        raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT_S} s")
                     time.sleep(0.002)
 
             return Hands(take=take, release=lambda: ask(delete, b":1\r\n"))

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from bench.engines.redlock import ports_of
-from bench.engines.redlock.private import load
+from bench.engines.redlock.pinned_peers import load
 from bench.model import Contender, Target
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 from bench.engines.redlock import ports_of
-from bench.model import TAKE_TIMEOUT, Contender, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
 
 
 @contextmanager
@@ -21,8 +21,8 @@ def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
             lock = Redlock(key=name, masters=nodes, auto_release_time=30)
 
             def take() -> None:
-                if not lock.acquire(timeout=TAKE_TIMEOUT):
-                    raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT} s")
+                if not lock.acquire(timeout=TAKE_TIMEOUT_S):
+                    raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT_S} s")
 
             return Hands(take=take, release=lock.release)
 

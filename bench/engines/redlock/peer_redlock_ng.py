@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from bench.engines.redlock import ports_of
-from bench.engines.redlock.private import load
-from bench.model import TAKE_TIMEOUT, Contender, Hands, Target
+from bench.engines.redlock.pinned_peers import load
+from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
 
 
 @contextmanager
@@ -20,10 +20,10 @@ def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
         held = []
 
         def take() -> None:
-            end = time.monotonic() + TAKE_TIMEOUT
+            end = time.monotonic() + TAKE_TIMEOUT_S
             while (lock := manager.acquire(name, 30000)) is None:
                 if time.monotonic() > end:
-                    raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT} s")
+                    raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT_S} s")
             held.append(lock)
 
         return Hands(take=take, release=lambda: manager.release(held.pop()))

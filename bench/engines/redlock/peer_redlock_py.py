@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from bench.engines.redlock import ports_of
-from bench.engines.redlock.private import load
-from bench.model import TAKE_TIMEOUT, Contender, Hands, Target
+from bench.engines.redlock.pinned_peers import load
+from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
 
 
 @contextmanager
 def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
     redlock = load("redlock-py", "redlock")
     nodes = [f"redis://127.0.0.1:{port}" for port in ports_of(target)]
-    manager = redlock.Redlock(nodes, retry_count=int(TAKE_TIMEOUT / 0.2))
+    manager = redlock.Redlock(nodes, retry_count=int(TAKE_TIMEOUT_S / 0.2))
 
     def hands() -> Hands:
         held = []
@@ -22,7 +22,7 @@ def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
         def take() -> None:
             lock = manager.lock(name, 30000)
             if not lock:
-                raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT} s")
+                raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT_S} s")
             held.append(lock)
 
         return Hands(take=take, release=lambda: manager.unlock(held.pop()))
@@ -34,4 +34,4 @@ def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
             server.close()
 
 
-CONTENDERS = (Contender("redlock-py", "peer", crew=crew, cannot={"leases": "it can not extend a lock"}),)
+CONTENDERS = (Contender("redlock-py", "peer", crew=crew, cannot={"leases": "it cannot extend a lock"}),)

@@ -16,7 +16,7 @@ from pathlib import Path
 from bench import verdicts
 from bench.model import Engine, Layout, Target
 
-CHANGES_AT = 8
+CHANGE_COUNTER_OFFSET_BYTES = 8
 """Offset of `iChange` in the WAL index header (version, unused, iChange, …), in native byte order."""
 
 
@@ -30,7 +30,7 @@ def commits(target: Target) -> int:
     total = 0
     for index in target.folder.glob("*.db-shm"):
         with index.open("rb") as file:
-            file.seek(CHANGES_AT)
+            file.seek(CHANGE_COUNTER_OFFSET_BYTES)
             raw = file.read(4)
         total += struct.unpack("=I", raw)[0] if len(raw) == 4 else 0
     return total

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
-from bench.model import TAKE_TIMEOUT, Contender, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
 
 
 def connect(path: Path) -> sqlite3.Connection:
     """WAL, synchronous=NORMAL; a transaction begins where it is written, not where sqlite3 sees fit."""
-    link = sqlite3.connect(path, timeout=TAKE_TIMEOUT, isolation_level=None, check_same_thread=False)
+    link = sqlite3.connect(path, timeout=TAKE_TIMEOUT_S, isolation_level=None, check_same_thread=False)
     switch_to_wal(link)
     link.execute("PRAGMA synchronous = NORMAL")
     link.execute("CREATE TABLE IF NOT EXISTS floor (id INTEGER PRIMARY KEY, value INTEGER NOT NULL)")
@@ -29,7 +29,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 def switch_to_wal(link: sqlite3.Connection) -> None:
     """Again while another process makes the same switch: SQLite answers "locked" to the second, without a busy wait."""
-    end = time.monotonic() + TAKE_TIMEOUT
+    end = time.monotonic() + TAKE_TIMEOUT_S
     while True:
         try:
             link.execute("PRAGMA journal_mode = WAL")

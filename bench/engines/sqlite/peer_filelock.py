@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from bench.model import TAKE_TIMEOUT, Contender, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
 
 
 @contextmanager
@@ -13,7 +13,7 @@ def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
     import filelock
 
     def hands() -> Hands:
-        lock = filelock.FileLock(target.folder / f"filelock-{name}", timeout=TAKE_TIMEOUT)
+        lock = filelock.FileLock(target.folder / f"filelock-{name}", timeout=TAKE_TIMEOUT_S)
         return Hands(take=lock.acquire, release=lock.release)
 
     yield hands

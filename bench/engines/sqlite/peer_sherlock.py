@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bench.model import TAKE_TIMEOUT, Contender, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
 
 
 @contextmanager
@@ -19,7 +19,7 @@ def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
 
     def hands() -> Hands:
         folder = target.folder / "sherlock"
-        lock = sherlock.FileLock(name, client=folder, expire=30, timeout=TAKE_TIMEOUT)
+        lock = sherlock.FileLock(name, client=folder, expire=30, timeout=TAKE_TIMEOUT_S)
         return Hands(take=lock.acquire, release=lock.release)
 
     yield hands
@@ -39,7 +39,7 @@ class Files:
         import sherlock
 
         for lease in range(count):
-            lock = sherlock.FileLock(f"lease-{lease}", client=self._folder, expire=ttl, timeout=TAKE_TIMEOUT)
+            lock = sherlock.FileLock(f"lease-{lease}", client=self._folder, expire=ttl, timeout=TAKE_TIMEOUT_S)
             lock.acquire()
             self._locks.append(lock)
         self._thread = threading.Thread(target=self._renew, args=(ttl,), daemon=True)

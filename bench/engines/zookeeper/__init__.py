@@ -22,13 +22,13 @@ from tests.zookeeper.ensemble import Member, running
 RAM = "/dev/shm"
 WRITE = "bare write"
 KAZOO = "kazoo"
-TICK = 2000
+TICK_MS = 2000
 _COUNTED = re.compile(r"^zk_packets_received\s+(\d+)", re.MULTILINE)
 
 
 @contextmanager
 def start(folder: Path) -> Iterator[Target]:
-    with _memory() as base, running(tick=TICK, base=base) as ensemble:
+    with _memory() as base, running(tick=TICK_MS, base=base) as ensemble:
         yield Target(url=f"zookeeper://127.0.0.1:{ensemble.leader.port}", folder=folder)
 
 

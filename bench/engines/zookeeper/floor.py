@@ -19,10 +19,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 
 from bench.engines.zookeeper import WRITE, address
-from bench.model import TAKE_TIMEOUT, Contender, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
 
 CREATE, DELETE, WRITE_DATA, EXISTS, LIST, PING = 1, 2, 5, 3, 8, 11
-SESSION = 30_000
+SESSION_MS = 30_000
 _numbers = itertools.count()
 
 
@@ -41,7 +41,7 @@ class Raw:
     def __init__(self, target: Target) -> None:
         self.sock = socket.create_connection(address(target))
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        hello = struct.pack("!iqiq", 0, 0, SESSION, 0) + struct.pack("!i", 16) + bytes(16)
+        hello = struct.pack("!iqiq", 0, 0, SESSION_MS, 0) + struct.pack("!i", 16) + bytes(16)
         self.sock.sendall(struct.pack("!i", len(hello)) + hello)
         self.sock.recv(4096)
         self._xid = 0
@@ -137,7 +137,7 @@ def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
         def hands() -> Hands:
             raw = stack.enter_context(Raw(target))
             raw.ground(line)
-            raw.sock.settimeout(TAKE_TIMEOUT)
+            raw.sock.settimeout(TAKE_TIMEOUT_S)
             mine: list[bytes] = []
 
             def take() -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from bench.engines.zookeeper import KAZOO, address
-from bench.model import TAKE_TIMEOUT, Contender, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
 
 
 @contextmanager
@@ -32,15 +32,15 @@ def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
             lock = client.Lock(f"/kazoo/{name}")
 
             def take() -> None:
-                if not lock.acquire(timeout=TAKE_TIMEOUT):
-                    raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT} s")
+                if not lock.acquire(timeout=TAKE_TIMEOUT_S):
+                    raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT_S} s")
 
             return Hands(take=take, release=lock.release)
 
         yield hands
 
 
-class Locks:
+class KazooLocks:
     """Locks on one session, which kazoo keeps alive."""
 
     def __init__(self, client: Any) -> None:
@@ -58,9 +58,9 @@ class Locks:
 
 
 @contextmanager
-def fleet(target: Target) -> Iterator[Locks]:
+def fleet(target: Target) -> Iterator[KazooLocks]:
     with client_of(target) as client:
-        yield Locks(client)
+        yield KazooLocks(client)
 
 
 CONTENDERS = (

@@ -14,7 +14,7 @@ from tests.zookeeper.ensemble import running
 
 @contextmanager
 def start(folder: Path) -> Iterator[Target]:
-    with running(tick=zookeeper.TICK, forced=True, base=str(folder)) as ensemble:
+    with running(tick=zookeeper.TICK_MS, forced=True, base=str(folder)) as ensemble:
         yield Target(url=f"zookeeper://127.0.0.1:{ensemble.leader.port}", folder=folder)
 
 

@@ -16,12 +16,12 @@ from bench.progress import say
 from tests.redis.proxy import Proxy, proxied
 
 CONTENDERS = ()
-TTL, REQUEST_TIMEOUT, LOSS = 2.0, 0.3, 0.02
+TTL, REQUEST_TIMEOUT_S, LOSS = 2.0, 0.3, 0.02
 NAMES = ("a", "b", "c")
-THREADS, TASKS = 6, 12
+THREADS, TASK_COUNT = 6, 12
 SECONDS = {True: 5.0, False: 60.0}
 """For a quick run, and for a full one."""
-GRACE = 30.0
+GRACE_S = 30.0
 """Longer than any caller may need after the end."""
 
 
@@ -68,7 +68,7 @@ def _threads_and_tasks(proxy: Proxy, ledger: Ledger, end: float) -> int:
     """How many callers have not come back."""
     import holdfast
 
-    with holdfast.connect(proxy.url, request_timeout=REQUEST_TIMEOUT, ttl=TTL, namespace="lossy") as locks:
+    with holdfast.connect(proxy.url, request_timeout=REQUEST_TIMEOUT_S, ttl=TTL, namespace="lossy") as locks:
 
         def work(name: str) -> None:
             while time.monotonic() < end:
@@ -84,7 +84,7 @@ def _threads_and_tasks(proxy: Proxy, ledger: Ledger, end: float) -> int:
         for caller in callers:
             caller.start()
         for caller in callers:
-            caller.join(max(0.0, end + GRACE - time.monotonic()))
+            caller.join(max(0.0, end + GRACE_S - time.monotonic()))
         proxy.loss = 0.0
     return sum(caller.is_alive() for caller in callers)
 
@@ -93,7 +93,7 @@ async def _tasks(proxy: Proxy, ledger: Ledger, end: float) -> None:
     import holdfast.aio
 
     async with holdfast.aio.connect(
-        f"redis://127.0.0.1:{proxy.port}", request_timeout=REQUEST_TIMEOUT, ttl=TTL, namespace="lossy"
+        f"redis://127.0.0.1:{proxy.port}", request_timeout=REQUEST_TIMEOUT_S, ttl=TTL, namespace="lossy"
     ) as locks:
 
         async def work(name: str) -> None:
@@ -104,7 +104,7 @@ async def _tasks(proxy: Proxy, ledger: Ledger, end: float) -> None:
                 except Exception as error:  # noqa: BLE001 - as above
                     ledger.failed(error)
 
-        await asyncio.gather(*(work(NAMES[n % len(NAMES)]) for n in range(TASKS)))
+        await asyncio.gather(*(work(NAMES[n % len(NAMES)]) for n in range(TASK_COUNT)))
 
 
 def _left_behind(target: Target) -> int:

@@ -1,4 +1,4 @@
-"""Peers that can not live in one environment with others: each from a folder of its own.
+"""Peers that cannot live in one environment with others: each from a folder of its own.
 
 redlock-py and redlock-ng are both called `redlock`; redlock-ng and aioredlock hold redis-py and aioredis to old
 releases.

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
-from bench.model import TAKE_TIMEOUT, Contender, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
 
 if TYPE_CHECKING:
     from holdfast.sync.coordinator import Coordinator
@@ -61,7 +61,7 @@ def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
     with holdfast.connect(target.url) as locks:
 
         def hands() -> Hands:
-            lock = locks.lock(f"bench/{name}", timeout=TAKE_TIMEOUT)
+            lock = locks.lock(f"bench/{name}", timeout=TAKE_TIMEOUT_S)
             lease: list[Lease] = []
 
             def take() -> None:

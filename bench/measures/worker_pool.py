@@ -20,11 +20,11 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from bench import registry
-from bench.model import TAKE_TIMEOUT, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Hands, Target
 from bench.stats import Hold
 
-ANSWER_TIMEOUT = 4 * TAKE_TIMEOUT
-LIMIT = 200_000
+ANSWER_TIMEOUT_S = 4 * TAKE_TIMEOUT_S
+SAMPLE_LIMIT_COUNT = 200_000
 """Holds of one worker in one turn, at most."""
 
 
@@ -76,12 +76,12 @@ class Pool:
         pipes = self._pipes[:processes]
         for pipe in pipes:
             pipe.send(command)
-        limit = time.monotonic() + ANSWER_TIMEOUT
+        limit = time.monotonic() + ANSWER_TIMEOUT_S
         answers = []
         for pipe in pipes:
             try:
                 if not pipe.poll(max(0.0, limit - time.monotonic())):
-                    raise WorkerFailed(f"a worker did not answer within {ANSWER_TIMEOUT:.0f} s")
+                    raise WorkerFailed(f"a worker did not answer within {ANSWER_TIMEOUT_S:.0f} s")
                 answers.append(pipe.recv())
             except EOFError:
                 raise WorkerFailed("a worker's process died") from None
@@ -175,7 +175,7 @@ def contend(hands: Hands, command: Go, log: Callable[[Sequence[float]], None]) -
     take, release, clock, sleep = hands.take, hands.release, time.monotonic, time.sleep
     hold, rest, end = command.hold, command.rest, command.end
     sleep(max(0.0, command.begin - clock()))
-    for _ in range(LIMIT):
+    for _ in range(SAMPLE_LIMIT_COUNT):
         asked = clock()
         if asked >= end:
             return

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from bench.model import Contender, Target
 
-TASKS = 100
+TASK_COUNT = 100
 
 
 @asynccontextmanager
@@ -16,7 +16,7 @@ async def ours(target: Target) -> AsyncIterator[Callable[[], Awaitable[object]]]
     import holdfast.aio
 
     async with holdfast.aio.connect(target.url) as locks:
-        names = [locks.lock(f"bench/crowd/{number}") for number in range(TASKS)]
+        names = [locks.lock(f"bench/crowd/{number}") for number in range(TASK_COUNT)]
 
         async def one(lock: holdfast.aio.Lock) -> None:
             lease = await lock.acquire()
@@ -33,14 +33,16 @@ async def redis_py(target: Target) -> AsyncIterator[Callable[[], Awaitable[objec
     from redis.asyncio import Redis
 
     async with Redis.from_url(target.url) as client:
-        locks = [client.lock(f"redis-py/crowd/{number}", timeout=30, thread_local=False) for number in range(TASKS)]
+        locks = [
+            client.lock(f"redis-py/crowd/{number}", timeout=30, thread_local=False) for number in range(TASK_COUNT)
+        ]
 
         async def one(number: int) -> None:
             await locks[number].acquire()
             await locks[number].release()
 
         async def all_of_them() -> None:
-            await asyncio.gather(*map(one, range(TASKS)))
+            await asyncio.gather(*map(one, range(TASK_COUNT)))
 
         yield all_of_them
 

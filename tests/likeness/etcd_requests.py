@@ -28,6 +28,9 @@ def framed(path: str, body: str, more: str = "", method: str = "POST") -> bytes:
     )
 
 
+TOO_LARGE, FAR_TOO_LARGE = b64("x" * 1_600_000), b64("x" * 2_200_000)
+
+
 @dataclass
 class Asker:
     """One play's requests. `revision`: about where the server is."""
@@ -215,8 +218,8 @@ class Asker:
                 ("/v3/kv/put", '{"value":"YQ=="}'),
                 ("/v3/kv/put", f'{{"key":"{key}","value":"YQ==","ignore_value":true}}'),
                 ("/v3/kv/put", f'{{"key":"{key}","lease":12345}}'),
-                ("/v3/kv/put", f'{{"key":"{key}","value":"{b64("x" * 1_600_000)}"}}'),
-                ("/v3/kv/put", f'{{"key":"{key}","value":"{b64("x" * 2_200_000)}"}}'),
+                ("/v3/kv/put", f'{{"key":"{key}","value":"{TOO_LARGE}"}}'),
+                ("/v3/kv/put", f'{{"key":"{key}","value":"{FAR_TOO_LARGE}"}}'),
                 ("/v3/kv/range", f'{{"key":"{key}","revision":999999999}}'),
                 ("/v3/kv/deleterange", "{}"),
                 ("/v3/kv/compaction", f'{{"revision":{self._about()}}}' if self.compacts else '{"revision":999999999}'),

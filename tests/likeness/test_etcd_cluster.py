@@ -8,10 +8,11 @@ from random import Random
 import pytest
 
 from holdfast_sim.servers.etcd import EtcdCluster, EtcdMember, Settings
+from holdfast_sim.servers.etcd.requests import RangeRequest, Span
 from holdfast_sim.servers.model import Memory
-from tests.likeness.etcd_requests import b64, framed
+from tests.likeness.etcd_requests import Asker, b64, framed
 from tests.likeness.etcd_sides import replies_in
-from tests.likeness.play import Recorder
+from tests.likeness.play import Recorder, in_pieces, rounds
 from tests.likeness.virtual import VirtualTime
 
 SETTINGS = Settings()
@@ -234,3 +235,72 @@ def test_what_a_stream_asks_beyond_its_first_512_bytes_may_be_lost(time: Virtual
         client.session.receive(framed("/v3/watch", asked))
         counts.add(client.output.data.count(b'"created":true'))
     assert counts == {3, 6}
+
+
+def disturb(cluster: EtcdCluster, chance: Random) -> None:
+    member = chance.choice(cluster.members)
+    match chance.choice(("stop", "start", "pause", "resume", "disk", "cut", "heal", "lag", "move")):
+        case "stop" if member.up:
+            member.stop()
+        case "start" if not member.up:
+            member.start(chance.choice((Memory.ALL, Memory.NOTHING)))
+        case "pause" if member.up and not member.paused:
+            member.pause()
+        case "resume" if member.up and member.paused:
+            member.resume()
+        case "disk" if member.up:
+            member.disk_hangs = not member.disk_hangs
+        case "cut":
+            cluster.isolate(member.number)
+        case "heal":
+            cluster.heal()
+        case "lag":
+            member.lag_s = chance.choice((0.0, 0.05, 0.5))
+        case "move" if member.takes_part and cluster.commits_for(member) is not None:
+            cluster.move_leader(member.number)
+
+
+def calm(cluster: EtcdCluster) -> None:
+    cluster.heal()
+    for member in cluster.members:
+        member.lag_s = 0.0
+        if not member.up:
+            member.start(Memory.ALL)
+        if member.paused:
+            member.resume()
+        member.disk_hangs = False
+
+
+@pytest.mark.parametrize("seed", range(rounds(20)))
+def test_after_any_faults_everybody_answers_and_all_members_agree(seed: int) -> None:
+    chance = Random(seed)
+    time = VirtualTime(0.0, chance)
+    cluster = EtcdCluster([time] * 3, SETTINGS)
+    asker = Asker(chance, "fuzz/", 1, compacts=chance.random() < 0.5)
+    clients: list[Client] = []
+    newest = 0
+    for _ in range(80):
+        if chance.random() < 0.3:
+            disturb(cluster, chance)
+        up = [member for member in cluster.members if member.up]
+        if up and chance.random() < 0.5:
+            clients.append(Client(chance.choice(up)))
+        if clients:
+            client = chance.choice(clients)
+            for piece in in_pieces(chance.choice((asker.watch(), b"".join(asker.batch()))), chance):
+                client.session.receive(piece)
+            if chance.random() < 0.2:
+                client.session.closed()
+                clients.remove(client)
+        time.advance(chance.choice((0.0, 0.01, 0.2, 1.0, 3.0)))
+        newest = max(newest, *(member.state.store.revision for member in cluster.members))
+    calm(cluster)
+    time.advance(30.0)
+    for member in cluster.members:
+        assert "error" not in (Client(member).ask(*READ) or {"error": "none"})
+    assert len({member.state.store.revision for member in cluster.members}) == 1
+    everything = RangeRequest(Span(b"\0", b"\0"))
+    shown = [member.state.store.range(everything) for member in cluster.members]
+    assert shown[0] == shown[1] == shown[2]
+    assert shown[0].revision >= newest
+    assert len({tuple(sorted(member.state.lessor.leases)) for member in cluster.members}) == 1

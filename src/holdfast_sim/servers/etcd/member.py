@@ -22,6 +22,7 @@ from .proposal import Proposal
 from .reads import LinearizableReads
 from .session import EtcdSession
 from .state import Outcome, State
+from .timer import MemberTimer
 from .watches import SYNC_EVERY_S, Watches
 
 if TYPE_CHECKING:
@@ -140,13 +141,9 @@ class EtcdMember:
         return self.host.now()
 
     def after(self, seconds: float, action: Callable[[], None]) -> Timer:
-        life = self._life
-
-        def fire() -> None:
-            if life == self._life:
-                self.run(action)
-
-        return self.host.after(seconds, fire)
+        life, timer = self._life, MemberTimer(action)
+        timer.of_host = self.host.after(seconds, lambda: self.run(timer.fire) if life == self._life else None)
+        return timer
 
     def run(self, action: Callable[[], None]) -> None:
         """Now, or when it is no longer paused."""

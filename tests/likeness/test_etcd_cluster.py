@@ -169,10 +169,30 @@ def test_a_follower_that_lags_shows_the_past_to_who_does_not_mind(cluster: EtcdC
 def test_a_member_that_hangs_answers_when_it_goes_on(cluster: EtcdCluster, time: VirtualTime) -> None:
     client = Client(cluster.members[2])
     cluster.members[2].pause()
-    assert client.ask(*PUT) is None
+    assert client.ask("/v3/maintenance/status", "{}") is None
     time.advance(1.0)
     cluster.members[2].resume()
-    assert header(client.answer())["revision"] == "2"
+    assert header(client.answer())["revision"] == "1"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_member_that_hung_beyond_a_time_out_answers_once(seed: int) -> None:
+    time = VirtualTime(0.0, Random(seed))
+    cluster = EtcdCluster([time] * 3, SETTINGS)
+    member = cluster.members[2]
+    cluster.isolate(2)
+    time.advance(AN_ELECTION_S)
+    client = Client(member)
+    assert client.ask(*KEEP) is None
+    member.pause()
+    time.advance(2 * SETTINGS.request_timeout_s)
+    cluster.heal()
+    member.resume()
+    time.advance(3 * AN_ELECTION_S)
+    answer = client.answer()
+    assert answer is not None
+    assert "ID" in answer or said(answer) == "etcdserver: no leader"
+    assert client.answer() is None
 
 
 def test_a_member_that_was_cut_off_deposes_the_leader_when_it_comes_back(

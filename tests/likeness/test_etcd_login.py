@@ -110,6 +110,8 @@ def test_who_may_do_what_is_alike(real: Member) -> None:
         pair.ask(path, body)
     pair.log_in("keeper", "secret")
     pair.log_in("root", "root")
+    put = f'{{"request_put":{{"key":"{b64("mine/a")}"}}}}'
+    pair.ask("/v3/kv/txn", f'{{"compare":[{{"key":"{b64("other")}"}}],"success":[{put}]}}', user="keeper")
     chance = Random(0)
     for _ in range(40 * rounds(2)):
         pair.ask(*one_request(chance, 77), user=chance.choice(("", "wrong", "keeper", "keeper", "keeper", "root")))

@@ -82,6 +82,7 @@ class ModelWire:
 
     def close(self) -> None:
         if not self._output.ended:
+            self._output.ended = True
             self._session.closed()
 
 
@@ -153,8 +154,9 @@ class Side:
             case Connect():
                 told += self._connect(step)
             case Drop():
-                if (dropped := self._clients.pop(step.client, None)) is not None:
+                if (dropped := self._clients.get(step.client)) is not None:
                     dropped.wire.close()
+                    dropped.alive = False
             case Send():
                 client = self._clients.get(step.client)
                 if client is not None and client.alive:
@@ -221,7 +223,7 @@ class Side:
         the one that has lost it asks for one thing only, and neither ends it."""
         if self._owners.get(client.session) is not client:
             requests = requests[:1]
-        shared = [each.session for each in self._clients.values()].count(client.session) > 1
+        shared = [each.session for each in self._clients.values() if each.alive].count(client.session) > 1
         return [each for each in requests if each[1] != Op.CLOSE_SESSION or not shared]
 
     def _send(self, client: Client, requests: Sequence[Request]) -> Iterator[Story]:

@@ -68,11 +68,11 @@ def _grants_to_the_dead(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queue_lines, "reaches", reaches)
 
 
-def _forgets_the_mark(monkeypatch: pytest.MonkeyPatch) -> None:
+def _writes_some_tokens_wider(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queue_programs, "digits", lambda number: b"%d" % number if number % 7 else b"%017d" % number)
 
 
-@pytest.mark.parametrize("plant", [_never_forgets, _grants_to_the_dead, _forgets_the_mark])
+@pytest.mark.parametrize("plant", [_never_forgets, _grants_to_the_dead, _writes_some_tokens_wider])
 def test_it_bites(plant: Any, real: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
-    assert any(difference(real, seed) is not None for seed in range(100))
+    assert any(difference(real, seed) is not None for seed in range(100)), "a hundred plays have not found it"

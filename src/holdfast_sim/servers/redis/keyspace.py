@@ -15,6 +15,8 @@ from typing import TypeAlias
 
 from .line_value import LineValue
 
+SPARE_COUNT = 1000
+
 SortedSet: TypeAlias = dict[bytes, float]
 Value: TypeAlias = bytes | SortedSet | LineValue
 Place: TypeAlias = tuple[int, bytes]
@@ -96,3 +98,6 @@ class Keyspace:
         self.entries[place] = entry
         if entry.expires_ms is not None:
             heapq.heappush(self._expiries, (entry.expires_ms, place))
+            if len(self._expiries) > 2 * len(self.entries) + SPARE_COUNT:  # most are of values that were replaced
+                self._expiries = [(e.expires_ms, p) for p, e in self.entries.items() if e.expires_ms is not None]
+                heapq.heapify(self._expiries)

@@ -96,6 +96,13 @@ class SimConnection:
             self._reached_server = max(self._reached_server, world.timeline.now + delay)
             world.timeline.at(self._reached_server, self._deliver_to_server, piece)
 
+    def write(self, data: bytes) -> bool:
+        try:
+            self.send(data)
+        except OSError:
+            return False
+        return True
+
     def receive(self, task: Task, deadline: float) -> bytes | None:
         """The bytes that are there; None: the task is woken with some, or at the deadline."""
         if self._unread:

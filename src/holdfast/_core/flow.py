@@ -134,6 +134,13 @@ class Connection(Protocol):
         """Whether `Receive` would answer at once: bytes have come, or the end of the connection has."""
         ...
 
+    def write(self, data: bytes) -> bool:
+        """Send without waiting, in the order of these calls; for connections that several flows send on.
+
+        False: some of it did not fit, or another flow is sending; `Send(connection, b"", deadline)` sends the rest.
+        """
+        ...
+
     def close(self) -> None:
         """End it. Whoever waits on it is told by a `ConnectionError`."""
         ...

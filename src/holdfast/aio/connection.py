@@ -63,11 +63,17 @@ class TaskConnection(asyncio.Protocol):
         if self._ended is not None:
             raise self._broken(self._ended)
         assert self._transport is not None
-        self._transport.write(data)
+        if data:
+            self._transport.write(data)
         if self._room is None:
             return None
         self._set_timer(deadline)
         return self._room
+
+    def write(self, data: bytes) -> bool:
+        if self._ended is None and self._transport is not None:
+            self._transport.write(data)
+        return self._room is None and self._ended is None
 
     def receive(self, deadline: float, future: NewFuture) -> bytes | asyncio.Future[Any]:
         """The bytes that are there, or a future of them."""

@@ -1,26 +1,28 @@
 """Connections of threads: blocking sockets, each op bounded by its deadline.
 
-1. A plain socket waits in the kernel (SO_RCVTIMEO), which costs no system call of its own: it is set again only when
-   what is left of a deadline is no longer near it. It is never longer than what is left, so no op ends late.
-2. TLS cannot use these: there Python keeps the time.
-3. One thread receives at a time; another may close meanwhile, and the one that receives is told.
+1. A socket waits in the kernel (SO_RCVTIMEO), which costs no system call of its own: it is set again only when what is
+   left of a deadline is no longer near it. It is never longer than what is left, so no op ends late.
+2. TLS is done in memory (see `tls`), so it waits in the same way.
+3. One thread receives at a time, others send meanwhile, in the order of their `write`s; another may close, and whoever
+   receives is told.
 4. The look-up of a host name cannot be bounded. It is done on a thread of its own, and left behind at the deadline.
 """
 
 from __future__ import annotations
 
-import os
 import select
 import socket
 import ssl
 import struct
 import threading
+from collections import deque
 from collections.abc import Sequence
 from queue import Empty, SimpleQueue
 from typing import Any
 
 from .._core.flow import Endpoint
 from ..clock import now as clock
+from .tls import Tls
 
 READ_BYTES = 65536
 LONGEST_WAIT_S = 30.0
@@ -32,13 +34,17 @@ AddressInfo = tuple[Any, ...]
 class ThreadConnection:
     """A connected socket."""
 
-    __slots__ = ("_patience", "_plain", "_poll", "_send_patience", "_sock", "closed")
+    __slots__ = ("_patience", "_poll", "_rest", "_send_patience", "_sending", "_sock", "_tls", "_unsent", "closed")
 
-    def __init__(self, sock: socket.socket) -> None:
+    def __init__(self, sock: socket.socket, tls: Tls | None = None) -> None:
         self._sock = sock
-        self._plain = type(sock) is socket.socket
+        self._tls = tls
         self._patience = self._send_patience = -1.0
         self._poll: select.poll | None = None
+        self._sending = threading.Lock()
+        self._unsent: deque[bytes] = deque()
+        """What `write` was given and nobody has sent yet; in `_rest`, encrypted if need be, what did not fit."""
+        self._rest = b""
         self.closed = False
         sock.settimeout(None)
 
@@ -46,37 +52,67 @@ class ThreadConnection:
         self.send(data, deadline)
         return self.receive(deadline)
 
-    def send(self, data: bytes, deadline: float) -> None:
-        left = deadline - clock()
-        if not NEAR * left <= self._send_patience <= left:
-            self._set_send_patience(left)
+    def write(self, data: bytes) -> bool:
+        self._unsent.append(data)
+        if not self._sending.acquire(blocking=False):
+            return False  # whoever is sending may have looked before; so the caller sends the rest
         try:
-            sent = self._sock.send(data)
+            return self._flush(socket.MSG_DONTWAIT)
+        except OSError:
+            return False  # raised by whoever sends or receives next
+        finally:
+            self._sending.release()
+
+    def send(self, data: bytes, deadline: float) -> None:
+        if data:
+            self._unsent.append(data)
+        left = deadline - clock()
+        if not self._sending.acquire(timeout=max(0.0, left)):
+            raise TimeoutError("the server does not read what is sent")
+        try:
+            if not NEAR * left <= self._send_patience <= left:
+                self._set_send_patience(left)
+            while not self._flush(0):  # the server does not read: the rest goes as it makes room
+                self._set_send_patience(deadline - clock())
+        finally:
+            self._sending.release()
+
+    def _flush(self, flags: int) -> bool:
+        """Send what waits to be sent. False if some of it did not fit."""
+        data = self._rest
+        while self._unsent:
+            more = self._unsent.popleft()
+            data += more if self._tls is None else self._tls.encrypt(more)
+        try:
+            self._rest = data[self._sock.send(data, flags) :] if data else b""
         except (BlockingIOError, TimeoutError):
-            sent = 0
-        while sent < len(data):  # the server does not read: the rest goes as it makes room
-            data = data[sent:]
-            self._set_send_patience(deadline - clock())
-            try:
-                sent = self._sock.send(data)
-            except (BlockingIOError, TimeoutError):
-                sent = 0
+            self._rest = data
+        return not self._rest and not self._unsent
 
     def receive(self, deadline: float) -> bytes:
+        if self._tls is not None and (found := self._tls.decrypt(None)) is not None:
+            return found
         while True:
             left = deadline - clock()
             if not NEAR * left <= self._patience <= left:
-                if left <= 0 and self.readable():
+                if left <= 0 and self._has_come():
                     left = 0.001  # what has come is given out, however late it is
                 self._set_patience(left)
             try:
-                return self._sock.recv(READ_BYTES)
-            except (BlockingIOError, TimeoutError, ssl.SSLWantReadError):
-                pass  # the deadline has come, or it was a little too early for it
+                data = self._sock.recv(READ_BYTES)
+            except (BlockingIOError, TimeoutError):
+                continue  # the deadline has come, or it was a little too early for it
+            if self._tls is None:
+                return data
+            if (found := self._tls.decrypt(data)) is not None:
+                return found
+            if answer := self._tls.encrypt(b""):  # TLS itself has something to say
+                self._sock.send(answer)
 
     def readable(self) -> bool:
-        if isinstance(self._sock, ssl.SSLSocket) and self._sock.pending():  # TLS has read ahead
-            return True
+        return (self._tls is not None and self._tls.readable) or self._has_come()
+
+    def _has_come(self) -> bool:
         if self._poll is None:
             self._poll = select.poll()
             self._poll.register(self._sock, select.POLLIN)
@@ -95,31 +131,19 @@ class ThreadConnection:
 
     def abandon(self) -> None:
         self.closed = True
-        try:
-            os.close(self._sock.detach())  # and not `close`, which would say goodbye where there is TLS
-        except OSError:
-            pass  # it was closed before
+        self._sock.close()  # our copy only: nothing is said, and the connection stays the parent's
 
     def _set_patience(self, left: float) -> None:
         if left <= 0:
             raise TimeoutError("no answer in time")
-        left = min(left, LONGEST_WAIT_S)
-        if self._plain:
-            self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _timeval(left))
-        else:
-            self._sock.settimeout(left)
-        self._patience = left
+        self._patience = left = min(left, LONGEST_WAIT_S)
+        self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _timeval(left))
 
     def _set_send_patience(self, left: float) -> None:
         if left <= 0:
             raise TimeoutError("the server does not read what is sent")
-        left = min(left, LONGEST_WAIT_S)
-        if self._plain:
-            self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(left))
-            self._send_patience = left
-        else:
-            self._sock.settimeout(left)
-            self._patience = left  # TLS has one patience for both
+        self._send_patience = left = min(left, LONGEST_WAIT_S)
+        self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(left))
 
 
 def _timeval(seconds: float) -> bytes:
@@ -141,7 +165,7 @@ def open_connection(endpoint: Endpoint, deadline: float) -> ThreadConnection:
             sock.settimeout(_left(deadline, endpoint) / (len(addresses) - number))
             sock.connect(address)
             set_options(sock)
-            return ThreadConnection(_secure(sock, endpoint, deadline))
+            return ThreadConnection(sock, _secure(sock, endpoint, deadline))
         except BaseException as error:
             sock.close()
             if not isinstance(error, OSError):
@@ -150,12 +174,13 @@ def open_connection(endpoint: Endpoint, deadline: float) -> ThreadConnection:
     raise failure
 
 
-def _secure(sock: socket.socket, endpoint: Endpoint, deadline: float) -> socket.socket:
+def _secure(sock: socket.socket, endpoint: Endpoint, deadline: float) -> Tls | None:
     if endpoint.tls is None:
-        return sock
+        return None
     assert isinstance(endpoint.tls, ssl.SSLContext)
-    sock.settimeout(_left(deadline, endpoint))
-    return endpoint.tls.wrap_socket(sock, server_hostname=endpoint.server_name or endpoint.host)
+    tls = Tls(endpoint.tls, endpoint.server_name or endpoint.host)
+    tls.handshake(sock, lambda: _left(deadline, endpoint))
+    return tls
 
 
 def set_options(sock: socket.socket) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from ..._core.flow import NEW_EVENT, NOW, Connection, Exchange, Flow, Receive, Send, WaitEvent, WakeEvent
+from ..._core.flow import NEW_EVENT, NOW, Connection, Flow, Receive, Send, WaitEvent, WakeEvent
 
 
 class Pending:
@@ -56,21 +56,26 @@ class Multiplexer:
         """Take in what has come while nobody was receiving."""
         while not self._receiving and not self.over and self.connection.readable():
             now: float = yield NOW
-            yield from self._receive(b"", now)
+            yield from self._receive(now)
 
     def exchange(self, pending: Pending, data: bytes, deadline: float) -> Flow[bool]:
-        """Send, and wait until `pending` is done. False once the time is over."""
-        if self._receiving or self.over:
-            if not (yield from self.send(data, deadline)):
-                return pending.done
-        else:
-            yield from self._receive(data, deadline)
-        return (yield from self.until(pending, deadline))
+        """Send, and wait until `pending` is done. False once the time is over.
+
+        Whoever calls has made `data` right before: what several flows send leaves in the order of these calls.
+        """
+        if not self.over and (self.connection.write(data) or (yield from self._send_rest(deadline))):
+            return (yield from self.until(pending, deadline))
+        return pending.done
 
     def send(self, data: bytes, deadline: float) -> Flow[bool]:
         """False if the connection was lost."""
+        if self.over:
+            return False
+        return self.connection.write(data) or (yield from self._send_rest(deadline))
+
+    def _send_rest(self, deadline: float) -> Flow[bool]:
         try:
-            yield Send(self.connection, data, deadline)
+            yield Send(self.connection, b"", deadline)
         except OSError as error:  # a part of it may be sent: nothing behind it could be understood
             self.lose(error)
         return not self.over
@@ -79,12 +84,13 @@ class Multiplexer:
         """Receive, or let another flow receive, until `pending` is done. False once the time is over."""
         try:
             while not pending.done and not self.over:
+                if not self._receiving:
+                    if not (yield from self._receive(deadline)):
+                        break
+                    continue
                 now: float = yield NOW
                 if now >= deadline:
                     break
-                if not self._receiving:
-                    yield from self._receive(b"", deadline)
-                    continue
                 if pending.event is None:
                     pending.event = yield NEW_EVENT
                     continue  # meanwhile the role may have become free
@@ -94,26 +100,25 @@ class Multiplexer:
             self._pass_on()
         return pending.done
 
-    def _receive(self, data: bytes, deadline: float) -> Flow[None]:
+    def _receive(self, deadline: float) -> Flow[bool]:
+        """Hand out what comes. False if nothing came in time."""
         self._receiving = True
         try:
-            if data:
-                received: bytes = yield Exchange(self.connection, data, deadline)
-            else:
-                received = yield Receive(self.connection, deadline)
+            received: bytes = yield Receive(self.connection, deadline)
             if not received:
                 raise ConnectionError("the server has ended the connection")
         except TimeoutError:
-            return  # whoever waits decides what that means
+            return False
         except OSError as error:
             self.lose(error)
-            return
+            return True
         finally:
             self._receiving = False
         try:
             self._feed(received)
         except OSError as error:
             self.lose(error)
+        return True
 
     def _pass_on(self) -> None:
         """Give the role to somebody who still waits, unless somebody has it."""

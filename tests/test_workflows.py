@@ -105,7 +105,7 @@ def test_every_engine_is_tortured() -> None:
 def test_hooks_call_the_tools_of_make_check() -> None:
     (repo,) = load(ROOT / ".pre-commit-config.yaml")["repos"]
     assert repo["repo"] == "local"
-    assert [hook["id"] for hook in repo["hooks"]] == ["ruff", "ruff-format", "mypy"]
+    assert [hook["id"] for hook in repo["hooks"]] == ["ruff", "ruff-format", "unasync", "mypy"]
     check = (ROOT / "Makefile").read_text().partition("\ncheck:")[2].partition("\n\n")[0]
     for hook in repo["hooks"]:
         assert hook["language"] == "system"

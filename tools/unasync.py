@@ -34,12 +34,14 @@ PAIRS = {
         **{f"aio/{name}.py": f"sync/{name}.py" for name in ("coordinator", "election", "lease", "limiter")},
         **{f"aio/{name}.py": f"sync/{name}.py" for name in ("lock", "multi", "rwlock")},
         **{f"sql/aio/{name}.py": f"sql/sync/{name}.py" for name in ("fence", "helpers")},
+        **{f"fenced/{name}/async_fence.py": f"fenced/{name}/fence.py" for name in ("etcd", "redis")},
     }.items()
 }
 
 NAMES = {
     "__aenter__": "__enter__",
     "__aexit__": "__exit__",
+    "check_asyncio_client": "check_blocking_client",
     "check_awaited": "check_blocking",
     "check_awaited_body": "check_body",
 }
@@ -71,6 +73,12 @@ PHRASES = {
     ),
     "on an asyncio connection of psycopg or SQLAlchemy": "on a connection of psycopg, SQLAlchemy, PyMySQL or sqlite3",
     "for asyncio connections": "for blocking connections",
+    "through an asyncio client of redis-py (`redis.asyncio.Redis` or `RedisCluster`)": (
+        "through a blocking client of redis-py (`redis.Redis` or `redis.RedisCluster`)"
+    ),
+    "AsyncRedisFence(redis.asyncio.Redis())": "RedisFence(redis.Redis())",
+    "through a function that is awaited": "through a function that blocks",
+    "AsyncEtcdFence(transact)": 'EtcdFence(gateway("http://127.0.0.1:2379"))',
     "before each call of a coroutine function": "before each call of a plain function",
 }
 WORDS = (

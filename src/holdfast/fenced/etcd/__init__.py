@@ -1,6 +1,7 @@
 """A fence in front of keys in etcd."""
 
-from .fence import AsyncEtcdFence, AsyncFencedKey, EtcdFence, FencedKey
+from .async_fence import AsyncEtcdFence, AsyncFencedKey
+from .fence import EtcdFence, FencedKey
 from .gateway import gateway
 
 __all__ = ["AsyncEtcdFence", "AsyncFencedKey", "EtcdFence", "FencedKey", "gateway"]

@@ -1,3 +1,4 @@
+# Generated from src/holdfast/fenced/etcd/async_fence.py by `make generate`: change that file, not this one.
 """Fenced keys: every write is one transaction with the check that nobody newer has claimed them.
 
 1. The mark is a key of its own, without a lease: it stays for as long as the data may be written.
@@ -12,7 +13,7 @@ package.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..._core.pickling import unpicklable
@@ -35,13 +36,12 @@ from .programs import (
 )
 
 Transact = Callable[[Txn], Txn]
-AsyncTransact = Callable[[Txn], Awaitable[Txn]]
 
 WANTED = 'a function that carries out a transaction, such as gateway("http://127.0.0.1:2379")'
 
 
 class EtcdFence:
-    """A fence in front of keys.
+    """A fence in front of keys, through a function that blocks.
 
     fence = EtcdFence(gateway("http://127.0.0.1:2379"))
     order = fence.claim("orders/7", lease)      # refused, if a newer holder has claimed it
@@ -82,59 +82,17 @@ class FencedKey:
         return standing(self.key, self.token)
 
     def get(self) -> bytes | None:
+        """The value; None if there is none."""
         return value_in(self.run([{"request_range": {"key": encode(self.key)}}]))
 
     def put(self, value: Key, *, lease: int = 0) -> None:
+        """Set the value; with `lease` (of etcd) it ends with that lease, and the mark does not."""
         self.run([{"request_put": {"key": encode(self.key), "value": encode(value), "lease": str(lease)}}])
 
     def delete(self) -> bool:
+        """Delete the key. False if it was not there."""
         return count_in(self.run([{"request_delete_range": {"key": encode(self.key)}}])) > 0
 
     def run(self, operations: Iterable[Txn], conditions: Iterable[Txn] = ()) -> list[Any] | None:
         """Operations of your own, on any keys, in one step with the check; None if a condition was not met."""
         return done(self._transact(fenced(self.key, self.token, operations, conditions)), self.key, self.token)
-
-
-class AsyncEtcdFence:
-    """The same, through a function that is awaited."""
-
-    def __init__(self, transact: AsyncTransact) -> None:
-        check_client(transact, "AsyncEtcdFence", WANTED)
-        self._transact = transact
-
-    __reduce__ = unpicklable(FENCE_ELSEWHERE)
-
-    async def claim(self, key: Key, lease: Holder) -> AsyncFencedKey:
-        token, name = token_of(lease), check_key(key)
-        claimed(await self._transact(claiming(name, token)), name, token)
-        return AsyncFencedKey(self._transact, name, token)
-
-    async def mark(self, key: Key) -> int | None:
-        return mark_in(await self._transact(reading(check_key(key))))
-
-
-class AsyncFencedKey:
-    """A claimed key: see `FencedKey`."""
-
-    def __init__(self, transact: AsyncTransact, key: bytes, token: int) -> None:
-        self._transact = transact
-        self.key = key
-        self.token = token
-
-    __reduce__ = unpicklable(FENCE_ELSEWHERE)
-
-    @property
-    def condition(self) -> dict[str, str]:
-        return standing(self.key, self.token)
-
-    async def get(self) -> bytes | None:
-        return value_in(await self.run([{"request_range": {"key": encode(self.key)}}]))
-
-    async def put(self, value: Key, *, lease: int = 0) -> None:
-        await self.run([{"request_put": {"key": encode(self.key), "value": encode(value), "lease": str(lease)}}])
-
-    async def delete(self) -> bool:
-        return count_in(await self.run([{"request_delete_range": {"key": encode(self.key)}}])) > 0
-
-    async def run(self, operations: Iterable[Txn], conditions: Iterable[Txn] = ()) -> list[Any] | None:
-        return done(await self._transact(fenced(self.key, self.token, operations, conditions)), self.key, self.token)

@@ -1,3 +1,4 @@
+# Generated from src/holdfast/fenced/redis/async_fence.py by `make generate`: change that file, not this one.
 """Fenced keys: strings and hashes whose every write is one step with the check that nobody newer has claimed them.
 
 1. The mark is a key of its own in the slot of the fenced key. It stays for as long as the data may be written: it has
@@ -13,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..._core.pickling import unpicklable
-from ..clients import FENCE_ELSEWHERE, check_blocking, check_client
+from ..clients import FENCE_ELSEWHERE, check_blocking_client, check_client
 from ..holder import Holder, token_of
-from .programs import COMMAND, Word, check_key, claimed, claiming, digits, done, fenced, mark_key
+from .programs import COMMAND, Word, check_key, claimed, claiming, digits, done, fenced, mark_key, pairs
 
 WANTED = "a client of redis-py, as from redis.Redis.from_url(…)"
 
@@ -31,7 +32,7 @@ class RedisFence:
 
     def __init__(self, client: Any) -> None:
         check_client(client, "RedisFence", WANTED, "register_script", "get")
-        check_blocking(client, "RedisFence", False, "AsyncRedisFence")
+        check_blocking_client(client, "RedisFence")
         self._client = client
 
     __reduce__ = unpicklable(FENCE_ELSEWHERE)
@@ -60,6 +61,7 @@ class FencedKey:
     __reduce__ = unpicklable(FENCE_ELSEWHERE)
 
     def get(self) -> Any:
+        """The string; None if there is none."""
         return self.execute("GET")
 
     def set(self, value: Word, *, px: int | None = None) -> None:
@@ -67,18 +69,23 @@ class FencedKey:
         self.execute("SET", value, *(() if px is None else ("PX", px)))
 
     def delete(self) -> bool:
+        """Delete the key. False if it was not there."""
         return bool(self.execute("DEL"))
 
     def hget(self, field: Word) -> Any:
+        """One field of the hash; None if there is none."""
         return self.execute("HGET", field)
 
     def hgetall(self) -> dict[Any, Any]:
-        return _pairs(self.execute("HGETALL"))
+        """All fields of the hash."""
+        return pairs(self.execute("HGETALL"))
 
     def hset(self, fields: Mapping[Any, Word]) -> int:
+        """Set fields of the hash. Answers how many are new."""
         return int(self.execute("HSET", *(word for pair in fields.items() for word in pair)))
 
     def hdel(self, *fields: Word) -> int:
+        """Delete fields of the hash. Answers how many there were."""
         return int(self.execute("HDEL", *fields))
 
     def execute(self, command: str, *words: Word) -> Any:
@@ -90,69 +97,3 @@ class FencedKey:
         script = self._client.register_script(fenced(lua))
         reply = script(keys=[mark_key(self.key), self.key, *keys], args=[digits(self.token), *args])
         return done(reply, self.key, self.token)
-
-
-class AsyncRedisFence:
-    """The same through a client of `redis.asyncio`."""
-
-    def __init__(self, client: Any) -> None:
-        check_client(client, "AsyncRedisFence", WANTED, "register_script", "get")
-        check_blocking(client, "AsyncRedisFence", True, "RedisFence")
-        self._client = client
-
-    __reduce__ = unpicklable(FENCE_ELSEWHERE)
-
-    async def claim(self, key: str, lease: Holder) -> AsyncFencedKey:
-        token = token_of(lease)
-        script = self._client.register_script(claiming())
-        claimed(await script(keys=[mark_key(check_key(key))], args=[digits(token)]), key, token)
-        return AsyncFencedKey(self._client, key, token)
-
-    async def mark(self, key: str) -> int | None:
-        mark = await self._client.get(mark_key(check_key(key)))
-        return None if mark is None else int(mark)
-
-
-class AsyncFencedKey:
-    """A claimed key: see `FencedKey`."""
-
-    def __init__(self, client: Any, key: str, token: int) -> None:
-        self._client = client
-        self.key = key
-        self.token = token
-
-    __reduce__ = unpicklable(FENCE_ELSEWHERE)
-
-    async def get(self) -> Any:
-        return await self.execute("GET")
-
-    async def set(self, value: Word, *, px: int | None = None) -> None:
-        await self.execute("SET", value, *(() if px is None else ("PX", px)))
-
-    async def delete(self) -> bool:
-        return bool(await self.execute("DEL"))
-
-    async def hget(self, field: Word) -> Any:
-        return await self.execute("HGET", field)
-
-    async def hgetall(self) -> dict[Any, Any]:
-        return _pairs(await self.execute("HGETALL"))
-
-    async def hset(self, fields: Mapping[Any, Word]) -> int:
-        return int(await self.execute("HSET", *(word for pair in fields.items() for word in pair)))
-
-    async def hdel(self, *fields: Word) -> int:
-        return int(await self.execute("HDEL", *fields))
-
-    async def execute(self, command: str, *words: Word) -> Any:
-        return await self.run(COMMAND, args=(command, *words))
-
-    async def run(self, lua: str, keys: Sequence[str] = (), args: Sequence[Word] = ()) -> Any:
-        script = self._client.register_script(fenced(lua))
-        reply = await script(keys=[mark_key(self.key), self.key, *keys], args=[digits(self.token), *args])
-        return done(reply, self.key, self.token)
-
-
-def _pairs(reply: Any) -> dict[Any, Any]:
-    """A hash as a dict, from either protocol."""
-    return dict(reply) if isinstance(reply, Mapping) else dict(zip(reply[::2], reply[1::2], strict=True))

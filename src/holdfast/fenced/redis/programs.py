@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from binascii import crc_hqx
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import count
@@ -81,3 +81,8 @@ def done(reply: Sequence[Any], key: str, token: int) -> Any:
 
 def _refused(mark: Any, key: str, token: int) -> FenceRejected:
     return refused(KIND, key, token, int(mark) if mark else None)
+
+
+def pairs(reply: Any) -> dict[Any, Any]:
+    """A hash as a dict, from either protocol."""
+    return dict(reply) if isinstance(reply, Mapping) else dict(zip(reply[::2], reply[1::2], strict=True))

@@ -26,8 +26,8 @@ from ...model import check_name
 from ..clients import FENCE_ELSEWHERE
 from ..holder import Holder, token_of
 from ..refusal import refused
+from .error_mapping import no_table, translated
 from .programs import TABLE, programs
-from .translation import no_table, translated
 
 KIND = "sqlite"
 _NOTHING: Mapping[str, object] = {}

@@ -1,0 +1,97 @@
+"""Fenced keys: every write is one transaction with the check that nobody newer has claimed them.
+
+1. The mark is a key of its own, without a lease: it stays for as long as the data may be written.
+2. `claim` raises the mark; what is read through the claimed key after that stays true until a newer holder claims.
+3. Reads through the claimed key are checked too: a stale holder learns of it when it reads, not only when it writes.
+4. Who writes the key around the fence is not stopped by it.
+
+A fence speaks through a function of the user's that carries out one transaction, given and answered in the JSON form
+of etcd's gateway: `Etcd3Client.transaction` of etcd3gw is one, `gateway("http://host:2379")` makes one without any
+package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+from ..._core.pickling import unpicklable
+from ..clients import FENCE_ELSEWHERE, check_client
+from ..holder import Holder, token_of
+from .programs import (
+    Key,
+    Txn,
+    check_key,
+    claimed,
+    claiming,
+    count_in,
+    done,
+    encode,
+    fenced,
+    mark_in,
+    reading,
+    standing,
+    value_in,
+)
+
+AsyncTransact = Callable[[Txn], Awaitable[Txn]]
+
+WANTED = 'a function that carries out a transaction, such as gateway("http://127.0.0.1:2379")'
+
+
+class AsyncEtcdFence:
+    """A fence in front of keys, through a function that is awaited.
+
+    fence = AsyncEtcdFence(transact)
+    order = await fence.claim("orders/7", lease)      # refused, if a newer holder has claimed it
+    paid = int(await order.get() or 0)
+    await order.put(str(paid + 100))                  # refused, if one has since
+    """
+
+    def __init__(self, transact: AsyncTransact) -> None:
+        check_client(transact, "AsyncEtcdFence", WANTED)
+        self._transact = transact
+
+    __reduce__ = unpicklable(FENCE_ELSEWHERE)
+
+    async def claim(self, key: Key, lease: Holder) -> AsyncFencedKey:
+        """Raise the mark of `key` to the lease's token, or raise `FenceRejected` if it is beyond."""
+        token, name = token_of(lease), check_key(key)
+        claimed(await self._transact(claiming(name, token)), name, token)
+        return AsyncFencedKey(self._transact, name, token)
+
+    async def mark(self, key: Key) -> int | None:
+        """The highest token that has claimed `key`; None if none has."""
+        return mark_in(await self._transact(reading(check_key(key))))
+
+
+class AsyncFencedKey:
+    """A claimed key. Everything done through it is refused as soon as a newer holder has claimed it."""
+
+    def __init__(self, transact: AsyncTransact, key: bytes, token: int) -> None:
+        self._transact = transact
+        self.key = key
+        self.token = token
+
+    __reduce__ = unpicklable(FENCE_ELSEWHERE)
+
+    @property
+    def condition(self) -> dict[str, str]:
+        """The compare to add to a transaction of your own: it goes through only while nobody newer has claimed."""
+        return standing(self.key, self.token)
+
+    async def get(self) -> bytes | None:
+        """The value; None if there is none."""
+        return value_in(await self.run([{"request_range": {"key": encode(self.key)}}]))
+
+    async def put(self, value: Key, *, lease: int = 0) -> None:
+        """Set the value; with `lease` (of etcd) it ends with that lease, and the mark does not."""
+        await self.run([{"request_put": {"key": encode(self.key), "value": encode(value), "lease": str(lease)}}])
+
+    async def delete(self) -> bool:
+        """Delete the key. False if it was not there."""
+        return count_in(await self.run([{"request_delete_range": {"key": encode(self.key)}}])) > 0
+
+    async def run(self, operations: Iterable[Txn], conditions: Iterable[Txn] = ()) -> list[Any] | None:
+        """Operations of your own, on any keys, in one step with the check; None if a condition was not met."""
+        return done(await self._transact(fenced(self.key, self.token, operations, conditions)), self.key, self.token)

@@ -1,0 +1,98 @@
+"""Fenced keys: strings and hashes whose every write is one step with the check that nobody newer has claimed them.
+
+1. The mark is a key of its own in the slot of the fenced key. It stays for as long as the data may be written: it has
+   no expiry, and it must not be evicted (`maxmemory-policy noeviction`). Without it every write is refused.
+2. `claim` raises the mark; what is read through the claimed key after that stays true until a newer holder claims.
+3. Reads through the claimed key are checked too: a stale holder learns of it when it reads, not only when it writes.
+4. Who writes the key around the fence is not stopped by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..._core.pickling import unpicklable
+from ..clients import FENCE_ELSEWHERE, check_asyncio_client, check_client
+from ..holder import Holder, token_of
+from .programs import COMMAND, Word, check_key, claimed, claiming, digits, done, fenced, mark_key, pairs
+
+WANTED = "a client of redis-py, as from redis.Redis.from_url(…)"
+
+
+class AsyncRedisFence:
+    """A fence in front of keys, through an asyncio client of redis-py (`redis.asyncio.Redis` or `RedisCluster`).
+
+    fence = AsyncRedisFence(redis.asyncio.Redis())
+    order = await fence.claim("orders/7", lease)      # refused, if a newer holder has claimed it
+    paid = int(await order.hget("paid") or 0)
+    await order.hset({"paid": paid + 100})            # refused, if one has since
+    """
+
+    def __init__(self, client: Any) -> None:
+        check_client(client, "AsyncRedisFence", WANTED, "register_script", "get")
+        check_asyncio_client(client, "RedisFence")
+        self._client = client
+
+    __reduce__ = unpicklable(FENCE_ELSEWHERE)
+
+    async def claim(self, key: str, lease: Holder) -> AsyncFencedKey:
+        """Raise the mark of `key` to the lease's token, or raise `FenceRejected` if it is beyond."""
+        token = token_of(lease)
+        script = self._client.register_script(claiming())
+        claimed(await script(keys=[mark_key(check_key(key))], args=[digits(token)]), key, token)
+        return AsyncFencedKey(self._client, key, token)
+
+    async def mark(self, key: str) -> int | None:
+        """The highest token that has claimed `key`; None if none has."""
+        mark = await self._client.get(mark_key(check_key(key)))
+        return None if mark is None else int(mark)
+
+
+class AsyncFencedKey:
+    """A claimed key. Everything done through it is refused as soon as a newer holder has claimed it."""
+
+    def __init__(self, client: Any, key: str, token: int) -> None:
+        self._client = client
+        self.key = key
+        self.token = token
+
+    __reduce__ = unpicklable(FENCE_ELSEWHERE)
+
+    async def get(self) -> Any:
+        """The string; None if there is none."""
+        return await self.execute("GET")
+
+    async def set(self, value: Word, *, px: int | None = None) -> None:
+        """Set the string; with `px` it expires after so many ms (the mark does not)."""
+        await self.execute("SET", value, *(() if px is None else ("PX", px)))
+
+    async def delete(self) -> bool:
+        """Delete the key. False if it was not there."""
+        return bool(await self.execute("DEL"))
+
+    async def hget(self, field: Word) -> Any:
+        """One field of the hash; None if there is none."""
+        return await self.execute("HGET", field)
+
+    async def hgetall(self) -> dict[Any, Any]:
+        """All fields of the hash."""
+        return pairs(await self.execute("HGETALL"))
+
+    async def hset(self, fields: Mapping[Any, Word]) -> int:
+        """Set fields of the hash. Answers how many are new."""
+        return int(await self.execute("HSET", *(word for pair in fields.items() for word in pair)))
+
+    async def hdel(self, *fields: Word) -> int:
+        """Delete fields of the hash. Answers how many there were."""
+        return int(await self.execute("HDEL", *fields))
+
+    async def execute(self, command: str, *words: Word) -> Any:
+        """Any command whose first argument is the key: `execute("INCRBY", 5)`. The reply as Redis gives it."""
+        return await self.run(COMMAND, args=(command, *words))
+
+    async def run(self, lua: str, keys: Sequence[str] = (), args: Sequence[Word] = ()) -> Any:
+        """A program of your own, in one step with the check. KEYS[1] is this key, `keys` (of its slot) follow."""
+        script = self._client.register_script(fenced(lua))
+        reply = await script(keys=[mark_key(self.key), self.key, *keys], args=[digits(self.token), *args])
+        return done(reply, self.key, self.token)

@@ -38,7 +38,7 @@ check: $(venv)/.ready-dev  ## ruff, mypy --strict and the rooms of the import gr
 	@$(bin)/ruff check .
 	@$(bin)/ruff format --check .
 	@$(bin)/python tools/unasync.py --check
-	@$(bin)/mypy src tests $(wildcard bench)
+	@$(bin)/mypy src tests $(wildcard bench) examples/lockd/holdfast_lockd
 	@$(bin)/pyrefly check --summary=none
 	@$(bin)/pytest -q tests/test_rooms.py
 

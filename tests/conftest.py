@@ -118,3 +118,12 @@ def mariadb_server() -> Iterator[MariaDBServer]:
 
     with serving() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def example_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of the engine in examples/lockd."""
+    from tests.support.example_engine import running
+
+    with running(tmp_path_factory.mktemp("example")) as url:
+        yield url

@@ -23,8 +23,8 @@ from tests.support.distribution import build_sdist, build_wheel, install, unpack
 from tests.test_rooms import room_of
 
 MODULES = frozenset(
-    {"__init__.py", "__main__.py", "base_lease.py", "clock.py", "errors.py", "model.py", "ports.py", "py.typed"}
-    | {"registry.py", "settings.py", "signals.py"}
+    {"__init__.py", "__main__.py", "base_lease.py", "clock.py", "engine.py", "errors.py", "flow.py"}
+    | {"model.py", "ports.py", "py.typed", "registry.py", "settings.py", "signals.py"}
 )
 FOLDERS = {
     "_core": "py",
@@ -159,11 +159,11 @@ def test_with_its_extra_the_command_line_is_complete(wheel: Path, names: list[st
 def test_the_contract_runs_from_the_wheel(wheel: Path, tmp_path: Path) -> None:
     python = install(wheel, tmp_path / "empty")
     program = (
-        "from holdfast.testing import contract_promises, memory_venue, play\n"
+        "from holdfast.testing import contract_promises, memory_engine_under_test, run_promise\n"
         "for promise in contract_promises():\n"
         "    if promise.name.startswith('mutual_exclusion.'):\n"
-        "        for body in ('threads', 'asyncio'):\n"
-        "            play(promise, memory_venue(), body)\n"
+        "        for body in ('sync', 'asyncio'):\n"
+        "            run_promise(promise, memory_engine_under_test(), body)\n"
         "            print(promise.name, body)"
     )
     done = run(python, "-c", program, folder=tmp_path)

@@ -17,8 +17,10 @@ import holdfast.aio
 MODULES = (
     "holdfast",
     "holdfast.aio",
+    "holdfast.engine",
     "holdfast.errors",
     "holdfast.fenced",
+    "holdfast.flow",
     "holdfast.model",
     "holdfast.ports",
     "holdfast.sql",

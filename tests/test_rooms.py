@@ -73,6 +73,7 @@ ROOMS = (
     Room("sync", "sync/*", f"{DATA} event clock recipes shared"),
     Room("aio", "aio/*", f"{DATA} event clock recipes shared settings", ANY),
     Room("public", "__init__.py", f"{DATA} event shared recipes settings sync aio fences"),
+    Room("engine-authors", "flow.py engine.py", "core line connections client-engine", WORLD),
     # tools on top: nothing above imports them
     Room("testing", "testing.py testing/*", "*", ANY, "lazily"),
     Room("dashboard", "dashboard/*", "*", ASYNCIO, "lazily"),

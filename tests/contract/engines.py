@@ -72,6 +72,11 @@ def mysql(fixture: Fixture) -> EngineUnderTest:
     return EngineUnderTest(server.url(_database(server)))
 
 
+def example(fixture: Fixture) -> EngineUnderTest:
+    """An engine of a third party, which is installed and found by its entry point."""
+    return EngineUnderTest(fixture("example_engine"))
+
+
 def session(table: EngineUnderTest) -> EngineUnderTest:
     """The session locks of the same server."""
     return EngineUnderTest(table.url.replace("://", "+session://", 1))
@@ -95,7 +100,8 @@ ENGINES: dict[str, Callable[[Fixture], EngineUnderTest]] = {
     "postgresql.session": lambda fixture: session(postgresql(fixture)),
     "mysql": mysql,
     "mysql.session": lambda fixture: session(mysql(fixture)),
+    "example": example,
 }
 
-WAYS = {"postgresql.pooled"}
-"""Further ways to an engine that has a folder of its own: columns of the matrix beyond the engines."""
+WAYS = {"postgresql.pooled", "example"}
+"""Columns of the matrix beyond our own engines: another way to one of them, and the engine of a third party."""

@@ -207,7 +207,7 @@ def test_35_no_lease_is_left_behind_by_attempts(url: str, cluster: Cluster) -> N
     await_true(lambda: not set(cluster.leases()) - before, "none")
 
 
-@pytest.mark.parametrize("deaf", [False, True])
+@pytest.mark.parametrize("drops_pushes", [False, True])
 def test_35_the_token_is_the_create_revision_of_the_claim_and_not_the_revision_of_a_reply(
     url: str, cluster: Cluster, drops_pushes: bool
 ) -> None:

@@ -72,7 +72,9 @@ class Random:
 class WakeEvent(Protocol):
     """What wakes a waiting flow; set from any thread or task of its driver."""
 
-    def set(self) -> None: ...
+    def set(self) -> None:
+        """Wake whoever waits for it."""
+        ...
 
 
 class WaitEvent:

@@ -35,12 +35,14 @@ class ClientEngine(Generic[Request, Reply]):
         self._backend = backend
 
     def wire(self) -> Wire:
+        """Open it for threads: a client and a backend of its own."""
         from ..sync.client_wire import open_wire
 
         self._backend, wire = open_wire(self.open())
         return wire
 
     async def async_wire(self) -> AsyncWire:
+        """Open it for the running loop: a client and a backend of its own."""
         from ..aio.client_wire import open_wire
 
         self._backend, wire = await open_wire(self.open())

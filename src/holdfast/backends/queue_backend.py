@@ -116,6 +116,7 @@ class QueueBackend:
         self._timeout = request_timeout
 
     def take(self, claim: Claim, queue: bool, within: float | None = None) -> Flow[Grant | Queued | None]:
+        """As `Backend.take`."""
         sent: float = yield NOW
         timeout = self._timeout if within is None else min(self._timeout, within)
         replies: list[Taken] = yield Call(Take((claim,), queue), timeout)
@@ -129,6 +130,7 @@ class QueueBackend:
     def take_all(
         self, claims: Sequence[Claim], queue: bool, within: float | None = None
     ) -> Flow[list[Grant | Queued] | None]:
+        """As `TakesMany.take_all`."""
         sent: float = yield NOW
         timeout = self._timeout if within is None else min(self._timeout, within)
         replies: list[Taken] = yield Call(Take(claims, queue), timeout)
@@ -143,6 +145,7 @@ class QueueBackend:
         ]
 
     def turn(self, claim: Claim, queued: Queued, timeout: float) -> Flow[Grant | None]:
+        """As `Backend.turn`."""
         push: Push | None = yield Wait(claim.owner, timeout)
         # A push that was under way since before the last look grants what that look has shown to be over.
         if push is None or push.token <= queued.mark:
@@ -150,6 +153,7 @@ class QueueBackend:
         return Grant(push.token, queued.since, queued.patience)
 
     def renew(self, claims: Sequence[Claim], within: float | None = None) -> Flow[list[Extension | Refusal | None]]:
+        """As `Backend.renew`."""
         sent: float = yield NOW
         timeout = min(self._timeout, min(claim.spec.ttl for claim in claims) / 3)
         timeout = timeout if within is None else min(timeout, within)
@@ -160,18 +164,22 @@ class QueueBackend:
         ]
 
     def release(self, claim: Claim, linger: float = 0.0) -> Flow[bool]:
+        """As `Backend.release`."""
         held: bool = yield Call(Release(claim, linger), self._timeout)
         return held
 
     def survey(self, prefix: str, exact: bool = False, contended: bool = False) -> Flow[list[LockView]]:
+        """As `Surveys.survey`."""
         views: list[LockView] = yield Call(Survey(prefix, exact, contended), self._timeout)
         return views
 
     def evict(self, name: str, token: int) -> Flow[bool]:
+        """As `Evicts.evict`."""
         found: bool = yield Call(Evict(name, token), self._timeout)
         return found
 
     def allow(self, name: str, interval: float, burst: int, cost: int, reserve: float) -> Flow[tuple[bool, float]]:
+        """As `Limits.allow`."""
         reply: tuple[bool, float] = yield Call(Allow(name, interval, burst, cost, reserve), self._timeout)
         return reply
 

@@ -62,6 +62,7 @@ class ConnectionPool(Generic[C]):
             raise closed_error()
 
     def put(self, pooled: C) -> None:
+        """Give back a connection that can be used again."""
         self._used.discard(pooled)
         if self.closed or pooled.connection.closed:
             pooled.connection.close()
@@ -69,10 +70,12 @@ class ConnectionPool(Generic[C]):
             self.idle.append(pooled)
 
     def drop(self, pooled: C) -> None:
+        """Close a connection that is in use (rule 3)."""
         self._used.discard(pooled)
         pooled.connection.close()
 
     def drop_idle(self) -> None:
+        """Close those that nobody uses (rule 3)."""
         while self.idle:
             self.idle.pop().connection.close()
 

@@ -1,0 +1,60 @@
+"""Flows and their ops, for authors of engines (docs/add-an-engine.md): the rules are in `holdfast._core.flow`.
+
+A flow is a generator that yields ops and returns a result. It is run by threads, by asyncio and by the simulator, so it
+never touches time, chance or a socket itself. An op answers with a result or raises; a flow that is cancelled sees the
+cancellation at its op.
+
+    requests      Call, Wait                        of a backend, to the client of its engine
+    connections   Open, Send, Receive, Exchange     of a client; each with a deadline on the clock of `NOW`
+    waiting       Sleep, WaitEvent, WaitAny, NEW_EVENT
+    the world     NOW, RANDOM
+    other flows   Shield, Spawn; `yield from` for one that is part of this one
+"""
+
+from __future__ import annotations
+
+from ._core.flow import (
+    NEW_EVENT,
+    NOW,
+    RANDOM,
+    Call,
+    Connection,
+    Endpoint,
+    Exchange,
+    File,
+    Flow,
+    Op,
+    Open,
+    Receive,
+    Send,
+    Shield,
+    Sleep,
+    Spawn,
+    Wait,
+    WaitAny,
+    WaitEvent,
+    WakeEvent,
+)
+
+__all__ = [
+    "NEW_EVENT",
+    "NOW",
+    "RANDOM",
+    "Call",
+    "Connection",
+    "Endpoint",
+    "Exchange",
+    "File",
+    "Flow",
+    "Op",
+    "Open",
+    "Receive",
+    "Send",
+    "Shield",
+    "Sleep",
+    "Spawn",
+    "Wait",
+    "WaitAny",
+    "WaitEvent",
+    "WakeEvent",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from random import Random
@@ -152,3 +153,29 @@ def test_a_cluster_whose_slots_move() -> None:
         for one in nodes:
             one.view = nodes[target].view
         same(host, models, reals, everywhere)
+
+
+def test_a_server_that_is_full_or_has_too_few_replicas() -> None:
+    host = RealTime(Random(1))
+    old = Codec("hf", "host", 7, flags=False)
+    plain_programs = [whole(old.renew([CLAIM])), whole(old.release(CLAIM, 0.0))]
+    requests = [command("SET", "k", "v"), command("DEL", "k"), *PROGRAMS[:2], *plain_programs, *PROGRAMS]
+    with running() as real:
+        said = [PROGRAMS[0]]
+        for setting in ("maxmemory", "min-replicas-to-write"):
+            said += [command("CONFIG", "SET", setting, 1), *requests, command("CONFIG", "SET", setting, 0), *requests]
+        same(host, [Model(host)], [real], [(0, data) for data in said])
+
+
+def test_a_server_that_runs_a_script_for_too_long() -> None:
+    host = RealTime(Random(1))
+    with running(busy_reply_threshold="1") as real, socket.create_connection(("127.0.0.1", real.port)) as looping:
+        looping.sendall(command("EVAL", "while true do end", 0))
+        while not real.raw("PING").startswith(b"-BUSY"):
+            pass
+        model = Model(host)
+        model.busy = True
+        requests = [command("GET", "k"), command("HELLO", 3), command("EVALSHA", "0" * 40, 0), command("PING")]
+        requests += [command("SUBSCRIBE", "c"), command("INFO"), *PROGRAMS, command("CLIENT", "SETNAME", "n")]
+        same(host, [model], [real], [(0, data) for data in requests])
+        real.raw("SCRIPT", "KILL")

@@ -9,19 +9,23 @@ from holdfast.backends.mysql import codec, greeting
 from holdfast.backends.mysql.packets import Reader, Reply
 from holdfast.backends.mysql.programs import schema, statements
 from holdfast.backends.mysql.session import codec as session_codec
-from holdfast.backends.queue_backend import Allow, Evict, Release, Renew, Survey, Take
-from holdfast.model import Claim, LockSpec
+from holdfast.backends.queue_backend import Survey
 from holdfast_sim.servers.mysql.packets import framed
 from holdfast_sim.servers.mysql.server import MariaDBServer
 from tests.likeness.mysql_play import ANSWER_S, Difference, Pair
 from tests.likeness.play import Recorder
+from tests.likeness.relational_rounds import (
+    SESSIONS,
+    START_US,
+    STEPS,
+    STEPS_US,
+    new_claims,
+    note_tokens,
+    table_request,
+)
 from tests.likeness.virtual import VirtualTime
 from tests.mysql.server import Server
 
-START_US = 2_000_000_000_000_000
-STEPS = 60
-SESSIONS = 3
-STEPS_US = (*[0] * 8, *[1000] * 4, 250_000, 250_000, 1_000_000, 1_000_000, 11_000_000, 90_000_000_000)
 STATEMENTS = (*codec.PREPARED, *session_codec.PREPARED)
 TIDIES_SESSIONS, TIDIES_NONE = 0.0, 0.9
 
@@ -44,6 +48,7 @@ class Play:
         self.chance = Loaded()
         self.host = VirtualTime(self.now / 1_000_000, self.chance)
         self.model = MariaDBServer(self.host, database, {"root": "", "bob": "secret"})
+        self.model.version = server.execute("SELECT VERSION()")[0][0]
         self.model.settings["innodb_flush_log_at_trx_commit"] = "0"  # as `tests/mysql/server.py` has it
         server.execute(f"DROP DATABASE IF EXISTS {database}")
         server.execute(f"CREATE DATABASE {database}")
@@ -113,20 +118,7 @@ class Round:
         self.dice = play.dice = Random(seed)
         self.codecs = [codec.Codec(f"ns{seed % 7}", "host", number) for number in range(SESSIONS)]
         self.locks = [session_codec.SessionCodec(f"ns{seed % 7}", "host", number) for number in range(SESSIONS)]
-        self.claims = [self.claim(number) for number in range(self.dice.randint(3, 7))]
-
-    def claim(self, number: int) -> Claim:
-        name = self.dice.choice(["a", "a", "b", "ü c"])
-        capacity = {"a": 1, "b": 3, "ü c": 2}[name] + (self.dice.random() < 0.1)
-        spec = LockSpec(
-            name,
-            ttl=self.dice.choice([0.5, 2.0, 16.0]),
-            weight=self.dice.randint(1, capacity),
-            capacity=capacity,
-            fair=self.dice.random() < 0.7,
-            lock_delay=self.dice.choice([0.0, 0.0, 1.0]),
-        )
-        return Claim(spec, f"o{number}", f"actor{number % 3}")
+        self.claims = new_claims(self.dice)
 
     def run(self) -> None:
         for _ in range(STEPS):
@@ -135,9 +127,7 @@ class Round:
             free = [number for number, pair in enumerate(self.sessions) if pair.waiting is None]
             number = self.dice.choice(free)
             self.dice.choice([self.table, self.table, self.session_locks, self.sessions_end])(number)
-            for pair in self.sessions:
-                if pair.waiting is not None:
-                    pair.settle()
+            self.settle()
         for waiting in [number for number, pair in enumerate(self.sessions) if pair.waiting is not None]:
             self.give_up(waiting)
         for number in range(SESSIONS):
@@ -145,17 +135,14 @@ class Round:
                 while self.play.ask(self.sessions[number], self.locks[number].unlock(claim.spec.name)) is True:
                     pass
 
+    def settle(self) -> None:
+        for pair in self.sessions:
+            if pair.waiting is not None:
+                pair.settle()
+
     def table(self, number: int) -> None:
-        claim, dice = self.dice.choice(self.claims), self.dice
-        several = list({one.spec.name: one for one in dice.sample(self.claims, 3)}.values())
-        request = dice.choice(
-            [Take((claim,), True)] * 5
-            + [Take((claim,), False), Take(several, True), Take(several, False), Release(claim, 0.75)]
-            + [Release(claim, 0.0)] * 4
-            + [Renew([claim]), Renew(dice.sample(self.claims, 2)), Survey(""), Survey("a")]
-            + [Evict(claim.spec.name, claim.token or 7), Allow(claim.spec.name, 0.5, 2, 1, dice.choice([0.0, 2.0]))]
-            + [None, None]
-        )
+        dice = self.dice
+        request = table_request(dice, self.claims)
         pair, wake = self.sessions[number], dice.choice([0, 7])
         if request is None:
             order = self.codecs[number].tidy(dice.choice([2, 200])) if dice.random() < 0.5 else hear()
@@ -166,9 +153,7 @@ class Round:
             self.play.ask(pair, order)
             return
         reply = self.play.ask(pair, self.codecs[number].write(request, wake))
-        if isinstance(request, Take) and isinstance(reply, list):
-            for one, taken in zip(request.claims, reply, strict=True):
-                one.token = taken.token or one.token
+        note_tokens(request, reply)
         self.play.ask(pair, self.codecs[number].write(Survey("")))
 
     def session_locks(self, number: int) -> None:
@@ -189,6 +174,7 @@ class Round:
                 self.play.ask(pair, locks.alive())
             case _:
                 self.play.ask(pair, locks.unlock(claim.spec.name))
+        self.settle()  # who waits may have got the lock by that: it is to be seen as its holder then
         if pair.waiting is None:
             self.play.ask(pair, locks.write(Survey("")))
 

@@ -22,6 +22,7 @@ from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus, PGconn, PollingS
 
 from holdfast.backends.postgresql.programs import Statement
 from holdfast_sim.servers.postgresql.handle import SimulatedConnection, SimulatedResult
+from holdfast_sim.servers.postgresql.pooler import Pooler
 from holdfast_sim.servers.postgresql.server import PostgreSQLServer
 from tests.likeness.play import Recorder, in_pieces
 from tests.likeness.virtual import VirtualTime
@@ -41,7 +42,7 @@ class Difference(AssertionError):
 class Direct:
     """A connection to a model without a network between: what is sent is there at once, in pieces."""
 
-    def __init__(self, server: PostgreSQLServer, chance: Random) -> None:
+    def __init__(self, server: PostgreSQLServer | Pooler, chance: Random) -> None:
         self.output = Recorder()
         self.session = server.accept(self.output)
         self._chance = chance
@@ -49,7 +50,7 @@ class Direct:
         self._host = server.host
 
     def fileno(self) -> int:
-        return self.session.number
+        return id(self)
 
     def connected(self) -> bool:
         return True
@@ -92,7 +93,7 @@ class Pair:
         model.last_pid = self.number - 1
         self._host = model.host
         self.endpoint = Direct(model, chance)
-        self.endpoint.session.started_us = 0
+        model.sessions[self.number].started_us = 0
         self.model = SimulatedConnection(self.endpoint, "postgres", model.name)
         while (status := self.model.connect_poll()) != PollingStatus.OK:
             assert status != PollingStatus.FAILED, self.model.get_error_message()

@@ -8,7 +8,7 @@ from holdfast.backends.postgresql.codec import Codec, Order
 from holdfast.backends.postgresql.programs import SQL
 from holdfast.backends.postgresql.session.codec import SessionCodec
 from holdfast.backends.postgresql.wires.results import rows_of
-from holdfast.backends.queue_backend import Survey
+from holdfast.backends.queue_backend import Release, Survey
 from holdfast.backends.relational.refusal import Refused
 from holdfast_sim.servers.postgresql.queries import CREATING
 from holdfast_sim.servers.postgresql.server import PostgreSQLServer
@@ -111,7 +111,9 @@ class Round:
 
     def table(self, number: int) -> None:
         dice, pair, codec = self.dice, self.sessions[number], self.codecs[number]
-        request, wake = table_request(dice, self.claims), dice.choice([b"", BOX, BOX, b"elsewhere"])
+        request, wake = table_request(dice, self.claims), dice.choice([BOX, BOX, BOX, b"", b"elsewhere"])
+        if isinstance(request, Release):
+            wake = dice.choice([BOX, b"elsewhere", b"elsewhere"])  # by those who wait themselves, or by others
         if request is None:
             self.play.ask(pair, codec.tidy(1_000_000))
             return

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from random import Random
+from typing import TypeAlias
 
 from holdfast.backends.queue_backend import Allow, Evict, Release, Renew, Survey, Take, Taken
 from holdfast.model import Claim, LockSpec
 
+Request: TypeAlias = Take | Release | Renew | Survey | Evict | Allow | None
 START_US = 2_000_000_000_000_000
 STEPS = 60
 SESSIONS = 3
@@ -31,18 +33,16 @@ def _claim(dice: Random, number: int) -> Claim:
     return Claim(spec, f"o{number}", f"actor{number % 3}")
 
 
-def table_request(dice: Random, claims: list[Claim]) -> Take | Release | Renew | Survey | Evict | Allow | None:
+def table_request(dice: Random, claims: list[Claim]) -> Request:
     """Any verb of the lock table; None stands for housekeeping."""
     claim = dice.choice(claims)
     several = list({one.spec.name: one for one in dice.sample(claims, 3)}.values())
-    requests: list[Take | Release | Renew | Survey | Evict | Allow | None] = [
-        *[Take((claim,), True)] * 5,
-        *[Take((claim,), False), Take(several, True), Take(several, False), Release(claim, 0.75)],
-        *[Release(claim, 0.0)] * 4,
-        *[Renew([claim]), Renew(dice.sample(claims, 2)), Survey(""), Survey("a")],
-        *[Evict(claim.spec.name, claim.token or 7), Allow(claim.spec.name, 0.5, 2, 1, dice.choice([0.0, 2.0]))],
-        *[None, None],
-    ]
+    requests: list[Request] = [Take((claim,), True)] * 5
+    requests += [Take((claim,), False), Take(several, True), Take(several, False), Release(claim, 0.75)]
+    requests += [Release(claim, 0.0)] * 4
+    requests += [Renew([claim]), Renew(dice.sample(claims, 2)), Survey(""), Survey("a"), None, None]
+    requests += [Evict(claim.spec.name, claim.token or 7)]
+    requests += [Allow(claim.spec.name, 0.5, 2, 1, dice.choice([0.0, 2.0]))]
     return dice.choice(requests)
 
 

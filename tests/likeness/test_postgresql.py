@@ -9,18 +9,21 @@ from random import Random
 from unittest.mock import patch
 
 import pytest
-from psycopg.pq import PGconn, PollingStatus
+from psycopg.pq import DiagnosticField, PGconn, PollingStatus
 
 import holdfast
+from holdfast.backends.postgresql.programs import SQL
 from holdfast.backends.postgresql.session.codec import SessionCodec
 from holdfast.model import Claim, LockSpec
 from holdfast_sim.servers.postgresql import errors, programs
 from holdfast_sim.servers.postgresql.handle import SimulatedConnection
+from holdfast_sim.servers.postgresql.pooler import Pooler
 from holdfast_sim.servers.postgresql.server import PostgreSQLServer
 from holdfast_sim.servers.relational.lock_table import LockTable
 from tests.likeness.play import RealTime, rounds, serving
 from tests.likeness.postgresql_play import Difference, Direct
 from tests.likeness.postgresql_rounds import Play, play_rounds
+from tests.likeness.virtual import VirtualTime
 from tests.postgresql.server import Server, running
 
 
@@ -113,3 +116,54 @@ def test_todays_client_works_with_the_model_through_libpq(scheme: str) -> None:
             assert second.token > first.token
             second.release()
             release.join()
+
+
+def test_behind_a_pooler_the_table_works_and_sessions_are_refused() -> None:
+    host = RealTime(Random(1))
+    model = PostgreSQLServer(host, "served")
+    with serving(Pooler(model), host) as port:
+        url = f"postgresql://postgres@127.0.0.1:{port}/served"
+        with holdfast.connect(url) as one, holdfast.connect(url) as other:
+            first = one.lock("job").acquire()
+            release = threading.Timer(0.3, first.release)
+            release.start()
+            second = other.lock("job", timeout=20).acquire()
+            assert second.token > first.token
+            second.release()
+            release.join()
+        with pytest.raises(holdfast.Misconfigured, match="pooler"):
+            holdfast.connect(url.replace("postgresql:", "postgresql+session:"))
+
+
+def test_behind_a_pooler_what_was_prepared_is_unknown_and_nothing_is_heard() -> None:
+    host = VirtualTime(1000.0, Random(3))
+    model = PostgreSQLServer(host, "served")
+    handle = SimulatedConnection(Direct(Pooler(model), host.chance), "postgres", "served")
+    while handle.connect_poll() != PollingStatus.OK:
+        pass
+    states = set()
+    for number in range(20):
+        name = b"s%d" % number
+        handle.send_prepare(name, SQL["session_alive"].text)
+        states.add(state_of(handle))
+        handle.send_query_prepared(name, ())
+        states.add(state_of(handle))
+    assert states == {None, b"26000"}
+    handle.send_query(b'LISTEN "box"')
+    assert state_of(handle) is None
+    model.notify(1, "box", "hello")
+    handle.consume_input()
+    assert handle.notifies() is None
+
+
+def state_of(handle: SimulatedConnection) -> bytes | None:
+    """The SQLSTATE of what was answered."""
+    handle.flush()
+    last = None
+    while True:
+        while handle.is_busy():
+            handle.consume_input()
+        if (result := handle.get_result()) is None:
+            assert last is not None
+            return last.error_field(DiagnosticField.SQLSTATE)
+        last = result

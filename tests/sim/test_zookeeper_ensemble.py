@@ -129,15 +129,18 @@ def test_a_create_is_committed_after_its_client_has_gone(house: House) -> None:
     assert again.sees("/a")
 
 
-def test_a_sync_at_the_leader_does_not_wait_for_what_is_proposed(house: House) -> None:
-    client = Client(house.followers[0])
+def test_a_sync_at_the_leader_waits_for_its_own_session_only(house: House) -> None:
+    client, other = Client(house.followers[0]), Client(house.leader)
     house.slow(0.3)
     client.ask(Op.CREATE2, creating("/a", EPHEMERAL))
     client.disconnect()
     again = Client(house.leader, client.session)
-    assert again.call(Op.SYNC, text("/"))[1] == Code.OK
-    assert not again.sees("/a")
+    sync = again.ask(Op.SYNC, text("/"))
+    assert not again.has(sync)
+    assert other.call(Op.SYNC, text("/"))[1] == Code.OK
+    assert not other.sees("/a")
     house.time.advance(1.0)
+    assert again.has(sync)
     assert again.sees("/a")
 
 

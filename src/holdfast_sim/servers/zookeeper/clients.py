@@ -46,6 +46,14 @@ class Clients:
         if self._by_session.get(connection.session) is connection:
             del self._by_session[connection.session]
 
+    def answer_reads(self, session: int | None) -> None:
+        """Of this session, or of all, that have waited."""
+        if session is None:
+            for connection in list(self.all):
+                connection.answer_reads()
+        elif (found := self._by_session.get(session)) is not None:
+            found.answer_reads()
+
     def close_session(self, session: int) -> None:
         """Its connection to this server, if there is one."""
         if (connection := self._by_session.get(session)) is not None:

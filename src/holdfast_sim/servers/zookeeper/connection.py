@@ -6,8 +6,9 @@
    answered at once.
 3. A frame that is too long, or a request to connect that cannot be read, ends the connection.
 4. A client that has seen more than this server is turned away: the connection is closed without an answer.
-5. At a follower, a sync goes to the leader and back, and comes after all that was proposed before. At a leader that has
-   followers it is answered as a read is: what is proposed and not yet committed is not seen after it.
+5. At a follower, a sync goes to the leader and back, and comes after all that was proposed before. A leader answers it
+   as it does a read: that waits for what is under way of the same session, even by way of another server, and not for
+   what others have proposed. At a server that stands alone it waits for everything.
 """
 
 from __future__ import annotations
@@ -142,20 +143,23 @@ class Connection:
             return  # a session that is closing: nobody is told
         self._queue.append(request)
         if self._is_answered_here(request):
-            request.refusal = self.member.refusal(self.session)
-            self._answer_reads()
+            self.member.admit(request)
+            self.answer_reads()
         else:
             self.member.forward(request)
 
     def _is_answered_here(self, request: Request) -> bool:
-        """A leader does not ask anybody about a sync, and does not wait for what it has proposed (rule 5)."""
-        return request.kind in READS or (request.kind == Op.SYNC and self.member.is_leader_of_others)
+        """A leader does not ask anybody about a sync (rule 5)."""
+        return request.kind in READS or (request.kind == Op.SYNC and self.member.leads)
 
     # To the client
 
-    def _answer_reads(self) -> None:
-        while self.open and self._queue and self._is_answered_here(self._queue[0]):
-            request = self._queue.popleft()
+    def answer_reads(self) -> None:
+        """As far as they wait for nothing."""
+        while self.open and self._queue and self._is_answered_here(request := self._queue[0]):
+            if request.waits_for > self.member.tree.zxid:
+                return
+            self._queue.popleft()
             if request.refusal == Code.SESSION_MOVED:
                 self.close()
                 return
@@ -185,7 +189,7 @@ class Connection:
             self._output.send(records.reply(request.xid, self.member.tree.zxid, result.code, body))
             if request.kind == Op.CLOSE_SESSION:
                 self.close()
-        self._answer_reads()
+        self.answer_reads()
 
     def notify(self, kind: int, path: str) -> None:
         body = records.integer(kind) + records.integer(_CONNECTED) + records.text(path)

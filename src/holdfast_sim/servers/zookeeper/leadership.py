@@ -143,9 +143,7 @@ class Leadership:
     def _synced(self, request: Request) -> None:
         assert request.connection is not None
         member = request.connection.member
-        if member is self.leader:
-            member.synced(request)
-        elif member in self._heard:
+        if member in self._heard:
             self.to_follower(member, partial(member.synced, request))
 
     def acknowledge(self, member: Member, zxid: int) -> None:
@@ -163,6 +161,11 @@ class Leadership:
             self.leader.commit(self.committed)
             for request in proposal.syncs:
                 self._synced(request)
+
+    def last_of(self, session: int) -> int:
+        """The zxid of the last transaction under way of this session; of any, where a server stands alone."""
+        alone = self.leader.settings.members == 1
+        return next((entry.zxid for entry in reversed(self.unapplied) if alone or entry.session == session), 0)
 
     def applied(self, entry: Entry) -> None:
         """The leader has carried it out."""

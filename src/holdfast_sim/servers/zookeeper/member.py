@@ -20,7 +20,7 @@ from .connection import Connection
 from .leadership import Entry, Leadership
 from .machine import Machine
 from .prepare import Request
-from .records import Code, Refused
+from .records import Refused
 from .tree import CloseSession, Result, Tree, Txn
 
 if TYPE_CHECKING:
@@ -212,6 +212,8 @@ class Member:
         self.complete(entry.request, entry.txn, result)
         if isinstance(entry.txn, CloseSession):
             self.clients.close_session(entry.session)
+        if self.leads:
+            self.clients.answer_reads(entry.session if self.settings.members > 1 else None)
 
     def complete(self, request: Request, txn: Txn, result: Result) -> None:
         """Answer it, if it came by this server."""
@@ -241,17 +243,18 @@ class Member:
         return True
 
     @property
-    def is_leader_of_others(self) -> bool:
-        return self.role is Role.LEADING and self.settings.members > 1
+    def leads(self) -> bool:
+        return self.role is Role.LEADING
 
-    def refusal(self, session: int) -> int:
-        """The leader knows which of its own clients' sessions have ended or moved; a follower does not ask."""
+    def admit(self, request: Request) -> None:
+        """To be answered here. The leader knows which sessions have ended or moved, and what they wait for; a follower
+        does not ask."""
         if (term := self.term) is not None and term.leader is self:
+            request.waits_for = term.last_of(request.session)
             try:
-                term.sessions.check(session, term.owner(self))
+                term.sessions.check(request.session, term.owner(self))
             except Refused as refusal:
-                return refusal.code
-        return Code.OK
+                request.refusal = refusal.code
 
     def pinged(self, term: Leadership) -> None:
         self._heard = self.machine.host.now()

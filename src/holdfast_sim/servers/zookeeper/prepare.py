@@ -54,6 +54,8 @@ class Request:
     connection: Connection | None = None
     refusal: int = 0
     """Why the leader does not let one of its own clients read."""
+    waits_for: int = 0
+    """The zxid that a read at the leader waits for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""`holdfast spec` where the engine cannot: a clear line. Asking itself is tested with etcd and ZooKeeper."""
+"""`holdfast ask` where the engine cannot: a clear line. Asking itself is tested with etcd and ZooKeeper."""
 
 from __future__ import annotations
 

@@ -13,12 +13,12 @@ import pytest
 
 from holdfast.errors import FenceRejected
 from holdfast.fenced import FencedFile, SQLiteFence, rejects
-from holdfast.fenced.refusal import MOST, OTHERS, refused
+from holdfast.fenced.rejections import MAX_RESOURCES_COUNT, OTHERS, rejected
 
 
 @pytest.fixture(autouse=True)
 def from_zero(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.fenced.refusal._counts", {})
+    monkeypatch.setattr("holdfast.fenced.rejections._counts", {})
 
 
 def test_refusals_are_counted_by_kind_and_resource_and_logged_once(
@@ -40,29 +40,29 @@ def test_refusals_are_counted_by_kind_and_resource_and_logged_once(
 
 
 def test_the_count_stays_small() -> None:
-    for number in range(MOST + 5):
-        refused("file", f"r{number}", 1, 2)
-    refused("file", "r0", 1, 2)
-    assert len(rejects()) == MOST + 1
+    for number in range(MAX_RESOURCES_COUNT + 5):
+        rejected("file", f"r{number}", 1, 2)
+    rejected("file", "r0", 1, 2)
+    assert len(rejects()) == MAX_RESOURCES_COUNT + 1
     assert rejects()["file", OTHERS] == 5
     assert rejects()["file", "r0"] == 2
 
 
 def test_what_is_returned_is_a_copy() -> None:
-    refused("file", "r", 1, 2)
+    rejected("file", "r", 1, 2)
     rejects().clear()
     assert sum(rejects().values()) == 1
 
 
 FORKED = """
 import os
-from holdfast.fenced import refusal
-refusal.refused("file", "r", 1, 2)
-refusal._mutex.acquire()  # as if another thread were counting at the moment of the fork
+from holdfast.fenced import rejections
+rejections.rejected("file", "r", 1, 2)
+rejections._mutex.acquire()  # as if another thread were counting at the moment of the fork
 if child := os.fork():
     raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-refusal.refused("file", "r", 1, 2)
-os._exit(40 + sum(refusal.rejects().values()))
+rejections.rejected("file", "r", 1, 2)
+os._exit(40 + sum(rejections.rejects().values()))
 """
 
 

@@ -15,7 +15,7 @@ put fences behind exclusive grants (`lock`, `reentrant`, `rwlock(…).write()`, 
 
 from .file import FencedFile, FileClaim
 from .holder import Holder
-from .refusal import rejects
+from .rejections import rejects
 from .sqlite import SQLiteFence
 
 __all__ = ["FencedFile", "FileClaim", "Holder", "SQLiteFence", "rejects"]

@@ -95,7 +95,7 @@ class Coordinator(BaseCoordinator):
         """Every name that begins with `prefix` and has a live claim: who holds it, who waits."""
         backend = self._engine.backend
         if not isinstance(backend, Surveys):
-            raise Misconfigured(f"{backend.scheme} can not be surveyed")
+            raise Misconfigured(f"{backend.scheme} cannot be surveyed")
         return self._run(backend.survey(check_prefix(prefix)))
 
     def evict(self, name: str, token: int) -> bool:

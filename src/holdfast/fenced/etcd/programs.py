@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from ...errors import Misconfigured
-from ..refusal import refused
+from ..rejections import rejected
 
 KIND = "etcd"
 Key: TypeAlias = str | bytes
@@ -78,7 +78,7 @@ def mark_in(reply: Txn) -> int | None:
 def claimed(reply: Txn, key: bytes, token: int) -> None:
     """Raise `FenceRejected` if a newer holder has claimed."""
     if reply.get("succeeded"):
-        raise refused(KIND, key.decode(errors="replace"), token, mark_in(reply))
+        raise rejected(KIND, key.decode(errors="replace"), token, mark_in(reply))
 
 
 def done(reply: Txn, key: bytes, token: int) -> list[Any] | None:
@@ -88,7 +88,7 @@ def done(reply: Txn, key: bytes, token: int) -> list[Any] | None:
     mark = mark_in(reply)
     if mark == token:
         return None
-    raise refused(KIND, key.decode(errors="replace"), token, mark)
+    raise rejected(KIND, key.decode(errors="replace"), token, mark)
 
 
 def value_in(responses: list[Any] | None) -> bytes | None:

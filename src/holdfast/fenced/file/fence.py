@@ -21,7 +21,7 @@ from types import TracebackType
 
 from ...errors import Misconfigured
 from ..holder import Holder, token_of
-from ..refusal import refused
+from ..rejections import rejected
 from .replace import Data, replace, sync_folder
 from .sidecar import locked
 
@@ -68,7 +68,7 @@ class FencedFile:
         with locked(self._sidecar, create=True, timeout=self._timeout, durable=self._durable) as sidecar:
             mark = sidecar.mark()
             if mark is not None and mark > token:
-                raise refused(KIND, self.path, token, mark)
+                raise rejected(KIND, self.path, token, mark)
             if mark != token:
                 sidecar.write(token)
             if mark is None and self._durable:
@@ -93,7 +93,7 @@ class FencedFile:
             if os.path.lexists(self._sidecar):
                 raise
             mark = None  # somebody removed the sidecar: whether we are the newest is not known any more
-        raise refused(KIND, self.path, token, mark)
+        raise rejected(KIND, self.path, token, mark)
 
 
 class FileClaim:

@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any, TypeAlias
 
 from ...errors import FenceRejected, Misconfigured
-from ..refusal import refused
+from ..rejections import rejected
 
 KIND = "redis"
 COMMAND = "return redis.call(ARGV[1], KEYS[1], unpack(ARGV, 2))"
@@ -69,7 +69,7 @@ def _slot(text: str) -> int:
 def claimed(reply: Any, key: str, token: int) -> None:
     """Raise `FenceRejected` unless the claim was accepted."""
     if (mark := int(reply)) != token:
-        raise refused(KIND, key, token, mark)
+        raise rejected(KIND, key, token, mark)
 
 
 def done(reply: Sequence[Any], key: str, token: int) -> Any:
@@ -80,7 +80,7 @@ def done(reply: Sequence[Any], key: str, token: int) -> Any:
 
 
 def _refused(mark: Any, key: str, token: int) -> FenceRejected:
-    return refused(KIND, key, token, int(mark) if mark else None)
+    return rejected(KIND, key, token, int(mark) if mark else None)
 
 
 def pairs(reply: Any) -> dict[Any, Any]:

@@ -1,6 +1,6 @@
 """What sqlite3 raises at the fence, in holdfast's words; the cause is kept.
 
-Only the claim is translated. The user's own statements, and the commit of the user's own transaction, raise
+Only the claim is mapped. The user's own statements, and the commit of the user's own transaction, raise
 what sqlite3 raises.
 """
 
@@ -17,7 +17,7 @@ _PROGRAM = frozenset(
 )
 
 
-def translated(error: sqlite3.Error, resource: str) -> HoldfastError:
+def mapped(error: sqlite3.Error, resource: str) -> HoldfastError:
     """The error to raise from `error`, which the claim of `resource` met."""
     code: int | None = getattr(error, "sqlite_errorcode", None)  # sqlite3's own complaints have none
     what = f"{resource!r} could not be claimed: {error}; nothing was changed. "

@@ -25,8 +25,8 @@ from ...errors import Misconfigured
 from ...model import check_name
 from ..clients import FENCE_ELSEWHERE
 from ..holder import Holder, token_of
-from ..refusal import refused
-from .error_mapping import no_table, translated
+from ..rejections import rejected
+from .error_mapping import mapped, no_table
 from .programs import TABLE, programs
 
 KIND = "sqlite"
@@ -90,11 +90,11 @@ class SQLiteFence:
         except BaseException as error:
             self._undo(opened)
             if isinstance(error, sqlite3.Error):
-                raise translated(error, resource) from error
+                raise mapped(error, resource) from error
             raise
         if mark != token:
             self._undo(opened)
-            raise refused(KIND, resource, token, mark)
+            raise rejected(KIND, resource, token, mark)
 
     @contextmanager
     def transaction(self, resource: str, lease: Holder) -> Iterator[sqlite3.Connection]:
@@ -128,7 +128,7 @@ class SQLiteFence:
         except sqlite3.Error as error:
             if no_table(error):
                 return None
-            raise translated(error, resource) from error
+            raise mapped(error, resource) from error
         return None if row is None else int(row[0])
 
     def _raise(self, resource: str, token: int) -> int | None:

@@ -17,10 +17,10 @@ from ..._core.pickling import unpicklable
 from ...errors import Misconfigured
 from ..clients import FENCE_ELSEWHERE, check_client
 from ..holder import Holder, token_of
-from ..refusal import refused
+from ..rejections import rejected
 
 KIND = "zookeeper"
-TRIES = 100
+MAX_TRIES_COUNT = 100
 """How often a claim meets another one that was quicker, before it gives up."""
 
 
@@ -42,7 +42,7 @@ class ZooKeeperFence:
     def claim(self, path: str, lease: Holder) -> FencedNode:
         """Raise the mark of the node to the lease's token, or raise `FenceRejected` if it is beyond."""
         token, mark_path = token_of(lease), mark_of(path)
-        for _ in range(TRIES):
+        for _ in range(MAX_TRIES_COUNT):
             found = read(self._client, mark_path)
             try:
                 if found is None:
@@ -50,7 +50,7 @@ class ZooKeeperFence:
                     return FencedNode(self._client, path, token, 0)
                 mark, version = int(found[0]), found[1].version
                 if token < mark:
-                    raise refused(KIND, path, token, mark)
+                    raise rejected(KIND, path, token, mark)
                 if token > mark:
                     version = self._client.set(mark_path, b"%d" % token, version).version
                 return FencedNode(self._client, path, token, version)
@@ -121,7 +121,7 @@ class FencedNode:
         return results[:-1]
 
     def _refusal(self, mark: Any) -> Exception:
-        return refused(KIND, self.path, self.token, None if mark is None else int(mark[0]))
+        return rejected(KIND, self.path, self.token, None if mark is None else int(mark[0]))
 
 
 def mark_of(path: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 from ..._core.pickling import unpicklable
 from ...fenced.clients import FENCE_ELSEWHERE
 from ...fenced.holder import Holder, token_of
-from ...fenced.refusal import refused
+from ...fenced.rejections import rejected
 from ...model import check_name
 from .runner import adapter_for, raise_mark
 
@@ -38,4 +38,4 @@ class Fence:
         token = token_of(lease)
         mark = raise_mark(self._connection, self._adapter, resource, token)
         if mark != token:
-            raise refused(self._adapter.dialect, resource, token, mark)
+            raise rejected(self._adapter.dialect, resource, token, mark)

@@ -2,7 +2,7 @@
 
 1. The count is per process, by kind of fence and resource; a forked child counts from zero, so that the sum
    over processes is right.
-2. It stays small: beyond `MOST` resources further ones are counted together under `OTHERS`.
+2. It stays small: beyond `MAX_RESOURCES_COUNT` resources further ones are counted together under `OTHERS`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..errors import FenceRejected
 
 logger = logging.getLogger("holdfast")
 
-MOST = 1000
+MAX_RESOURCES_COUNT = 1000
 OTHERS = "(others)"
 
 _counts: dict[tuple[str, str], int] = {}
@@ -26,7 +26,7 @@ def rejects() -> dict[tuple[str, str], int]:
     """How often a fence of this process refused a holder, by (kind, resource).
 
     >>> before = rejects().get(("file", "/srv/ledger"), 0)
-    >>> _ = refused("file", "/srv/ledger", 33, 34)               # what a fence does
+    >>> _ = rejected("file", "/srv/ledger", 33, 34)               # what a fence does
     >>> rejects()["file", "/srv/ledger"] - before
     1
     """
@@ -34,11 +34,11 @@ def rejects() -> dict[tuple[str, str], int]:
         return dict(_counts)
 
 
-def refused(kind: str, resource: str, token: int, mark: int | None) -> FenceRejected:
+def rejected(kind: str, resource: str, token: int, mark: int | None) -> FenceRejected:
     """Count and log one refusal; the caller raises what it gets, once nothing is changed any more."""
     with _mutex:
         key = (kind, resource)
-        if key not in _counts and len(_counts) >= MOST:
+        if key not in _counts and len(_counts) >= MAX_RESOURCES_COUNT:
             key = (kind, OTHERS)
         _counts[key] = _counts.get(key, 0) + 1
     logger.warning("the %s fence at %r refused token %d: its mark is %s", kind, resource, token, mark)

@@ -92,7 +92,7 @@ class Leases:
 
 
 @contextmanager
-def fleet(target: Target) -> Iterator[Leases]:
+def lease_set(target: Target) -> Iterator[Leases]:
     import holdfast
 
     with holdfast.connect(target.url) as locks:
@@ -104,7 +104,9 @@ def fleet(target: Target) -> Iterator[Leases]:
 
 
 CONTENDERS = (
-    Contender("holdfast", "holdfast", crew=crew, pair=pair, fleet=fleet, imports="import holdfast", counted=True),
+    Contender(
+        "holdfast", "holdfast", crew=crew, pair=pair, lease_set=lease_set, imports="import holdfast", counted=True
+    ),
     Contender("holdfast with", "holdfast", pair=pair_with),
     Contender("holdfast asyncio", "holdfast", async_pair=async_pair, imports="import holdfast.aio"),
 )

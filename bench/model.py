@@ -38,7 +38,7 @@ class Hands:
     release: Callable[[], object]
 
 
-class Fleet(Protocol):
+class LeaseSet(Protocol):
     """Many leases of one client, each under its own name, kept alive until the end."""
 
     def take(self, count: int, ttl: float) -> None: ...
@@ -57,7 +57,7 @@ class Contender:
     pair: Callable[[Target], AbstractContextManager[Callable[[], object]]] | None = None
     """One take and release as one call; made from `crew` where it is not given."""
     async_pair: Callable[[Target], AbstractAsyncContextManager[Callable[[], Awaitable[object]]]] | None = None
-    fleet: Callable[[Target], AbstractContextManager[Fleet]] | None = None
+    lease_set: Callable[[Target], AbstractContextManager[LeaseSet]] | None = None
     imports: str = ""
     """The statement that its users start with; empty: nothing to measure."""
     counted: bool = False

@@ -118,7 +118,7 @@ class _Run:
 
     def _leases(self) -> None:
         effort = self._effort
-        there = self._entrants("leases", lambda each: each.fleet)
+        there = self._entrants("leases", lambda each: each.lease_set)
         if not effort.lease_peers:
             for each in there:
                 if each.role == "peer":

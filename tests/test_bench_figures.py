@@ -131,7 +131,7 @@ def test_plain_tables_have_text_on_the_left_and_figures_on_the_right() -> None:
 
 
 def test_plot_has_a_panel_for_what_was_measured() -> None:
-    assert [panel.title for panel in plot.panels(planted())] == [
+    assert [panel.title for panel in plot.charts(planted())] == [
         "Uncontended pair",
         "Release to next holder: 8 processes, hold 5 ms",
         "Fairness: 8 processes, hold 0",

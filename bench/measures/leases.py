@@ -172,20 +172,20 @@ def _memory() -> int:
 def _keep(pipe: Connection, engine: str, name: str, target: Target) -> None:
     """The child: opens, takes, keeps for the window, reports, lets go."""
     try:
-        opener = registry.contender(engine, name).fleet
+        opener = registry.contender(engine, name).lease_set
         assert opener is not None
         threads = threading.active_count()
-        with opener(target) as fleet:
+        with opener(target) as lease_set:
             pipe.send((threads, _memory()))
             count, ttl = pipe.recv()
             begin = time.monotonic()
-            fleet.take(count, ttl)
+            lease_set.take(count, ttl)
             pipe.send((time.monotonic() - begin, _memory()))
             pipe.recv()
             begin, cpu = time.monotonic(), time.process_time()
             pipe.recv()
             spent = time.monotonic() - begin, time.process_time() - cpu
-            pipe.send((*spent, fleet.lost()))
+            pipe.send((*spent, lease_set.lost()))
     except EOFError:
         pass  # the parent has gone on without us
     except Exception as error:  # noqa: BLE001 - told to the parent, which reports it

@@ -32,7 +32,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class Chart:
     """One question, answered by each contender."""
 
     title: str
@@ -41,7 +41,7 @@ class Panel:
     log: bool = True
 
 
-def panels(report: Report) -> Iterator[Panel]:
+def charts(report: Report) -> Iterator[Chart]:
     """What a reader wants to see first, as far as it was measured."""
     if report.pair:
         bars = [
@@ -54,7 +54,7 @@ def panels(report: Report) -> Iterator[Panel]:
             )
             for each in report.pair
         ]
-        yield Panel("Uncontended pair", "× floor (p50, line to p99); less is better", bars)
+        yield Chart("Uncontended pair", "× floor (p50, line to p99); less is better", bars)
     seen = list(dict.fromkeys((each.layout, each.hold) for each in report.handoff))
     for layout, hold in [case for case in seen if case[1] > 0]:
         bars = [
@@ -62,7 +62,7 @@ def panels(report: Report) -> Iterator[Panel]:
             for each in _there(report, layout, hold)
         ]
         title = f"Release to next holder: {layout}, hold {hold * 1e3:.0f} ms"
-        yield Panel(title, "ms (p50, line to p99); less is better", bars)
+        yield Chart(title, "ms (p50, line to p99); less is better", bars)
     for layout, hold in [case for case in seen if case[1] == 0 and "processes" in case[0]]:
         there = _there(report, layout, hold)
         bars = [
@@ -75,10 +75,10 @@ def panels(report: Report) -> Iterator[Panel]:
             )
             for each in there
         ]
-        yield Panel(f"Fairness: {layout}, hold 0", "worst worker, % of its fair share; more is better", bars, False)
+        yield Chart(f"Fairness: {layout}, hold 0", "worst worker, % of its fair share; more is better", bars, False)
     if report.imports:
         bars = [Bar(each.contender, each.role, each.p50 * 1e3, math.nan, time(each.p50)) for each in report.imports]
-        yield Panel("Import, over bare Python", "ms; less is better", bars, False)
+        yield Chart("Import, over bare Python", "ms; less is better", bars, False)
 
 
 def _there(report: Report, layout: str, hold: float) -> list[HandoffResult]:
@@ -94,7 +94,7 @@ def draw(report: Report, path: Path) -> str | None:
         from matplotlib import pyplot
     except ImportError as error:
         return f"no plot: {error}"
-    shown = list(panels(report))
+    shown = list(charts(report))
     if not shown:
         return "no plot: nothing was measured that has a panel"
     columns = min(3, len(shown))
@@ -103,7 +103,7 @@ def draw(report: Report, path: Path) -> str | None:
     size = (5.6 * columns, (0.36 * longest + 1.3) * rows + 0.6)
     figure, grid = pyplot.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
     for axes, panel in zip(grid.flat, shown, strict=False):
-        _panel(axes, panel)
+        _chart(axes, panel)
     for axes in grid.flat[len(shown) :]:
         axes.set_axis_off()
     title = f"holdfast on {report.engine}: against its peers and the bare engine, in one run"
@@ -113,7 +113,7 @@ def draw(report: Report, path: Path) -> str | None:
     return None
 
 
-def _panel(axes: Any, panel: Panel) -> None:
+def _chart(axes: Any, panel: Chart) -> None:
     bars = list(reversed(panel.bars))
     known = [bar.value for bar in bars if bar.value > 0]
     reach = [figure for bar in bars for figure in (bar.value, bar.tail) if figure > 0]

@@ -17,7 +17,7 @@ from .registry import notice_fork
 
 
 class BaseLease:
-    """The part of a lease that only looks."""
+    """The part of a lease that only reads."""
 
     __slots__ = ("__weakref__", "_core", "_hold")
 
@@ -78,7 +78,7 @@ class BaseLease:
         return f"<{type(self).__name__} {self.name!r} token={self.token} {self.state.value}>"
 
     def _notice(self) -> None:
-        """A deadline that has passed counts, whether or not the keeper has come by; and so does a fork."""
+        """A deadline that has passed counts, whether or not the keeper has noticed; so does a fork."""
         if self._core.pid != getpid():
             notice_fork()
         hold = self._hold
@@ -90,7 +90,7 @@ L = TypeVar("L", bound=BaseLease)
 
 
 class BaseLeases(Mapping[str, L]):
-    """Several leases by name. They stand and fall together: `check()` fails when one is lost."""
+    """Several leases by name. `check()` fails when one is lost."""
 
     def __init__(self, leases: Iterable[L]) -> None:
         self._leases = {lease.name: lease for lease in leases}
@@ -111,7 +111,7 @@ class BaseLeases(Mapping[str, L]):
 
     @property
     def _holds(self) -> list[Hold]:
-        """What the keeper keeps for each."""
+        """The hold of each."""
         return [lease._hold for lease in self._leases.values()]
 
     def remaining(self) -> float:
@@ -125,7 +125,7 @@ class BaseLeases(Mapping[str, L]):
 
 
 def still_inside(holds: Iterable[Hold]) -> list[Hold]:
-    """Of the holds of a body, those that its holder has not let go of itself (a closed coordinator has, for it)."""
+    """Of the holds of a `with` body, those that are not released yet (by the holder, or by `close`)."""
     return [hold for hold in holds if not hold.forgotten or hold.reason == "closed"]
 
 
@@ -137,7 +137,7 @@ def first_lost(holds: Iterable[Hold]) -> LeaseLost:
 
 V = TypeVar("V")
 Entered: TypeAlias = dict[FrameType, list[tuple[object, V]]]
-"""What was entered through one handle, which many may share: by the frame of the `with` statement, and by whom."""
+"""What was entered through one lock object, which many may share: by the frame of the `with`, and by actor."""
 
 
 def leave_last(entered: Entered[V], frame: FrameType, me: object) -> V:

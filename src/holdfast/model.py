@@ -1,8 +1,8 @@
 """The words of holdfast, as data.
 
-An `LockSpec` is what a recipe wants; with an owner it becomes a `Claim` that stands in a line. The engine's yes is a
-`Grant`; in the holder's hands, kept alive, it is a lease. Times are seconds on the driver's clock unless a name
-says otherwise; tokens are integers that strictly grow per name.
+A `LockSpec` is what a recipe asks for; with an owner it is a `Claim`, which waits in a line. The engine's yes is a
+`Grant`; a grant that the holder has and the keeper renews is a lease. Times are seconds on the driver's clock unless a
+name says otherwise; tokens are integers that strictly grow per name.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MAX_NAME_BYTES = 512
 SHARED_CAPACITY = 1 << 20
 """The capacity of a read-write lock: a reader takes 1 of it, a writer takes all."""
 
-MAX_SECONDS = 366 * 24 * 3600.0
+MAX_DURATION_S = 366 * 24 * 3600.0
 
 
 class State(StrEnum):
@@ -89,7 +89,7 @@ class LockSpec:
 
 @dataclass(slots=True)  # made for each acquisition, never changed; freezing would cost more than making it
 class Claim:
-    """An ask with an owner: what stands in the line. The owner id is chosen before the first request.
+    """A spec with an owner: an entry of the line. The owner id is chosen before the first request.
 
     `token` is that of its grant, once it has one: a renewal is for that grant and no other.
     """
@@ -113,7 +113,7 @@ class Grant:
 class Extension:
     """The engine's yes to a renewal: good for `ttl` from `since`, when the request was sent.
 
-    `asked`: somebody has asked the holder to give way.
+    `asked`: the holder was asked to give way.
     """
 
     since: float
@@ -123,11 +123,11 @@ class Extension:
 
 @dataclass(frozen=True, slots=True)
 class Queued:
-    """The engine's not yet: the claim stands in the line.
+    """The engine's "not yet": the claim waits in the line.
 
-    `look_again` is in how many seconds a look is due even if no push comes; `ahead` is how many stand before it.
-    `since` and `patience` say for how long its place is kept: counted from when the request was sent. `mark` is the
-    last token of the name so far: a push with one that is not above it is an old one.
+    `look_again` is in how many seconds a poll is due even if no push comes; `ahead` is how many claims are before it.
+    `since` and `patience` say how long its place is kept, from when the request was sent. `mark` is the last token of
+    the name so far: a push with a token that is not above it is old.
     """
 
     look_again: float
@@ -149,8 +149,8 @@ class ClaimView:
     """One claim as others see it. `token` is None while it waits.
 
     `since` is when it began to hold, or to wait, in seconds of the engine's own clock, and `age` how long ago that
-    was; `remaining` is for how long the engine keeps it without another word of its owner. A holder that is not
-    `live` is gone, and keeps its name closed all the same (`lock_delay`, `hold_at_least`).
+    was; `remaining` is for how long the engine keeps it without another request of its owner. A holder that is
+    not `live` has ended, and keeps its name locked all the same (`lock_delay`, `hold_at_least`).
     """
 
     owner: str
@@ -183,7 +183,7 @@ class Promises:
     Some promises are kept by the engines that list them in `kept`:
 
     fencing       a token on every grant, strictly growing per name
-    linearizable  one order of grants that everybody agrees on, whatever fails
+    linearizable  one order of grants for all clients, whatever fails
     durable       a grant survives a crash of the engine
     shared        read-write locks
     counting      semaphores
@@ -307,12 +307,12 @@ def check_token(token: int, of: str) -> int:
 
 def check_seconds(what: str, value: float, of: str, above: float | None = None) -> None:
     """A duration: a number from 0 (or above `above`) to a year."""
-    if value.__class__ in (float, int) and 0 < value <= MAX_SECONDS:
+    if value.__class__ in (float, int) and 0 < value <= MAX_DURATION_S:
         return
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
         raise Misconfigured(f"{what} of {of!r} is a number of seconds, not {value!r}")
-    if value > MAX_SECONDS:
-        raise Misconfigured(f"{what} of {of!r} is {value:g} s; at most a year ({MAX_SECONDS:g} s) is allowed")
+    if value > MAX_DURATION_S:
+        raise Misconfigured(f"{what} of {of!r} is {value:g} s; at most a year ({MAX_DURATION_S:g} s) is allowed")
     if above is not None and value <= above:
         raise Misconfigured(f"{what} of {of!r} is {value:g} s; it must be above {above:g}")
     if value < 0:

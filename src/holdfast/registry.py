@@ -1,9 +1,9 @@
 """The open coordinators of this process: closed at its end, and made to hold nothing in a forked child.
 
-1. `os.fork` tells us (`register_at_fork`): wires finish what is under way before it, and the child begins anew.
-2. A fork by C code (uWSGI, `libc`) tells nobody. So whoever takes, looks at, renews or releases a lease compares the
-   process id with its coordinator's (`here`), and a difference is the fork, noticed late: nothing of the parent's has
-   been used until then.
+1. `os.fork` calls our hooks (`register_at_fork`): wires finish the requests in flight before it, and the child begins
+   anew.
+2. A fork by C code (uWSGI, `libc`) calls no hooks. So every acquire, check, renewal and release compares the process
+   id with its coordinator's (`here`): a difference is a fork, noticed late, but before a use.
 3. A process of `multiprocessing` ends without `atexit`, but runs its own finalizers.
 """
 
@@ -73,7 +73,7 @@ def _after_fork_in_child() -> None:
 
 
 def notice_fork() -> None:
-    """Nothing, unless this process is a child that nobody told so (rule 2)."""
+    """Does nothing, unless this process is a forked child whose hooks did not run (rule 2)."""
     global _pid
     pid = getpid()
     if pid == _pid:
@@ -93,7 +93,7 @@ class LastResort:
 
 
 def warn_unclosed(what: str, source: object) -> None:
-    """A coordinator was dropped that nobody has closed."""
+    """A coordinator was garbage-collected without being closed."""
     warnings.warn(
         f"{what} was dropped without close(): what it held expires; use `with`, or close it",
         ResourceWarning,

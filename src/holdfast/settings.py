@@ -1,4 +1,4 @@
-"""Where to connect when nothing is said: `HOLDFAST_URL`, or a file in the user's state folder."""
+"""The default engine: `HOLDFAST_URL`, or a file in the user's state folder."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def user_file_url() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What `connect` was told, checked before anything is opened."""
+    """The arguments of `connect`, checked before anything is opened."""
 
     url: object
     namespace: str
@@ -61,9 +61,9 @@ class Settings:
         if self.timeout is not None:
             check_seconds("timeout", self.timeout, "connect()")
         if self.on_event is not None and not callable(self.on_event):
-            raise Misconfigured(f"on_event is called with each event, and {self.on_event!r} can not be called")
+            raise Misconfigured(f"on_event is called with each event, and {self.on_event!r} cannot be called")
 
-        Promises.known(self._required())  # before anybody is asked
+        Promises.known(self._required())  # before any request
 
     def _required(self) -> set[str]:
         return {self.require} if isinstance(self.require, str) else set(self.require)

@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.errors import Misconfigured
 from holdfast.torture.clients.config import ClientConfig
-from holdfast.torture.clients.process import Client
+from holdfast.torture.clients.process import ClientProcess
 from holdfast.torture.engines import STARTERS, EngineOptions, TorturedEngine, start
 from holdfast.torture.engines.redis import command
 from holdfast.torture.faults import BY_NAME, KINDS, FaultContext, chosen
@@ -45,10 +45,10 @@ def noted() -> list[FaultRecord]:
 @pytest.fixture(scope="module")
 def clients(
     sandbox: Sandbox, engine: TorturedEngine, noted: list[FaultRecord], tmp_path_factory: pytest.TempPathFactory
-) -> list[Client]:
+) -> list[ClientProcess]:
     folder = str(tmp_path_factory.mktemp("history"))
     config = ClientConfig("c1", engine.url("c1"), folder, "a", "claim-before-read", TTL)
-    return [Client(sandbox, config, noted.append)]
+    return [ClientProcess(sandbox, config, noted.append)]
 
 
 INJECTED = [kind.name for kind in KINDS if kind.weight]
@@ -56,7 +56,7 @@ INJECTED = [kind.name for kind in KINDS if kind.weight]
 
 @pytest.mark.parametrize("name", INJECTED)
 def test_a_fault_is_injected_healed_and_noted(
-    name: str, engine: TorturedEngine, clients: list[Client], noted: list[FaultRecord]
+    name: str, engine: TorturedEngine, clients: list[ClientProcess], noted: list[FaultRecord]
 ) -> None:
     kind = BY_NAME[name]
     if reason := kind.reason(engine):

@@ -80,14 +80,14 @@ def test_forks_in_a_run_are_counted_and_their_children_are_in_its_history(tmp_pa
 
 
 def test_what_a_child_could_do_fails_the_run(tmp_path: Path) -> None:
-    from holdfast.torture.clients.process import Client
+    from holdfast.torture.clients.process import ClientProcess
     from holdfast.torture.history import FaultRecord
     from holdfast.torture.sandbox import Sandbox
 
     noted: list[FaultRecord] = []
     config = ClientConfig("c1", f"sqlite://{tmp_path}/locks.db", str(tmp_path), NAME, "unfenced", 60.0)
     with Sandbox("hf-prefork-") as sandbox:
-        client = Client(sandbox, config, noted.append)
+        client = ClientProcess(sandbox, config, noted.append)
         client.hear({"fault": "fork", "time": 1, "misuse": "it held"})
         client.hear({"fault": "fork", "time": 1, "misuse": ""})
         client.close()

@@ -17,7 +17,7 @@ import pytest
 from holdfast.torture.checkers import Judgement
 from holdfast.torture.engines import STARTERS
 from holdfast.torture.faults import chosen
-from holdfast.torture.run import Plan, Result, torture
+from holdfast.torture.run import Plan, RunResult, torture
 from holdfast.torture.run.fault_schedule import FaultSchedule, chance_of
 from tests.cli.harness import Cli
 
@@ -26,7 +26,7 @@ PLAN = Plan(seconds=20, seed=11, kinds=tuple(chosen("pause-aimed")), clients=2)
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[Result]]]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[RunResult]]]:
     folder = tmp_path_factory.mktemp("runs")
     plans = dict.fromkeys(STARTERS, PLAN)
     plans["redis"] = replace(PLAN, seconds=40, clients=3, ttl=0.2)
@@ -41,12 +41,12 @@ def cli(tmp_path: Path) -> Iterator[Cli]:
         yield made
 
 
-def by_discipline(result: Result) -> dict[str, Judgement]:
+def by_discipline(result: RunResult) -> dict[str, Judgement]:
     return {judgement.run.discipline: judgement for _, judgement in result.trials}
 
 
 def test_on_one_redis_a_lock_alone_loses_a_checked_write_is_caught_and_a_claim_loses_nothing(
-    runs: dict[str, Future[Result]],
+    runs: dict[str, Future[RunResult]],
 ) -> None:
     judged = by_discipline(runs["redis"].result())
     unfenced, checked, claimed = (
@@ -59,7 +59,7 @@ def test_on_one_redis_a_lock_alone_loses_a_checked_write_is_caught_and_a_claim_l
 
 
 @pytest.mark.parametrize("engine", STARTERS)
-def test_behind_the_fence_nothing_is_lost(engine: str, runs: dict[str, Future[Result]]) -> None:
+def test_behind_the_fence_nothing_is_lost(engine: str, runs: dict[str, Future[RunResult]]) -> None:
     result = runs[engine].result()
     assert result.errors == []
     if result.not_run:

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast._core.flow import Flow, WaitEvent
 from holdfast._core.lease import NEVER, Hold, drift
-from holdfast._core.renewal import BATCH, RENEWERS, SHORT_OF_THREADS
+from holdfast._core.renewal import BATCH_COUNT, RENEWER_COUNT, THREAD_RETRY_S
 from holdfast.backends.queue_backend import Renew
 from holdfast.errors import BackendUnavailable, LeaseLost
 from holdfast.model import Claim, Grant, LockSpec, State
@@ -168,7 +168,7 @@ def test_a_renewal_that_hangs_is_sent_once_more_by_another() -> None:
         kept.wait()
         renewals += [Hand(flow, kept.hand.now) for flow in kept.begun]
         kept.begun.clear()
-    assert len(renewals) == RENEWERS
+    assert len(renewals) == RENEWER_COUNT
 
 
 def test_the_second_renewal_saves_what_the_first_one_hangs_with() -> None:
@@ -199,7 +199,7 @@ def test_short_of_threads_it_tries_again_in_a_moment() -> None:
     for _ in range(30):
         kept.wait()
         pauses.append(kept.hand.op.timeout)
-    assert pytest.approx(SHORT_OF_THREADS) in pauses
+    assert pytest.approx(THREAD_RETRY_S) in pauses
     assert kept.hold.alive
 
 
@@ -247,10 +247,10 @@ def test_released_while_its_renewal_is_under_way_it_stays_released() -> None:
 
 
 def test_many_leave_in_one_batch() -> None:
-    kept = Kept(count=BATCH)
+    kept = Kept(count=BATCH_COUNT)
     hand = kept.until_renewal()
-    assert len(hand.request.claims) == BATCH
-    hand.answer(["held"] * (BATCH - 1) + ["evicted"], after=0.01)
+    assert len(hand.request.claims) == BATCH_COUNT
+    hand.answer(["held"] * (BATCH_COUNT - 1) + ["evicted"], after=0.01)
     assert kept.told == [("lost", "evicted")]
 
 

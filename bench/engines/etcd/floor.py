@@ -201,7 +201,7 @@ class Keys:
 
 
 @contextmanager
-def fleet(target: Target) -> Iterator[Keys]:
+def lease_set(target: Target) -> Iterator[Keys]:
     keys = Keys(target)
     try:
         yield keys
@@ -210,7 +210,7 @@ def fleet(target: Target) -> Iterator[Keys]:
 
 
 CONTENDERS = (
-    Contender("bare etcd", "floor", crew=crew, pair=pair, fleet=fleet, counted=True),
+    Contender("bare etcd", "floor", crew=crew, pair=pair, lease_set=lease_set, counted=True),
     Contender(WRITE, "bare", pair=write),
     Contender("bare http.client", "bare", pair=pair_http_client),
     Contender("bare asyncio", "bare", async_pair=async_pair),

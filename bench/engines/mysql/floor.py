@@ -137,7 +137,7 @@ class Rows:
 
 
 @contextmanager
-def fleet(target: Target) -> Iterator[Rows]:
+def lease_set(target: Target) -> Iterator[Rows]:
     with connect(target) as link:
         rows = Rows(link)
         try:
@@ -147,7 +147,7 @@ def fleet(target: Target) -> Iterator[Rows]:
 
 
 CONTENDERS = (
-    Contender("bare MariaDB", "floor", crew=crew, pair=pair, fleet=fleet, counted=True),
+    Contender("bare MariaDB", "floor", crew=crew, pair=pair, lease_set=lease_set, counted=True),
     Contender(USER_LOCK, "bare", pair=user_lock_pair),
     Contender(ROUSED, "bare", pair=rouse_and_update),
 )

@@ -110,7 +110,7 @@ class Rows:
 
 
 @contextmanager
-def fleet(target: Target) -> Iterator[Rows]:
+def lease_set(target: Target) -> Iterator[Rows]:
     with connect(target) as link:
         rows = Rows(link)
         try:
@@ -120,7 +120,7 @@ def fleet(target: Target) -> Iterator[Rows]:
 
 
 CONTENDERS = (
-    Contender("bare PostgreSQL", "floor", crew=crew, pair=pair, fleet=fleet, counted=True),
+    Contender("bare PostgreSQL", "floor", crew=crew, pair=pair, lease_set=lease_set, counted=True),
     Contender(ADVISORY, "bare", pair=advisory_pair),
     Contender(NOTIFY, "bare", pair=notify_and_update),
 )

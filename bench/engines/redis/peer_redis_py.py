@@ -83,7 +83,7 @@ class RedisPyLocks:
 
 
 @contextmanager
-def fleet(target: Target) -> Iterator[RedisPyLocks]:
+def lease_set(target: Target) -> Iterator[RedisPyLocks]:
     import redis
 
     with redis.Redis.from_url(target.url) as client:
@@ -95,6 +95,6 @@ def fleet(target: Target) -> Iterator[RedisPyLocks]:
 
 
 CONTENDERS = (
-    Contender("redis-py", "peer", crew=crew, fleet=fleet, imports="import redis", counted=True),
+    Contender("redis-py", "peer", crew=crew, lease_set=lease_set, imports="import redis", counted=True),
     Contender("redis-py asyncio", "peer", async_pair=async_pair, imports="import redis.asyncio"),
 )

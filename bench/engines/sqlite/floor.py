@@ -106,7 +106,7 @@ class Rows:
 
 
 @contextmanager
-def fleet(target: Target) -> Iterator[Rows]:
+def lease_set(target: Target) -> Iterator[Rows]:
     path = target.folder / "floor-leases.db"
     with closing(connect(path)) as link:
         rows = Rows(link)
@@ -116,4 +116,4 @@ def fleet(target: Target) -> Iterator[Rows]:
             rows.end()
 
 
-CONTENDERS = (Contender("bare SQLite", "floor", crew=crew, pair=pair, fleet=fleet, counted=True),)
+CONTENDERS = (Contender("bare SQLite", "floor", crew=crew, pair=pair, lease_set=lease_set, counted=True),)

@@ -64,7 +64,7 @@ class Files:
 
 
 @contextmanager
-def fleet(target: Target) -> Iterator[Files]:
+def lease_set(target: Target) -> Iterator[Files]:
     files = Files(target.folder / "sherlock-leases")
     try:
         yield files
@@ -72,4 +72,4 @@ def fleet(target: Target) -> Iterator[Files]:
         files.end()
 
 
-CONTENDERS = (Contender("sherlock file", "peer", crew=crew, fleet=fleet, imports="import sherlock"),)
+CONTENDERS = (Contender("sherlock file", "peer", crew=crew, lease_set=lease_set, imports="import sherlock"),)

@@ -198,7 +198,7 @@ class Nodes:
 
 
 @contextmanager
-def fleet(target: Target) -> Iterator[Nodes]:
+def lease_set(target: Target) -> Iterator[Nodes]:
     nodes = Nodes(target)
     try:
         yield nodes
@@ -207,7 +207,7 @@ def fleet(target: Target) -> Iterator[Nodes]:
 
 
 CONTENDERS = (
-    Contender("bare ZooKeeper", "floor", crew=crew, pair=pair, fleet=fleet, counted=True),
+    Contender("bare ZooKeeper", "floor", crew=crew, pair=pair, lease_set=lease_set, counted=True),
     Contender(WRITE, "bare", pair=write),
     Contender("bare asyncio", "bare", async_pair=async_pair),
 )

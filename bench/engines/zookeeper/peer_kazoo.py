@@ -58,11 +58,13 @@ class KazooLocks:
 
 
 @contextmanager
-def fleet(target: Target) -> Iterator[KazooLocks]:
+def lease_set(target: Target) -> Iterator[KazooLocks]:
     with client_of(target) as client:
         yield KazooLocks(client)
 
 
 CONTENDERS = (
-    Contender(KAZOO, "peer", crew=crew, fleet=fleet, imports="from kazoo.client import KazooClient", counted=True),
+    Contender(
+        KAZOO, "peer", crew=crew, lease_set=lease_set, imports="from kazoo.client import KazooClient", counted=True
+    ),
 )

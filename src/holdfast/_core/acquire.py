@@ -1,13 +1,13 @@
-"""Acquire: take, wait for one's turn, look again, and leave nothing behind.
+"""Acquire: take, wait for the turn, poll, and leave nothing behind.
 
-1. One deadline counts for the whole, from the first look at the clock; a wake-up does not restart it.
+1. One deadline counts for the whole, from the first reading of the clock; a wake-up does not restart it.
 2. Every request carries the same owner id, so a retry after a lost reply finds its own claim.
 3. Whatever ends the wait (timeout, cancellation, deadlock, an error), the claim is withdrawn before the error is
-   seen outside, shielded; if the engine can not be reached, in the background until the claim is over by itself.
-4. A push grants at once; a lost push costs at most the time until the next look.
-5. A grant that is already over when it arrives is no grant: look again.
-6. A coordinator that closes lets nobody in any more (`Admission`): who waits for a push is withdrawn by the one who
-   closes, and whatever is granted from then on is released by the one who asked.
+   seen outside, shielded; if the engine cannot be reached, in the background until the claim has expired.
+4. A push grants at once; a lost push costs at most the time until the next poll.
+5. A grant that has expired when it arrives is no grant: ask again.
+6. A coordinator that closes admits nobody any more (`Admission`): `close` withdraws the claims that wait for a push,
+   and an acquisition that is granted from then on releases its grant itself.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from .withdraw import release_all_until_done, withdraw_all
 
 T = TypeVar("T")
 
-SHORTEST_REQUEST = 0.05
+SHORTEST_REQUEST_S = 0.05
 """A request is given at least this long, however little of the timeout is left."""
 
-STALE_GRANTS = 3
-"""So many grants that were over on arrival, and the engine is too slow for this ttl."""
+STALE_GRANT_COUNT = 3
+"""After so many grants that had expired on arrival the engine is too slow for this ttl."""
 
 
 def coordinator_closed() -> Misconfigured:
-    """What to raise at whoever asks after `close`."""
+    """The error of an acquisition after `close`."""
     return Misconfigured("this coordinator is closed; connect() again")
 
 
 class Admission:
-    """Who is being let in by a coordinator, and whether it still lets anybody in."""
+    """The acquisitions of a coordinator that have not ended, and whether it admits new ones."""
 
     __slots__ = ("asking", "closed", "waiting")
 
@@ -48,14 +48,14 @@ class Admission:
         self.asking: dict[str, Claim] = {}
         """Claims that have been sent, or may have been, and are neither held nor withdrawn; by owner."""
         self.waiting: set[str] = set()
-        """Of those, who waits for a push: nothing of theirs is under way to the engine."""
+        """Of those, the owners that wait for a push: they have no request in flight."""
 
     def check(self) -> None:
         if self.closed:
             raise coordinator_closed()
 
     def turn(self, backend: Backend, claim: Claim, queued: Queued, timeout: float) -> Flow[Grant | None]:
-        """Wait for the push. Whoever closes sees it waiting, or it sees that it is closed: in this order."""
+        """Wait for the push. The order matters: either `close` sees it waiting, or it sees that it is closed."""
         self.waiting.add(claim.owner)
         try:
             self.check()
@@ -75,7 +75,7 @@ def acquire(
 ) -> Flow[Hold]:
     """Go on from the outcome of the `first` take: to a hold, or `NotAcquired`.
 
-    `entangled`: this actor holds other names; look for circles.
+    `entangled`: this actor holds other names, so check for deadlocks.
     """
     admission = admission or Admission()
     stale = 0
@@ -101,7 +101,7 @@ def acquire(
             if hold is not None:
                 return hold
             stale += 1
-            if stale == STALE_GRANTS:
+            if stale == STALE_GRANT_COUNT:
                 raise too_slow(backend, claim.spec, outcome.ttl)
             outcome = yield from _take(backend, claim, began, timeout, admission)
     except GeneratorExit:
@@ -112,14 +112,14 @@ def acquire(
 
 
 def within(timeout: float | None) -> float | None:
-    """How long one request may take, given how long all may: None for as long as the engine's own timeout."""
-    return None if not timeout else max(SHORTEST_REQUEST, timeout)
+    """How long one request may take within the time that is left; None for the engine's own timeout."""
+    return None if not timeout else max(SHORTEST_REQUEST_S, timeout)
 
 
 def rollback(backend: Backend, claims: list[Claim], error: BaseException) -> Flow[None]:
-    """Undo what an acquisition may have begun before it ended with this error."""
+    """Withdraw what an acquisition may have begun before it ended with this error."""
     if isinstance(error, NotAcquired) and not error.waited:
-        return  # one try, and the engine kept nothing of it
+        return  # a single try, of which the engine keeps nothing
     if isinstance(error, BackendUnavailable):
         yield Spawn(release_all_until_done(backend, [(claim, 0.0) for claim in claims]))
     else:
@@ -127,7 +127,7 @@ def rollback(backend: Backend, claims: list[Claim], error: BaseException) -> Flo
 
 
 def too_slow(backend: Backend, spec: LockSpec, granted: float) -> BackendUnavailable:
-    """The error for a name whose grants are over when they arrive; `granted` is for how long the last one was.
+    """The error for a name whose grants have expired when they arrive; `granted`: the length of the last one.
 
     Less than the ttl may be the engine's limit, or the rest of a session after a silence: it may pass.
     """
@@ -137,15 +137,15 @@ def too_slow(backend: Backend, spec: LockSpec, granted: float) -> BackendUnavail
             f"of {margin:g} s leaves nothing of that; try again, use a shorter margin, or let the server grant more"
         )
     return BackendUnavailable(
-        f"{backend.scheme} answers too slowly for a ttl of {spec.ttl:g} s: {STALE_GRANTS} grants of {spec.name!r} were "
-        "over when they arrived; use a longer ttl"
+        f"{backend.scheme} answers too slowly for a ttl of {spec.ttl:g} s: {STALE_GRANT_COUNT} grants of {spec.name!r} "
+        "were over when they arrived; use a longer ttl"
     )
 
 
 def _await_turn(
     backend: Backend, claim: Claim, queued: Queued, began: float, timeout: float | None, admission: Admission
 ) -> Flow[Hold | Grant | Queued | None]:
-    """Wait for the push, which is a hold at once; or until it is time to look again, and then look."""
+    """Wait for the push, which is a hold at once; or until the next poll is due, and then poll."""
     now: float = yield NOW
     pause = queued.look_again
     if timeout is not None:
@@ -154,7 +154,7 @@ def _await_turn(
             raise NotAcquired(claim.spec.name, now - began, ahead=queued.ahead)
         pause = min(pause, left)
     grant = yield from admission.turn(backend, claim, queued, pause)
-    # What is pushed is good for the patience of its last look. The keeper extends it; without one, a look does.
+    # A pushed grant is valid for the patience of the last poll. The keeper extends it; without one, a poll does.
     if grant is not None and claim.spec.renew and (hold := begin(claim, grant, (yield NOW))) is not None:
         return hold
     return (yield from _take(backend, claim, began, timeout, admission))
@@ -182,9 +182,9 @@ def persist(
     attempt: Callable[[float | None], Flow[T]],
     fault: BackendUnavailable | None = None,
 ) -> Flow[T]:
-    """Repeat a request that holds out against passing faults: for a ttl at most, and not beyond the timeout.
+    """Repeat a request while the engine is out of reach: for a ttl at most, and not beyond the timeout.
 
-    `attempt` is given how long a request may take. `fault`: one that was met already.
+    `attempt` is given the time that a request may take. `fault`: an error that was met already.
     """
     tries = 0
     struck: float | None = None

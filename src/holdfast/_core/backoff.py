@@ -1,6 +1,6 @@
 """Exponential back-off with full jitter: wait a random time between 0 and a ceiling that doubles.
 
-Full jitter spreads the tries of many clients evenly, so that an engine that comes back is not met by a herd.
+Full jitter spreads the tries of many clients evenly, so that an engine that comes back does not get all at once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What the blocking and the asyncio coordinator share: identities, and the flows from an ask to a hold and back.
+"""What the blocking and the asyncio coordinator share: identities, and the flows from a spec to a hold and back.
 
-An owner id is made before the first request and used once. An actor is whoever waits and holds as one (a thread, a
-task): circles of waiters are circles of actors, and only an actor that holds something can close one.
+An owner id is made before the first request and used once. An actor is a thread or a task, which waits and holds as
+one: a deadlock is a cycle of actors, and only an actor that holds something can close one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .deadlock import LOOSE
 from .flow import NOW, Flow, Shield, Sleep, Spawn
 from .lease import Hold
 from .renewal import Keeper, renew_now
-from .withdraw import PATIENCE, Patience, release_all_until_done, release_each, release_until_done, withdraw
+from .withdraw import UNANSWERED_LIMIT_S, Patience, release_all_until_done, release_each, release_until_done, withdraw
 
 Emit = Callable[[Event], None]
 Beside = Callable[[Callable[[Any], object], Any], None]
@@ -40,11 +40,11 @@ class CoordinatorCore:
     ) -> None:
         self.backend = backend
         self.pid = pid
-        """The process that it belongs to. In any other, what it holds is held by somebody else."""
+        """The process that it belongs to. In a forked child its holds belong to the parent."""
         self.keeper = keeper
         self.emit = emit
         self._beside = beside
-        """Has the listener called beside the keeper, which must not wait for it."""
+        """Calls the listener outside the keeper, which must not wait for it."""
         keeper.dropped = self._drop
         self._prefix = prefix
         self._numbers = itertools.count(1)
@@ -53,13 +53,13 @@ class CoordinatorCore:
         self.holding: dict[str, int] = {}
         """How many names each actor holds."""
         self.holds: set[Hold] = set()
-        """Everything in the keeper's hands, or lost and not yet let go of."""
+        """Every hold that the keeper renews, or that is lost and not yet released by its holder."""
         self.admission = Admission()
         self.reentered: dict[tuple[str, str, object], Hold] = {}
         """What reentrant locks hold, by name and actor (and task, where tasks share a thread)."""
 
     def claim(self, spec: LockSpec, actor: str) -> Claim:
-        """A claim of its own for an ask; checks what only the engine's limits can tell."""
+        """A new claim for a spec; checks the limits of the engine."""
         if spec.ttl < self.backend.least_ttl:
             raise Misconfigured(
                 f"ttl of {spec.name!r} is {spec.ttl:g} s; {self.backend.scheme} keeps no less than "
@@ -72,21 +72,21 @@ class CoordinatorCore:
         return f"{self._prefix}.{number}"
 
     def entangled(self, claim: Claim) -> bool:
-        """Whether its actor holds something: only then can it close a circle."""
+        """Whether the actor holds something: only then can it close a deadlock."""
         return claim.actor.removeprefix(LOOSE) in self.holding
 
     def obtain(self, spec: LockSpec, timeout: float | None, actor: str) -> Flow[Hold]:
-        """Acquire and have it kept. The first try stands here: mostly it is all there is to do."""
+        """Acquire, and let the keeper renew it. The first try is inlined: mostly it is all there is to do."""
         if spec.ttl >= self._least_ttl:
-            claim = Claim(spec, f"{self._prefix}-{next(self._numbers):x}", actor)  # `claim`, in place
+            claim = Claim(spec, f"{self._prefix}-{next(self._numbers):x}", actor)  # `claim`, inlined
         else:
-            claim = self.claim(spec, actor)  # says what is wrong
+            claim = self.claim(spec, actor)  # raises the reason
         admission = self.admission
         admission.asking[claim.owner] = claim
         try:
             if admission.closed:
                 admission.check()
-            began = 0.0 if timeout is None else (yield NOW)  # without a timeout the first request's own look will do
+            began = 0.0 if timeout is None else (yield NOW)  # without a timeout the first request reads the clock
             first: Grant | Queued | BaseException | None
             try:
                 first = yield from self.backend.take(claim, timeout != 0, within(timeout) if timeout else None)
@@ -124,23 +124,23 @@ class CoordinatorCore:
             admission.asking.pop(claim.owner, None)
 
     def refuse(self, holds: Sequence[Hold]) -> Flow[None]:
-        """Granted while the coordinator was closing: nobody holds it."""
+        """Release a grant that came while the coordinator was closing."""
         for hold in holds:
             hold.lose("closed")
         try:
             yield Shield(self.let_go_each(holds))
         except HoldfastError:
-            pass  # closed by now, and what was granted with it
+            pass  # closed by now, and the grant with it
         self.admission.check()
 
     def keep(self, hold: Hold, waited: float) -> Hold:
-        """Put a hold into the keeper's hands."""
+        """Let the keeper renew a hold."""
         self.holds.add(hold)
         actor = hold.claim.actor
         if actor[0] == LOOSE:
             actor = actor[1:]
         self.holding[actor] = self.holding.get(actor, 0) + 1
-        if self._enter(hold):  # `Keeper.put`, in place
+        if self._enter(hold):  # `Keeper.put`, inlined
             self.keeper.wake()
         if self.emit is not None:
             spec = hold.claim.spec
@@ -150,8 +150,8 @@ class CoordinatorCore:
     def let_go(self, hold: Hold, patience: Patience | None = None) -> Flow[bool]:
         """Release. True if it was held until now. An engine out of reach is told later, in the background.
 
-        Whatever is not needed for the request is done after it: the next holder does not wait for our book-keeping.
-        With `patience` it is one of several: what is left to do is noted there.
+        What the request does not need is done after it, so that the next holder does not wait for it. With `patience`
+        it is one of several releases: those that are left to the background are recorded there.
         """
         spec = hold.claim.spec
         now: float = yield NOW
@@ -187,7 +187,7 @@ class CoordinatorCore:
         return mine and held
 
     def _part(self, hold: Hold, now: float) -> tuple[bool, bool]:
-        """The holder lets go: whether it held until now, and whether the engine has to be told."""
+        """End the hold locally. Returns whether it was held until now, and whether the engine must be told."""
         if hold.reason == "forked":
             return False, False
         if hold.depth > 1:
@@ -200,9 +200,9 @@ class CoordinatorCore:
         return mine, True
 
     def let_go_each(self, holds: Sequence[Hold]) -> Flow[bool]:
-        """Let go of several, one after the other. True if all were held until now.
+        """Release several, one after the other. True if all were held until now.
 
-        Whatever happens meanwhile, none is left out; an engine that does not answer is waited for once.
+        Whatever happens meanwhile, all are released; an engine that does not answer is waited for once.
         """
         held, patience = True, Patience()
         failure: BaseException | None = None
@@ -237,15 +237,15 @@ class CoordinatorCore:
                 pass  # the engine refuses it for good
 
     def release_at_exit(self, holds: Sequence[Hold]) -> Flow[None]:
-        """The same at the end of the process, when nobody is left to be told."""
+        """The same at the end of the process, without telling listeners."""
         claims = [(hold.claim, hold.since + hold.claim.spec.hold_at_least) for hold in holds]
         return release_each(self.backend, claims, Patience())
 
     def _settle(self) -> Flow[None]:
-        """Wait, but not for long, until no request of others is under way: to be let in, or to let go."""
+        """Wait for a bounded time until no acquisition or release of others is in flight."""
         admission = self.admission
         now: float = yield NOW
-        end = now + PATIENCE
+        end = now + UNANSWERED_LIMIT_S
         while now < end and (
             any(owner not in admission.waiting for owner in list(admission.asking))
             or any(hold.forgotten for hold in list(self.holds))
@@ -254,9 +254,9 @@ class CoordinatorCore:
             now = yield NOW
 
     def forget(self, hold: Hold) -> None:
-        """Out of the keeper's hands, and off its actor's account."""
+        """Stop renewing the hold and decrement its actor's count."""
         hold.forgotten = True
-        hold.lease = hold.listener = None  # so that neither keeps the other from being freed
+        hold.lease = hold.listener = None  # break the reference cycle
         self.holds.discard(hold)
         self.keeper.discard(hold)
         if hold.key is not None and self.reentered.get(hold.key) is hold:
@@ -270,13 +270,13 @@ class CoordinatorCore:
             self.holding.pop(actor, None)
 
     def _drop(self, hold: Hold) -> None:
-        """Its lease was dropped without a release: nobody can use it any more, and it ends with its ttl."""
+        """Its lease was garbage-collected without a release: it is not renewed any more, and ends with its ttl."""
         self.forget(hold)
         if self._beside is not None:
             self._beside(_warn_dropped, hold)
 
     def renew(self, hold: Hold) -> Flow[None]:
-        """Renew at the holder's own wish; raises `LeaseLost` if it is over."""
+        """Renew at the holder's request; raises `LeaseLost` if it has ended."""
         hold.check((yield NOW))
         yield from renew_now(self.backend, hold)
         now: float = yield NOW
@@ -295,7 +295,7 @@ class CoordinatorCore:
                 f"{self.backend.scheme} {self.backend.cluster}; check it where it was made"
             )
         if not isinstance(self.backend, Surveys):
-            raise Misconfigured(f"{self.backend.scheme} can not be surveyed, so a sequencer can not be checked")
+            raise Misconfigured(f"{self.backend.scheme} cannot be surveyed, so a sequencer cannot be checked")
         views = yield from self.backend.survey(sequencer.name, exact=True)
         return any(
             claim.token == sequencer.token and claim.live
@@ -305,10 +305,10 @@ class CoordinatorCore:
         )
 
     def ask(self, name: str, token: int | None) -> Flow[int]:
-        """Ask the holders of a name to give way; answers how many were asked."""
+        """Ask the holders of a name to give way; returns how many were asked."""
         if not isinstance(self.backend, Asks):
             raise Misconfigured(
-                f"{self.backend.scheme} can not ask a holder of {name!r} to give way; `evict` ends a hold by force"
+                f"{self.backend.scheme} cannot ask a holder of {name!r} to give way; `evict` ends a hold by force"
             )
         return self.backend.ask(check_name(name), None if token is None else check_token(token, name))
 
@@ -317,12 +317,12 @@ class CoordinatorCore:
         if not isinstance(self.backend, Guards):
             raise Misconfigured(
                 f"{self.backend.scheme} has no condition to put into a transaction of yours: {hold.claim.spec.name!r} "
-                "can not be guarded so; claim a fence with the lease instead, see holdfast.fenced and holdfast.sql"
+                "cannot be guarded so; claim a fence with the lease instead, see holdfast.fenced and holdfast.sql"
             )
         return self.backend.guard(hold.granted())
 
     def observe(self, hold: Hold, kind: str, held: float) -> None:
-        """Tell of a change in a lease's life, after it was held for so many seconds."""
+        """Emit an event about a lease that was held for so many seconds."""
         if self.emit is not None:
             spec = hold.claim.spec
             reason = hold.failure if kind == "jeopardy" else hold.reason or ""
@@ -344,4 +344,4 @@ def _warn_dropped(hold: Hold) -> None:
 
 
 Obtain: TypeAlias = Callable[[CoordinatorCore, LockSpec, float | None, str], Flow[Hold]]
-"""The way from a spec to a hold, within a timeout and for an actor: `CoordinatorCore.obtain` is one."""
+"""A flow from a spec to a hold, within a timeout and for an actor: `CoordinatorCore.obtain` is one."""

@@ -1,15 +1,15 @@
-"""Deadlocks: found by letting everybody who can finish, finish.
+"""Deadlock detection by reduction of the resource-allocation graph.
 
-The survey is a picture of all lines. Everybody who waits for nothing is assumed to release what it holds, sooner or
-later; that lets others in, who then wait for less; and so on (the reduction of a resource-allocation graph). Who can
-never be let in that way is in a circle. The lines are reduced by the same rule that grants them, so semaphores,
+The survey is a snapshot of all lines. Every actor that waits for nothing is assumed to release what it holds, sooner
+or later; that grants the locks to others, which then wait for less; and so on. An actor that can never be granted its
+locks that way is in a deadlock. The lines are reduced by the same rule that grants them, so semaphores,
 readers and writers, and the order of the line are judged exactly; no time-out is guessed.
 
-A lease that was taken with `acquire` may be handed to somebody else, who then releases it; one that was taken with
+A lease that was taken with `acquire` may be handed to another thread, which then releases it; one that was taken with
 `with` may not. LOOSE marks the first kind: it does not count as held by an actor that waits for the same name, and
-not at all where handing over is the custom (permits, readers).
+not at all where handing over is usual (permits, readers).
 
-Of a circle, only the youngest waiter gives way: the one who closed it, at the moment it did.
+Of a cycle, only the youngest waiter gives way: the one that closed it, when it did.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..ports import Backend, Surveys
 from .flow import Flow
 
 LOOSE = "~"
-"""Prefix of an actor whose lease may be handed over."""
+"""Prefix of an actor whose lease may be handed to another thread."""
 
 
 @dataclass(slots=True)
@@ -34,12 +34,12 @@ class _Queue:
 
 
 def waits_as(claim: ClaimView) -> str:
-    """The actor that stands still while this claim waits."""
+    """The actor that is blocked while this claim waits."""
     return claim.actor.removeprefix(LOOSE)
 
 
 def held_by(claim: ClaimView, line: _Queue | LockView) -> str | None:
-    """The actor that has to come free before this hold can end; None if anybody may end it."""
+    """The actor that must run on before this hold can end; None if any thread may end it."""
     if not claim.actor.startswith(LOOSE):
         return claim.actor
     actor = waits_as(claim)
@@ -49,7 +49,7 @@ def held_by(claim: ClaimView, line: _Queue | LockView) -> str | None:
 
 
 def stuck(views: Iterable[LockView]) -> set[str]:
-    """The actors that can never be let in."""
+    """The actors that can never be granted what they wait for."""
     lines = [_Queue(view.capacity, list(view.holders), list(view.waiters)) for view in views]
     moving = True
     while moving:
@@ -68,7 +68,7 @@ def stuck(views: Iterable[LockView]) -> set[str]:
 
 
 def circle(views: Sequence[LockView]) -> set[str]:
-    """The actors of circles: of the stuck ones, those for whom a stuck one waits (and so on, until all are such)."""
+    """The actors of cycles: of the stuck ones those for which a stuck one waits, repeated until no more drop out."""
     actors = stuck(views)
     while True:
         awaited: set[str] = set()
@@ -84,7 +84,7 @@ def circle(views: Sequence[LockView]) -> set[str]:
 
 
 def describe(views: Sequence[LockView], actors: set[str]) -> list[str]:
-    """Who holds and who waits, in words, for the actors of a circle."""
+    """The holds and waits of the actors of a cycle, as text."""
     words = []
     for actor in sorted(actors):
         held = [(v.name, c) for v in views for c in v.holders if held_by(c, v) == actor]
@@ -98,14 +98,14 @@ def describe(views: Sequence[LockView], actors: set[str]) -> list[str]:
 
 
 def youngest(views: Sequence[LockView], actors: set[str]) -> ClaimView | None:
-    """Of the actors of a circle that hold something (only they look for circles), the claim that began to wait last."""
+    """The claim that began to wait last, of the actors of a cycle that hold something (only they check)."""
     holding = {held_by(claim, view) for view in views for claim in view.holders}
     waits = [claim for view in views for claim in view.waiters if waits_as(claim) in actors & holding]
     return max(waits, key=lambda claim: (claim.since, claim.owner), default=None)
 
 
 def detect_deadlock(backend: Backend, claim: Claim) -> Flow[None]:
-    """Raise `DeadlockDetected` if this claim is the youngest of a circle of waiters."""
+    """Raise `DeadlockDetected` if this claim is the youngest of a cycle of waiters."""
     if not isinstance(backend, Surveys):
         return
     views = yield from backend.survey("", contended=True)

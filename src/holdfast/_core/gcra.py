@@ -1,8 +1,8 @@
 """The limiter's rule: GCRA, one number per name.
 
 `tat` is the theoretical arrival time: when the next request would come if all came at the steady rate. A request is
-allowed if the line it implies is at most `burst` long. With a reservation the caller may book a later moment: it is
-told how long to wait and nobody else gets that moment, so waiters are served in order and never retry in a herd.
+allowed if the backlog it implies is at most `burst` long. With a reservation the caller may book a later time: it is
+told how long to wait and no other caller gets that time, so waiters are served in order and never retry.
 
 Times are integers on the engine's clock (microseconds).
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 
 def allow(tat: int, now: int, interval: int, burst: int, cost: int, reserve: int) -> tuple[bool, int, int]:
-    """Answers (allowed or booked, for how long to wait, the new tat)."""
+    """Returns (allowed or booked, how long to wait, the new tat)."""
     tat = max(tat, now)
     after = tat + interval * cost
     wait = max(0, after - interval * burst - now)

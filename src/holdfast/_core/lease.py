@@ -8,8 +8,8 @@
    deadline, is LOST, with the reason. LOST and RELEASED are final.
 4. `max_hold` is a deadline too, and no renewal moves it.
 5. A holder that is asked to give way may do so or not: being asked changes nothing about the hold.
-6. A lease that nobody has any more is not renewed: it can be neither checked nor released. Whoever gave it a hook, or
-   waits for its event, is told at its end.
+6. A lease that was garbage-collected is not renewed: it can be neither checked nor released. One with a hook, or with
+   a waiter for its event, is kept alive for them until its end.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def default_margin(ttl: float) -> float:
 
 
 def margin_of(spec: LockSpec, granted: float) -> float:
-    """That of a hold that was granted for so long: an engine may have a limit below the ttl that was asked for.
+    """The margin of a hold that was granted for so long: an engine may grant less than the ttl of the spec.
 
-    A margin says how long the holder needs in order to stop, so it is kept as it was asked for. That of an election is
-    a part of the ttl, and so of what was granted.
+    A margin is the time that the holder needs to stop, so it stays as specified. That of an election is a part of the
+    ttl, and so of what was granted.
     """
     if spec.margin is None:
         return default_margin(spec.ttl)
@@ -48,12 +48,12 @@ def margin_of(spec: LockSpec, granted: float) -> float:
 
 
 def fresh(grant: Grant, spec: LockSpec, now: float) -> bool:
-    """A grant that is still good: it may have been under way for long."""
+    """Whether a grant is still valid: its reply may have taken long."""
     return now < grant.since + grant.ttl - drift(grant.ttl) - margin_of(spec, grant.ttl)
 
 
 def begin(claim: Claim, grant: Grant, now: float) -> Hold | None:
-    """The hold of a grant that has just come; None if it is over already."""
+    """The hold of a new grant; None if it has expired already."""
     hold = Hold(claim, grant, now)
     return hold if now < hold.deadline else None
 
@@ -67,9 +67,9 @@ class Renewal(Enum):
 
 
 class Holder(Protocol):
-    """Who is told of the steps in a hold's life: recovered, jeopardy, lost, asked.
+    """Is told of the changes of a hold: recovered, jeopardy, lost, asked.
 
-    Told by the keeper, among others: it must not wait, nor run code of a user's, but have that run beside.
+    The keeper calls it, among others: it must not block, and must run the user's code elsewhere.
     """
 
     def _told(self, what: str) -> None: ...
@@ -112,20 +112,20 @@ class Hold:
         self.renew_at = now + (deadline - now) / 3 if spec.renew and deadline < self.final else NEVER
         self.renewal = Renewal.NONE
         self.asked = False
-        """Somebody has asked the holder to give way."""
+        """The holder was asked to give way."""
         self.lease: ReferenceType[Holder] | None = None
-        """The lease that shows it to its holder, and is told of changes."""
+        """The lease object of the holder, which is told of changes."""
         self.listener: Holder | None = None
-        """The same, if a hook listens to it: then it stays, whether or not anybody else has it."""
+        """The same as a strong reference, if a hook listens: then the lease stays alive without other references."""
         self.lost_event: Settable | None = None
         self.depth = 1
         self.key: tuple[str, str, object] | None = None
-        """How often, and as what, a reentrant lock has taken it."""
+        """How often, and under which key, a reentrant lock has taken it."""
         self.forgotten = False
-        """The holder has let go, of a live hold or of a lost one."""
+        """The holder has released it, whether it was alive or lost."""
         self.slot: float | None = None
         self._ended: State | None = None
-        self._ending = [True]  # popped by whoever ends it: one thread wins
+        self._ending = [True]  # popped by the thread that ends it: one thread wins
 
     @property
     def state(self) -> State:
@@ -165,18 +165,18 @@ class Hold:
             self._tell("jeopardy")
 
     def heed(self) -> None:
-        """Somebody asks the holder to give way: it is told once."""
+        """The holder is asked to give way: it is told once."""
         if not self.asked:
             self.asked = True
             self._tell("asked")
 
     def lose(self, reason: str) -> None:
-        """It is over for its holder, who is told why. Nothing if it had ended before."""
+        """End it as lost and tell its holder why. Does nothing if it had ended before."""
         if self._end(State.LOST, reason):
             self._tell("lost")
 
     def let_go(self, now: float) -> bool:
-        """The holder lets go. False if it has been lost by now, or was let go before."""
+        """The holder releases it. False if it has been lost by now, or was released before."""
         if now >= self.deadline and (reason := self.over(now)) is not None:
             self.lose(reason)
         try:
@@ -209,7 +209,7 @@ class Hold:
         return True
 
     def listen(self, holder: Holder, keep: bool = False) -> None:
-        """Have changes told to this holder; a loss that was quicker than this call is told at once."""
+        """Tell changes to this listener; a loss that came before this call is told at once."""
         self.lease = ref(holder)
         if keep:
             self.listener = holder
@@ -218,7 +218,7 @@ class Hold:
 
     @property
     def abandoned(self) -> bool:
-        """Whether nobody has its lease any more (rule 6)."""
+        """Whether its lease was garbage-collected (rule 6)."""
         return self.lease is not None and self.listener is None and self.lease() is None
 
     def _tell(self, what: str) -> None:

@@ -4,9 +4,9 @@ Each name has one line of places. The rules:
 
 1. A place is granted when it and all live places before it fit into the capacity; nobody overtakes. A place that is
    not `fair` may be granted out of turn when it fits.
-2. Each place has one expiry, moved only by requests of its own owner: a waiter's looks keep its place for its
+2. Each place has one expiry, moved only by requests of its own owner: a waiter's polls keep its place for its
    `patience`, a holder's renewals keep its hold for its `ttl`. A promotion does not move it: the waiter knows when
-   it last asked, so it knows how long the hold is good for, without trusting a clock or a message.
+   it last asked, so it knows how long the hold is valid, without trusting a clock or a message.
 3. A grant mints a token, `max(mark + 1, clock)`: strictly growing per name, even if the mark was forgotten.
 4. A hold that ends uncleanly (expired, evicted) keeps its weight for its `delay` more. A released one may linger.
 5. An evicted place stays visible to its owner for a ttl, so that its renewal learns why it was refused.
@@ -46,7 +46,7 @@ class Place:
     """Where the store keeps it; -1 while it is not stored."""
 
     def gone(self, now: int) -> bool:
-        """Nothing of it matters any more."""
+        """It has no effect any more."""
         if not self.token:
             return self.expires <= now
         if self.evicted:
@@ -54,11 +54,11 @@ class Place:
         return self.expires + self.delay <= now
 
     def occupies(self, now: int) -> bool:
-        """It takes up its weight."""
+        """Its weight counts."""
         return bool(self.token) and now < self.expires + self.delay
 
     def counts(self, now: int) -> bool:
-        """It stands in the line: it waits, or takes up its weight."""
+        """It is in the line: it waits, or its weight counts."""
         return not self.token or now < self.expires + self.delay
 
     def holds(self, now: int) -> bool:
@@ -97,7 +97,7 @@ class Line:
             self._remove(place)
 
     def take(self, asked: Place, capacity: int, now: int, clock: int, queue: bool) -> tuple[Place | None, list[Place]]:
-        """Enter the line, or find one's own place in it again. Answers with the place and everybody promoted.
+        """Enter the line, or find the owner's place in it again. Returns the place and all promoted places.
 
         The place is None if it was not granted and `queue` is off. The caller has checked `mismatch`.
         """
@@ -105,7 +105,7 @@ class Line:
         if not self._standing(now):
             self.capacity = capacity
         mine = self.find(asked.owner)
-        if mine is not None and mine.evicted:  # its hold is over, but for its delay; who comes again stands at the end
+        if mine is not None and mine.evicted:  # its hold has ended, except for its delay; a new claim goes to the end
             mine.owner = GHOST + mine.owner
             self._change(mine)
             mine = None
@@ -149,7 +149,7 @@ class Line:
         return promoted
 
     def renew(self, owner: str, now: int, token: int) -> str:
-        """Extend the live hold with this token. Answers "held", or the reason why not. Never brings a claim back."""
+        """Extend the live hold with this token. Returns "held", or the reason why not. Never brings a claim back."""
         place = self.find(owner)
         if place is None or not place.token or place.token != token:
             return "refused"
@@ -162,7 +162,7 @@ class Line:
         return "held"
 
     def release(self, owner: str, now: int, clock: int, linger: int = 0) -> tuple[bool, list[Place]]:
-        """Leave the line, waiting or holding. Answers whether it was held until now, and everybody promoted."""
+        """Leave the line, waiting or holding. Returns whether it was held until now, and all promoted places."""
         place = self.find(owner)
         held = place is not None and place.holds(now)
         if place is not None:
@@ -175,7 +175,7 @@ class Line:
         return held, self.promote(now, clock)
 
     def evict(self, token: int, now: int, clock: int) -> tuple[bool, list[Place]]:
-        """End the hold with this token. Answers whether there was one, and everybody promoted."""
+        """End the hold with this token. Returns whether there was one, and all promoted places."""
         found = [place for place in self.places if place.token == token and place.holds(now)]
         for place in found:
             place.evicted, place.expires = True, now
@@ -190,7 +190,7 @@ class Line:
         return look_again(mine.patience, now, waiting, ends)
 
     def ahead(self, mine: Place, now: int) -> int:
-        """How many stand before this place."""
+        """How many places are before this one."""
         return sum(place.counts(now) for place in self.places[: self.places.index(mine)])
 
     def _standing(self, now: int) -> bool:

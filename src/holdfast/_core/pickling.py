@@ -1,4 +1,4 @@
-"""What lives with a connection, a thread or a process cannot be pickled, and says so."""
+"""Objects that belong to a connection, a thread or a process refuse to be pickled."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""The keeper: keeps all leases of a coordinator. It has two halves, so that nothing keeps a loss from being told:
+"""The keeper: renews all leases of a coordinator. It has two halves, so that nothing delays the report of a loss:
 
-1. The watch (`look`) looks at the clock and at the holds, and starts renewals. It sends no request, runs no code of a
-   user's (hooks run beside it, see `Holder`), and waits for no lock that is held over either. So a deadline that has
+1. The watch (`look`) compares the clock with the holds, and starts renewals. It sends no request, runs no code of the
+   user (hooks run elsewhere, see `Holder`), and waits for no lock that is held during either. So a deadline that has
    passed is a loss at once, even while every renewal hangs for ever.
-2. Renewals run beside the watch, in batches: what falls due while one is under way joins the next. A hold whose
-   renewal has not come back by half of the time that was left is renewed once more, by another renewal if the one
-   under way does not end, `RENEWERS` at the same time at most: who hangs keeps nobody else from being renewed.
+2. Renewals run in other threads or tasks, in batches: what falls due while one is in flight joins the next. A hold
+   whose renewal is not answered by half of the time that was left is renewed once more, by another renewal if the one
+   in flight does not end, at most `RENEWER_COUNT` at a time: a renewal that hangs does not delay the others.
 3. One failed renewal never ends renewal: the hold is in jeopardy and is tried again until its deadline. A renewal
    that was ended from outside (its task was cancelled) has its holds due again, and the watch starts the next one.
-4. A hold that was released or lost is never renewed again; nor is one whose lease nobody has any more.
+4. A hold that was released or lost is never renewed again; nor is one whose lease was garbage-collected.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from .flow import NOW, RANDOM, Flow, WaitEvent, WakeEvent
 from .lease import NEVER, Hold, Renewal
 from .renewal_schedule import RenewalSchedule
 
-RENEWERS = 3
-"""So many renewals are under way at the same time at most."""
+RENEWER_COUNT = 3
+"""How many renewals may be in flight at a time."""
 
-TOO_LATE = 0.05
-"""With less than so many seconds left a renewal is not asked for once more: its reply would come too late."""
+LAST_REQUEST_S = 0.05
+"""With less time left a renewal is not sent once more: its reply would come too late."""
 
-SHORT_OF_THREADS = 0.02
-"""When to try again if a renewal could not be started, in seconds."""
+THREAD_RETRY_S = 0.02
+"""When to try again if a renewal could not be started (no thread was free)."""
 
-BATCH = 512
-"""Claims in one renewal request: few requests, none so long that it keeps others from the engine."""
+BATCH_COUNT = 512
+"""Claims in one renewal request: few requests, none so long that it blocks the engine for others."""
 
 
 class Keeper:
-    """Keeps what was put into it, with the help of a driver.
+    """Renews the holds that were put into it, with the help of a driver.
 
     `launch` makes the driver call `look` (or run `watch`) for as long as the coordinator lives; it is called whenever
-    something is due earlier than the watch sleeps for and `launched` is not set. `begin` runs a flow beside the watch,
-    and answers False if it could not be started. A renewal that has nothing left to do waits for more for `linger`
-    seconds, at `more`: where it costs a thread to begin one.
+    something is due earlier than the watch sleeps for and `launched` is not set. `begin` runs a flow in another
+    thread or task, and returns False if it could not be started. A renewal that has nothing left to do waits for
+    `linger` seconds at `more`, where beginning one costs a thread.
     """
 
     def __init__(
         self,
         backend: Backend,
-        calendar: RenewalSchedule,
+        schedule: RenewalSchedule,
         event: WakeEvent,
         launch: Callable[[Keeper], None],
         begin: Callable[[Flow[None]], bool],
@@ -56,11 +56,11 @@ class Keeper:
         linger: float = 0.0,
     ) -> None:
         self._backend = backend
-        self._calendar = calendar
-        self.enter = calendar.put
-        """`put`, for a caller that wakes the keeper itself: it must, if the answer is True."""
-        self.discard = calendar.discard
-        self._bell = event
+        self._schedule = schedule
+        self.enter = schedule.put
+        """`put`, for a caller that wakes the keeper itself: it must, if the result is True."""
+        self.discard = schedule.discard
+        self._wake_event = event
         self._launch = launch
         self._begin = begin
         self._more = more
@@ -68,25 +68,25 @@ class Keeper:
         self._backlog: deque[Hold] = deque()
         self._renewers: set[object] = set()
         self._overdue = False
-        """A renewal has not come back in time: the backlog does not wait for it."""
+        """A renewal was not answered in time: the backlog does not wait for it."""
         self.dropped: Callable[[Hold], None] = lambda hold: None
-        """Called with a hold whose lease nobody has any more."""
+        """Called with a hold whose lease was garbage-collected."""
         self.launched = False
         self.closed = False
 
     def put(self, hold: Hold) -> None:
-        if self._calendar.put(hold):
+        if self._schedule.put(hold):
             self.wake()
 
     def wake(self) -> None:
-        """Something is due earlier than what the watch sleeps for."""
+        """Wake the watch: something is due earlier than it sleeps."""
         if not self.launched:
             self._launch(self)
-        self._bell.set()
+        self._wake_event.set()
 
     def close(self) -> None:
         self.closed = True
-        self._bell.set()
+        self._wake_event.set()
         if self._more is not None:
             self._more.set()
 
@@ -94,16 +94,16 @@ class Keeper:
         """The watch as a flow: look, and sleep until something is due."""
         while not self.closed:
             at = self.look((yield NOW))
-            yield WaitEvent(self._bell, None if at == NEVER else max(0.0, at - (yield NOW)))
+            yield WaitEvent(self._wake_event, None if at == NEVER else max(0.0, at - (yield NOW)))
 
     def look(self, now: float) -> float:
-        """Tell whose time is over, and have renewed what is due. Answers when to look again."""
-        while due := self._calendar.pop_due(now):
+        """Report holds whose deadline has passed, and start the renewals that are due. Returns when to look again."""
+        while due := self._schedule.pop_due(now):
             for hold in due:
                 self._attend(hold, now)
         if self._backlog and not self._see_to_renewal():
-            return min(now + SHORT_OF_THREADS, self._calendar.waking_at)
-        return self._calendar.waking_at
+            return min(now + THREAD_RETRY_S, self._schedule.waking_at)
+        return self._schedule.waking_at
 
     def _attend(self, hold: Hold, now: float) -> None:
         if not hold.alive:
@@ -117,17 +117,17 @@ class Keeper:
         # Slots come early: a renewal that is nearly due joins this batch, a deadline waits for a finer slot.
         if now >= hold.renew_at - (hold.deadline - hold.renew_at) / 8:
             left = (hold.deadline - now) / 2
-            hold.renew_at = now + left if left > TOO_LATE else NEVER
+            hold.renew_at = now + left if left > LAST_REQUEST_S else NEVER
             if hold.renewal is not Renewal.NONE:
                 self._overdue = True
             if hold.renewal is not Renewal.QUEUED:
                 hold.renewal = Renewal.QUEUED
                 self._backlog.append(hold)
-        self._calendar.put(hold)
+        self._schedule.put(hold)
 
     def _see_to_renewal(self) -> bool:
-        """Have somebody renew the backlog; False if nobody could be found."""
-        if self._renewers and not (self._overdue and len(self._renewers) < RENEWERS):
+        """Let a renewal take the backlog; False if none could be started."""
+        if self._renewers and not (self._overdue and len(self._renewers) < RENEWER_COUNT):
             if self._more is not None:
                 self._more.set()
             return True
@@ -153,11 +153,11 @@ class Keeper:
         finally:
             self._renewers.discard(me)
             if self._backlog:  # it fell due between the last look and this line
-                self._bell.set()
+                self._wake_event.set()
 
     def _next_batch(self) -> list[Hold]:
         batch: list[Hold] = []
-        while len(batch) < BATCH:
+        while len(batch) < BATCH_COUNT:
             try:
                 hold = self._backlog.popleft()  # another renewal may take from it, too
             except IndexError:
@@ -201,7 +201,7 @@ class Keeper:
 
 
 def settle(hold: Hold, reply: Extension | Refusal, now: float) -> None:
-    """Apply what the engine said of a renewal."""
+    """Apply the engine's answer to a renewal."""
     if isinstance(reply, Refusal):
         hold.lose(reply.reason)
     else:
@@ -211,7 +211,7 @@ def settle(hold: Hold, reply: Extension | Refusal, now: float) -> None:
 
 
 def renew_now(backend: Backend, hold: Hold) -> Flow[None]:
-    """One renewal at the holder's own wish."""
+    """One renewal at the holder's request."""
     [reply] = yield from backend.renew([hold.granted()])
     if reply is None:
         raise OutcomeUnknown(f"nobody could tell whether {hold.claim.spec.name!r} was renewed; try again")

@@ -1,11 +1,12 @@
-"""When each hold needs the keeper next: a calendar of slots, O(1) to enter and to leave.
+"""When each hold needs the keeper next: a schedule of slots, O(1) to enter and to leave.
 
 A slot is a time rounded *down* to a grid that is finer the nearer it is, so nothing comes late, and thousands of leases
-of one ttl share few slots (and so one batch of renewals). Emptied slots stay until their time has passed, so no slot
-stands twice. A hold first waits at the door: most are released long before the keeper comes by, and never need a slot.
+of one ttl share few slots (and so one batch of renewals). Empty slots stay until their time has passed, so no slot
+is made twice. A new hold is first put into a plain dict (`_door`): most are released long before the keeper looks, and
+never need a slot.
 
-`guard` makes it safe to enter from other threads; asyncio and the simulator need none. The door needs none anywhere:
-each step at it is one operation on a dict.
+`guard` makes it safe to enter from other threads; asyncio and the simulator need none. The dict of new holds needs
+none anywhere: each step on it is one operation.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from contextlib import AbstractContextManager
 
 from .lease import NEVER, Hold
 
-FINEST = 2.0**-10
+FINEST_SLOT_S = 2.0**-10
 """The finest grid, about a millisecond."""
 
 
@@ -29,10 +30,10 @@ class RenewalSchedule:
         self._slots: dict[float, dict[Hold, None]] = {}
         self._times: list[float] = []
         self.waking_at = NEVER
-        """When the keeper has to wake next; who comes to the door to be seen earlier must ring its bell."""
+        """When the keeper wakes next; a caller that enters an earlier hold must wake it."""
 
     def put(self, hold: Hold) -> bool:
-        """Enter a hold, or see to it that it is looked at again. True if the keeper must be woken for it."""
+        """Enter a hold, or have it looked at again. True if the keeper must be woken for it."""
         self._door[hold] = None
         at = hold.renew_at
         if hold.deadline < at:
@@ -52,7 +53,7 @@ class RenewalSchedule:
     def pop_due(self, now: float) -> list[Hold]:
         """Take out everything that is due, and note when to come again."""
         due: list[Hold] = []
-        # From here until the last line whoever comes to the door rings, so nobody is overlooked.
+        # From here until the last line every caller that enters a hold wakes the keeper, so none is overlooked.
         self.waking_at = NEVER
         with self._guard:
             while self._door:
@@ -68,10 +69,10 @@ class RenewalSchedule:
     def _enter_slot(self, hold: Hold, now: float) -> None:
         at = min(hold.renew_at, hold.deadline)
         ahead = at - now
-        if ahead > 64 * FINEST:
+        if ahead > 64 * FINEST_SLOT_S:
             slot = at - at % 2.0 ** (math.frexp(ahead)[1] - 6)
         else:
-            slot = at - at % FINEST if ahead > FINEST else at
+            slot = at - at % FINEST_SLOT_S if ahead > FINEST_SLOT_S else at
         self._leave_slot(hold)
         if slot not in self._slots:
             self._slots[slot] = {}

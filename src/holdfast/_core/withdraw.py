@@ -1,11 +1,10 @@
-"""Leaving the line: after an acquisition that failed, at a release, at the end of a coordinator.
+"""Withdraw a claim: after an acquisition that failed, at a release, at the end of a coordinator.
 
-1. A release that the engine could not be told of is tried again in the background, until it is done or the claim has
-   ended by itself.
-2. An engine that does not answer is waited for once, however many claims there are: after `PATIENCE` seconds that were
-   spent on requests without an answer, the rest is left to the background.
-3. A coordinator that was closed meanwhile has seen to its claims: there is nothing more to do, and nothing to raise
-   in place of what ended the acquisition.
+1. A release that did not reach the engine is tried again in the background, until it is done or the claim has expired.
+2. An engine that does not answer is waited for once, however many claims there are: after `UNANSWERED_LIMIT_S` spent on
+   requests without an answer, the rest is left to the background.
+3. A coordinator that was closed meanwhile has withdrawn its claims: there is nothing more to do, and nothing to raise
+   in place of the error that ended the acquisition.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from ..ports import Backend
 from . import backoff
 from .flow import NOW, Flow, Spawn
 
-PATIENCE = 1.0
-"""So many seconds are lost on an engine that does not answer, and the request that is under way then."""
+UNANSWERED_LIMIT_S = 1.0
+"""How long to wait in all for an engine that does not answer, plus the request that is in flight then."""
 
 
 def withdraw(backend: Backend, claim: Claim, until: float = 0.0) -> Flow[bool]:
-    """Leave the line (a hold lingers `until` then); if the engine is out of reach, go on trying in the background."""
+    """Withdraw a claim (a hold lingers `until` then); if the engine is out of reach, go on in the background."""
     try:
         return (yield from backend.release(claim, max(0.0, until - (yield NOW)) if until else 0.0))
     except Misconfigured:
@@ -34,18 +33,18 @@ def withdraw(backend: Backend, claim: Claim, until: float = 0.0) -> Flow[bool]:
 
 
 class Patience:
-    """How much is left of it with an engine that does not answer, over several requests (rule 2)."""
+    """The time spent on requests without an answer, over several requests (rule 2)."""
 
     __slots__ = ("left", "lost")
 
     def __init__(self) -> None:
         self.lost = 0.0
         self.left: list[tuple[Claim, float]] = []
-        """What the engine could not be told of, and until when it lingers."""
+        """The claims whose release did not reach the engine, and until when each lingers."""
 
     @property
     def exhausted(self) -> bool:
-        return self.lost >= PATIENCE
+        return self.lost >= UNANSWERED_LIMIT_S
 
 
 def withdraw_all(backend: Backend, claims: Iterable[Claim]) -> Flow[None]:
@@ -57,7 +56,7 @@ def withdraw_all(backend: Backend, claims: Iterable[Claim]) -> Flow[None]:
 
 
 def release_each(backend: Backend, claims: Iterable[tuple[Claim, float]], patience: Patience) -> Flow[None]:
-    """Release one after the other, as long as the patience lasts; the rest is noted in it."""
+    """Release one after the other, as long as the patience lasts; it records the rest."""
     for claim, until in claims:
         if patience.exhausted:
             patience.left.append((claim, until))
@@ -78,7 +77,7 @@ def release_until_done(backend: Backend, claim: Claim, until: float = 0.0) -> Fl
 
 
 def release_all_until_done(backend: Backend, claims: list[tuple[Claim, float]]) -> Flow[None]:
-    """The same for several, in one errand. The pauses stay short: soon after an outage nothing is left of it."""
+    """The same for several, in one task. The pauses stay short, so that all are released soon after an outage."""
     now: float = yield NOW
     end = max(max(now + claim.spec.ttl, until) for claim, until in claims)
     tries = 0

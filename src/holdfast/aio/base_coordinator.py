@@ -24,7 +24,7 @@ from ..errors import Misconfigured
 from ..model import LockSpec
 from ..observe.event import Event, guarded
 from ..ports import AsyncWire, Engine
-from ..recipes.limiter import Rates
+from ..recipes.limiter import RateRegistry
 from ..recipes.options import Options
 from ..recipes.spec_cache import SpecCache
 from ..registry import LastResort, notice_fork, register, unregister, warn_unclosed
@@ -53,7 +53,7 @@ class BaseCoordinator:
         self._emit = None if emit is None else guarded(emit)
         self._defaults: Options = {"ttl": ttl, "timeout": timeout}
         self._mutexes = SpecCache(self._defaults)
-        self._rates = Rates()
+        self._rates = RateRegistry()
         self._closed = False
         self._wire = wire
         self._loop: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()

@@ -17,7 +17,7 @@ from . import exit_codes
 from .options import json_option, print_json
 
 if TYPE_CHECKING:
-    from ..torture.run import Plan, Result
+    from ..torture.run import Plan, RunResult
     from ..torture.scenarios import ScenarioResult
 
 
@@ -105,7 +105,7 @@ def _check_engines(engines: Sequence[str], url: str | None) -> None:
 
 def _run(
     engines: Sequence[str], plan: Plan, folder: Path, url: str | None, at_once: int, as_json: bool
-) -> list[Result]:
+) -> list[RunResult]:
     from ..torture.run import torture as run
     from ..torture.run.display import Display, live_table
     from ..torture.run.parallel import torture_all
@@ -122,7 +122,7 @@ def _run(
         return torture_all(engines, plan, folder, display.watch, at_once)
 
 
-def _print_results(results: list[Result], as_json: bool) -> None:
+def _print_results(results: list[RunResult], as_json: bool) -> None:
     if as_json:
         print_json({"engines": [result.as_data() for result in results]})
         return

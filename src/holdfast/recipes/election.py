@@ -3,8 +3,8 @@
 1. A leader is told to stop a third of the ttl before its validity ends (lease 15 s, deadline 10 s): its body has
    that long to end, and only then can another be granted. Of an engine that grants less than the ttl, it is a third of
    what it grants (see `_core.lease`).
-2. Candidates stand in line; who campaigns first leads next.
-3. Whoever leads can be seen by anybody (`leader`, `observe`). Who observes holds out against outages.
+2. Candidates wait in line; the first to campaign leads next.
+3. The leader can be seen by all (`leader`, `observe`). An observer goes on through outages.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from .decorator import check_awaited, check_blocking
 from .options import Options
 from .specs import mutex
 
-LOOK_EVERY = 0.25
-"""How often an observer looks, in seconds."""
-UNSEEN = -1
-"""In place of a token, which is never negative: whoever leads, or that nobody does, is news."""
+POLL_INTERVAL_S = 0.25
+"""How often an observer polls."""
+UNSEEN_TOKEN = -1
+"""In place of a token, which is never negative: nothing was observed yet, so any answer is a change."""
 
 
 def candidacy(name: str, options: Options) -> LockSpec:
-    """What a candidate asks for."""
+    """The spec of a candidate."""
     given: Options = {**options}
     if given.get("margin") is None:
         ttl = given.get("ttl", 30.0)
@@ -38,9 +38,9 @@ def candidacy(name: str, options: Options) -> LockSpec:
 
 
 def leader(backend: Backend, name: str) -> Flow[ClaimView | None]:
-    """Who leads at this moment."""
+    """The present leader."""
     if not isinstance(backend, Surveys):
-        raise Misconfigured(f"{backend.scheme} can not be surveyed, so the leader of {name!r} can not be seen")
+        raise Misconfigured(f"{backend.scheme} cannot be surveyed, so the leader of {name!r} cannot be seen")
     views = yield from backend.survey(name, exact=True)
     for view in views:
         if view.name == name:
@@ -51,16 +51,16 @@ def leader(backend: Backend, name: str) -> Flow[ClaimView | None]:
 
 
 def next_leader(backend: Backend, name: str, known: int | None) -> Flow[ClaimView | None]:
-    """Wait until somebody else leads than the one with the token `known` (None: nobody; `UNSEEN`: nothing is known)."""
+    """Wait until the leader is not the one with the token `known` (None: no leader; `UNSEEN_TOKEN`: unknown)."""
     while True:
         try:
             now = yield from leader(backend, name)
         except BackendUnavailable:
-            pass  # who leads is unknown: the last one that was seen stands
+            pass  # the leader is unknown: the last one that was seen counts
         else:
             if (None if now is None else now.token) != known:
                 return now
-        yield Sleep(LOOK_EVERY)
+        yield Sleep(POLL_INTERVAL_S)
 
 
 def check_body(body: Callable[..., Any], stop: object, name: str) -> None:

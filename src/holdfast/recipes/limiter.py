@@ -1,9 +1,9 @@
 """The limiter: so many per period, with a burst. The rule is in `_core.gcra`, the one number at the engine.
 
-"5/s" lets through at most 5 in any second, a fifth of a second apart. Whoever wants more at once names it: with
+"5/s" lets through at most 5 in any second, a fifth of a second apart. More at once must be allowed: with
 `burst=5` five pass together, and then up to 9 in the first second, because the burst comes on top of the rate.
-A caller that may wait books its moment in the same request, and sleeps until then: served in order, no herd, no retry.
-A booked moment is spent even if its caller is cancelled before it comes.
+A caller that may wait books a time in the same request, and sleeps until then: served in order, without a retry.
+A booked time is spent even if its caller is cancelled before it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from .._core.flow import Flow, Sleep
 from ..errors import Misconfigured, NotAcquired
-from ..model import MAX_SECONDS, check_name
+from ..model import MAX_DURATION_S, check_name
 from ..ports import Backend, Limits
 
 _UNITS = {"ms": 0.001, "s": 1.0, "sec": 1.0, "second": 1.0, "m": 60.0, "min": 60.0, "minute": 60.0, "h": 3600.0,
@@ -56,15 +56,15 @@ class Rate:
             burst = 1
         if isinstance(burst, bool) or not isinstance(burst, int) or burst < 1:
             raise Misconfigured(f"burst of {name!r} is a whole number from 1, not {burst!r}")
-        if burst * interval > MAX_SECONDS:
+        if burst * interval > MAX_DURATION_S:
             raise Misconfigured(f"burst of {name!r} is {burst}: more than a year at that rate; make it smaller")
         return cls(name, interval, burst)
 
 
-class Rates:
-    """The rates that one coordinator has asked for: one name, one rate.
+class RateRegistry:
+    """The rates that one coordinator uses: one name, one rate.
 
-    Two rates for one name would share its one number at the engine and spend each other's turns.
+    Two rates for one name would share its one number at the engine and spend each other's allowance.
     """
 
     __slots__ = ("_rates",)
@@ -87,16 +87,16 @@ class Rates:
 
 
 def pass_now(backend: Backend, rate: Rate, cost: int) -> Flow[bool]:
-    """Whether `cost` may pass at this moment."""
+    """Whether `cost` may pass now."""
     ok, _ = yield from _limits(backend, rate, cost).allow(rate.name, rate.interval, rate.burst, cost, 0.0)
     return ok
 
 
 def pass_in_turn(backend: Backend, rate: Rate, cost: int, timeout: float | None) -> Flow[None]:
-    """Book a moment within `timeout` and wait for it; raises `NotAcquired` at once if there is none."""
+    """Book a time within `timeout` and wait for it; raises `NotAcquired` at once if there is none."""
     if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout >= 0):
         raise Misconfigured(f"timeout of {rate.name!r} is {timeout!r}; it is None, or seconds from 0")
-    reserve = MAX_SECONDS if timeout is None else min(timeout, MAX_SECONDS)
+    reserve = MAX_DURATION_S if timeout is None else min(timeout, MAX_DURATION_S)
     ok, wait = yield from _limits(backend, rate, cost).allow(rate.name, rate.interval, rate.burst, cost, reserve)
     if not ok:
         raise NotAcquired(
@@ -108,7 +108,7 @@ def pass_in_turn(backend: Backend, rate: Rate, cost: int, timeout: float | None)
 
 def _limits(backend: Backend, rate: Rate, cost: int) -> Limits:
     if not isinstance(backend, Limits):
-        raise Misconfigured(f"{backend.scheme} can not limit rates ({rate.name!r}); use an engine with a clock")
+        raise Misconfigured(f"{backend.scheme} cannot limit rates ({rate.name!r}); use an engine with a clock")
     if isinstance(cost, bool) or not isinstance(cost, int) or not 1 <= cost <= rate.burst:
         raise Misconfigured(
             f"cost at {rate.name!r} is a whole number from 1 to its burst of {rate.burst}, not {cost!r}"

@@ -1,8 +1,8 @@
 """Several names at once.
 
-1. One deadline for the whole; one name refused, and all are let go.
+1. One deadline for the whole; if one name is refused, all are released.
 2. Where the engine can, all lines are entered in one step: two such takers stand in the same order in every line,
-   so they can not cross. Elsewhere names are taken one by one in canonical order (sorted), which can not cross either.
+   so they cannot cross. Elsewhere names are taken one by one in canonical order (sorted), which cannot cross either.
 3. Names are distinct: a name twice would wait for itself.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from .._core.acquire import STALE_GRANTS, persist, rollback, too_slow
+from .._core.acquire import STALE_GRANT_COUNT, persist, rollback, too_slow
 from .._core.coordinator_core import CoordinatorCore
 from .._core.deadlock import detect_deadlock
 from .._core.flow import NOW, Flow, Shield
@@ -22,7 +22,7 @@ from ..ports import TakesMany
 
 
 def canonical(names: Iterable[str]) -> list[str]:
-    """The names in the one order that everybody takes them in."""
+    """The specs in canonical order, the same for all callers."""
     if isinstance(names, str):
         raise Misconfigured(f"lock_all takes several names, not the one str {names!r}; use lock() for one")
     try:
@@ -38,7 +38,7 @@ def canonical(names: Iterable[str]) -> list[str]:
 
 
 def obtain_all(core: CoordinatorCore, specs: Sequence[LockSpec], timeout: float | None, actor: str) -> Flow[list[Hold]]:
-    """Acquire all or none, and have them kept."""
+    """Acquire all or none, and let the keeper renew them."""
     if isinstance(core.backend, TakesMany):
         return (yield from _together(core, core.backend, [core.claim(spec, actor) for spec in specs], timeout))
     return (yield from _one_by_one(core, specs, timeout, actor))
@@ -64,7 +64,7 @@ def _together(core: CoordinatorCore, many: TakesMany, claims: list[Claim], timeo
             if grants is not None:
                 break
             stale += not waiting
-            if stale == STALE_GRANTS:
+            if stale == STALE_GRANT_COUNT:
                 raise too_slow(core.backend, spec, spec.ttl)
         now: float = yield NOW
         holds = [core.keep(Hold(claim, grant, now), now - began) for claim, grant in zip(claims, grants, strict=True)]
@@ -88,7 +88,7 @@ def _await_all(
     began: float,
     timeout: float | None,
 ) -> Flow[list[Grant] | None]:
-    """Wait until all are granted by push; None when it is time to look again (one look refreshes all places)."""
+    """Wait until all are granted by push; None when a poll is due (one poll refreshes all places)."""
     now: float = yield NOW
     look_again = now + min((o.look_again for o in outcomes if isinstance(o, Queued)), default=0.0)
     until = look_again if timeout is None else min(look_again, began + timeout)
@@ -132,7 +132,7 @@ def _one_by_one(
 
 
 def let_go_all(core: CoordinatorCore, holds: Sequence[Hold]) -> Flow[bool]:
-    """Let go of all, last taken first, whatever happens meanwhile. True if all were held until now."""
+    """Release all, last taken first, whatever happens meanwhile. True if all were held until now."""
     held: bool = yield Shield(_let_go_each(core, holds))
     return held
 

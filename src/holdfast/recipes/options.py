@@ -10,18 +10,18 @@ from ..errors import Misconfigured
 
 
 class Options(TypedDict, total=False):
-    """How a lock is asked for and kept. Times are in seconds."""
+    """How a lock is acquired and renewed. Times are in seconds."""
 
     ttl: float
-    """For how long a grant is good without a renewal."""
+    """How long a grant is valid without a renewal."""
     timeout: float | None
     """How long to wait; None is for ever, 0 is one try."""
     max_hold: float | None
     """The longest hold: then it is lost, however well renewal goes."""
     lock_delay: float
-    """For how long the name stays closed after a hold ended uncleanly; for resources without a fence."""
+    """How long the name stays locked after a hold that ended uncleanly; for resources without a fence."""
     hold_at_least: float
-    """Released earlier, the name stays closed until then; for jobs under clock skew."""
+    """The least time that the name stays locked, even if it is released earlier; for jobs under clock skew."""
     fair: bool
     """False: may be granted out of turn when it fits."""
     margin: float | None
@@ -74,7 +74,7 @@ def _spelled(annotation: object) -> str:
 def check_hook(what: str, hook: object, name: str, *, awaits: bool = False) -> None:
     """A hook is something to call; raises `Misconfigured` for anything else.
 
-    `awaits`: what it answers is awaited, so it may be a coroutine function.
+    `awaits`: its result is awaited, so it may be a coroutine function.
     """
     if hook is None:
         return

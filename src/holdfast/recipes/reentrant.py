@@ -1,4 +1,4 @@
-"""The reentrant lock: an actor that holds the name may take it again; the last release lets go.
+"""The reentrant lock: an actor that holds the name may acquire it again; the last release frees it.
 
 The depth is counted on this side only: the engine sees one claim, with one token.
 """

@@ -1,10 +1,10 @@
-"""Mutexes that were asked for before: the same question is the same ask again.
+"""A cache of mutex specs: the same name and options give the same `LockSpec` object.
 
-`with locks.lock("orders/7"):` makes a lock each time. Engines keep what they have written for an ask by its identity,
-so an ask that comes back saves them the writing, and itself the checking.
+`with locks.lock("orders/7"):` makes a lock each time. Engines cache the encoded request of a spec by its identity, so a
+spec that is used again saves the encoding and the checks.
 
-1. Only what was checked is kept, and an error is never kept: what is wrong is refused each time.
-2. Values of different types are different questions, though they be equal: `ttl=True` is not `ttl=1`.
+1. Only checked specs are cached; an error never is, so wrong options are refused each time.
+2. Equal values of different types are different keys: `ttl=True` is not `ttl=1`.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from ..model import LockSpec
 from .options import Options
 from .specs import mutex
 
-KEPT = 1024
+KEPT_COUNT = 1024
 
 
 class SpecCache:
-    """The asks of one coordinator. Safe to use from many threads: each step is one operation on a dict."""
+    """The specs of one coordinator. Safe to use from many threads: each step is one operation on a dict."""
 
-    __slots__ = ("_asks", "_defaults")
+    __slots__ = ("_defaults", "_specs")
 
     def __init__(self, defaults: Options) -> None:
         self._defaults = defaults
-        self._asks: dict[Any, LockSpec] = {}
+        self._specs: dict[Any, LockSpec] = {}
 
     def get(self, name: str, options: Options) -> LockSpec:
         key = (name, *options.items(), *map(type, options.values())) if options else name
         try:
-            return self._asks[key]
-        except (KeyError, TypeError):  # new; or something that is no key, and no option either
+            return self._specs[key]
+        except (KeyError, TypeError):  # new; or an unhashable value, which is no valid option either
             spec = mutex(name, self._defaults | options)
-        if len(self._asks) >= KEPT:
-            self._asks.clear()
-        self._asks[key] = spec
+        if len(self._specs) >= KEPT_COUNT:
+            self._specs.clear()
+        self._specs[key] = spec
         return spec

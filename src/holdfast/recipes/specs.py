@@ -1,4 +1,4 @@
-"""The recipes that are one claim: what each asks for, out of which capacity."""
+"""The specs of recipes that are one claim: weight and capacity of each."""
 
 from __future__ import annotations
 

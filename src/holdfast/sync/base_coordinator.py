@@ -23,7 +23,7 @@ from .._core.lease import Hold
 from ..model import LockSpec
 from ..observe.event import Event, guarded
 from ..ports import Engine
-from ..recipes.limiter import Rates
+from ..recipes.limiter import RateRegistry
 from ..recipes.options import Options
 from ..recipes.spec_cache import SpecCache
 from ..registry import notice_fork, register, unregister, warn_unclosed
@@ -49,7 +49,7 @@ class BaseCoordinator:
         self._emit = None if emit is None else guarded(emit)
         self._defaults: Options = {"ttl": ttl, "timeout": timeout}
         self._mutexes = SpecCache(self._defaults)
-        self._rates = Rates()
+        self._rates = RateRegistry()
         self._mutex = threading.Lock()
         self._closed = False
         close_abandoned()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar, overload
 
 from ..errors import LeaseLost
 from ..model import ClaimView, LockSpec
-from ..recipes.election import UNSEEN, check_body, leader, next_leader
+from ..recipes.election import UNSEEN_TOKEN, check_body, leader, next_leader
 from .base_lock import acquire_unless
 from .decorator import call_body
 from .lease import Lease
@@ -57,7 +57,7 @@ class Election:
 
         While the engine cannot be reached nothing is told; what has changed meanwhile is told afterwards.
         """
-        known: int | None = UNSEEN
+        known: int | None = UNSEEN_TOKEN
         while True:
             seen = self._coordinator._run(next_leader(self._coordinator._core.backend, self._spec.name, known))
             yield seen

@@ -1,6 +1,6 @@
 """The keeper's threads: the watch, and the renewals beside it. Started when needed, ended with the coordinator.
 
-A thousand leases have one thread of each kind; a renewal that hangs may have two more beside it (`RENEWERS`).
+A thousand leases have one thread of each kind; a renewal that hangs may have two more beside it (`RENEWER_COUNT`).
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class LineWriter:
         self.close()
 
 
-class Pending:
+class PendingOperation:
     """An operation that was announced. End it with exactly one of ok, fail, info; facts are fields of `Operation`."""
 
     __slots__ = ("_lines", "seq", "verb")
@@ -79,11 +79,11 @@ class Recorder(LineWriter):
         self.client = client
         self.put({"kind": "process", "client": client, "process": process, "time": now()})
 
-    def invoke(self, verb: Verb, name: str, **facts: Any) -> Pending:
+    def invoke(self, verb: Verb, name: str, **facts: Any) -> PendingOperation:
         """Announce a call, immediately before it is made."""
         seq = next(self._numbers)
         self.put({"kind": "invoke", "verb": verb, "seq": seq, "time": now(), "name": name, **facts})
-        return Pending(self, verb, seq)
+        return PendingOperation(self, verb, seq)
 
     def point(self, verb: Verb, name: str, *, of: int, **facts: Any) -> None:
         """What has no duration: `queued` (with until=), `lost` (with token=, error=)."""

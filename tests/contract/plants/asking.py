@@ -168,7 +168,7 @@ def an_observer_gives_up(patch: pytest.MonkeyPatch) -> None:
             now = yield from election.leader(backend, name)
             if (None if now is None else now.token) != known:
                 return now
-            yield Sleep(election.LOOK_EVERY)
+            yield Sleep(election.POLL_INTERVAL_S)
 
     patch.setattr(aio_election, "next_leader", next_leader)
 

@@ -37,7 +37,7 @@ def no_renewal(patch: pytest.MonkeyPatch) -> None:
             hold.lose(reason)
         elif hold.alive:
             hold.renew_at = lease.NEVER
-            self._calendar.put(hold)
+            self._schedule.put(hold)
 
     patch.setattr(renewal.Keeper, "_attend", attend)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.recipes.limiter import Rate, Rates
+from holdfast.recipes.limiter import Rate, RateRegistry
 from tests.contract.plants.plant import plant
 
 
@@ -33,4 +33,4 @@ def the_burst_is_the_count(patch: pytest.MonkeyPatch) -> None:
 
 @plant("limiter.one_name_has_one_rate")
 def rates_are_not_compared(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Rates, "get", lambda self, rate: rate)
+    patch.setattr(RateRegistry, "get", lambda self, rate: rate)

@@ -27,7 +27,7 @@ def check(history: History) -> Finding:
         final = history.finals.get(write.name)
         if final is None:
             if other is not write:
-                _tell_of_twins(finding, other, write)
+                _report_same_parent(finding, other, write)
         elif write.version not in log:
             story = f"version {write.version} of {who(write)} is not in the resource's log"
             finding.broken(write.name, story, [write], write.invoked)
@@ -74,7 +74,7 @@ def _tell(
     finding.broken(write.name, story, shown, culprit.time, [write.version or 0, culprit.number])
 
 
-def _tell_of_twins(finding: Finding, first: Operation, second: Operation) -> None:
+def _report_same_parent(finding: Finding, first: Operation, second: Operation) -> None:
     story = f"{who(first)} and {who(second)} both wrote from version {first.parent} of {first.name!r}"
     story += ", and both were acknowledged: one undid the other"
     finding.broken(first.name, story, [first, second], second.invoked)

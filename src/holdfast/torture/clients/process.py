@@ -27,7 +27,7 @@ from .config import ClientConfig
 END_TIMEOUT_S = 20.0
 
 
-class Client:
+class ClientProcess:
     """One client of a run, over all its restarts."""
 
     def __init__(self, sandbox: Sandbox, config: ClientConfig, note: Callable[[FaultRecord], None]) -> None:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
-from ..clients.process import Client
+from ..clients.process import ClientProcess
 from ..engines import TorturedEngine
 from ..history import FaultRecord, now
 from ..sandbox import Sandbox
@@ -33,7 +33,7 @@ class FaultContext:
     """What faults are injected into, and the source of random choices."""
 
     engine: TorturedEngine | None
-    clients: list[Client]
+    clients: list[ClientProcess]
     chance: random.Random
     ending: threading.Event
     note: Callable[[FaultRecord], None]

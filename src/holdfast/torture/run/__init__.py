@@ -2,6 +2,6 @@
 
 from .controller import torture
 from .plan import Plan
-from .result import Result
+from .result import RunResult
 
-__all__ = ["Plan", "Result", "torture"]
+__all__ = ["Plan", "RunResult", "torture"]

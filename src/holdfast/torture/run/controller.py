@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ..checkers import judge
 from ..clients.config import ClientConfig, timeouts
-from ..clients.process import Client
+from ..clients.process import ClientProcess
 from ..engines import TorturedEngine, start
 from ..faults import FaultContext
 from ..history import Discipline, FaultRecord, Run, now
@@ -27,7 +27,7 @@ from ..sandbox import NotAvailable, Sandbox
 from . import leftovers
 from .fault_schedule import FaultSchedule, chance_of
 from .plan import Plan
-from .result import Result
+from .result import RunResult
 
 NAMESPACE = "torture"
 ProgressCallback = Callable[[str, str, str], None]
@@ -42,7 +42,7 @@ class Trial:
         self.folder = folder
         self.name = f"torture/{discipline}"
         self.log = Log(folder)
-        self.clients: list[Client] = []
+        self.clients: list[ClientProcess] = []
         self._sandbox = sandbox
 
     def begin(self, plan: Plan, url: Callable[[str], str], ttl: float, note: Callable[[FaultRecord], None]) -> None:
@@ -59,7 +59,7 @@ class Trial:
                 blocks=0.02 if "block-loop" in plan.names() else 0.0,
                 forks=0.05 if "fork" in plan.names() else 0.0,
             )  # fmt: skip
-            self.clients.append(Client(self._sandbox, config, note))
+            self.clients.append(ClientProcess(self._sandbox, config, note))
 
 
 def torture(
@@ -69,12 +69,12 @@ def torture(
     watch: ProgressCallback = lambda *what: None,
     url: str | None = None,
     ending: threading.Event | None = None,
-) -> Result:
+) -> RunResult:
     """Run one engine of ours (or the user's server at `url`) and judge. `folder` keeps the histories.
 
     Set `ending` to end the run early; its history until then is judged.
     """
-    result = Result(scheme, plan.seed)
+    result = RunResult(scheme, plan.seed)
     with Sandbox() as sandbox:
         watch(scheme, "starts", "")
         try:
@@ -87,7 +87,7 @@ def torture(
 
 
 def _run(
-    result: Result,
+    result: RunResult,
     plan: Plan,
     sandbox: Sandbox,
     engine: TorturedEngine | None,
@@ -184,5 +184,5 @@ def _run(
         result.trials.append((history, judgement))
 
 
-def _teller(watch: ProgressCallback, result: Result) -> Callable[[str, str], None]:
+def _teller(watch: ProgressCallback, result: RunResult) -> Callable[[str, str], None]:
     return lambda fault, target: watch(result.scheme, fault, target)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .controller import ProgressCallback, torture
 from .plan import Plan
-from .result import Result
+from .result import RunResult
 
 
 def torture_all(
@@ -18,17 +18,17 @@ def torture_all(
     folder: Path,
     watch: ProgressCallback = lambda *what: None,
     at_once: int = 2,
-) -> list[Result]:
+) -> list[RunResult]:
     """A result for each engine, in their order. An engine whose run raised has a result with that error."""
     ending = threading.Event()
 
-    def one(scheme: str) -> Result:
+    def one(scheme: str) -> RunResult:
         if ending.is_set():
-            return Result(scheme, plan.seed, not_run="interrupted before its turn")
+            return RunResult(scheme, plan.seed, not_run="interrupted before its turn")
         try:
             return torture(scheme, plan, folder, watch, ending=ending)
         except Exception as error:  # noqa: BLE001  told with the results, and fails the run
-            return Result(scheme, plan.seed, errors=[f"{type(error).__name__}: {error}"])
+            return RunResult(scheme, plan.seed, errors=[f"{type(error).__name__}: {error}"])
         finally:
             watch(scheme, "done", "")
 

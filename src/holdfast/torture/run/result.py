@@ -11,7 +11,7 @@ from ..history import History
 
 
 @dataclass(slots=True)
-class Result:
+class RunResult:
     """Of one engine. `not_run` is the reason if it could not be started at all."""
 
     scheme: str

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..report import verdict_table
 from ..scenarios.table import cells
-from .result import Result
+from .result import RunResult
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..scenarios import ScenarioResult
 
 
-def print_results(console: Console, results: Sequence[Result]) -> None:
+def print_results(console: Console, results: Sequence[RunResult]) -> None:
     from rich.text import Text
 
     judged = [judgement for result in results for _, judgement in result.trials]

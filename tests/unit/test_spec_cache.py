@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast.errors import Misconfigured
-from holdfast.recipes.spec_cache import KEPT, SpecCache
+from holdfast.recipes.spec_cache import KEPT_COUNT, SpecCache
 
 
 def mutexes() -> SpecCache:
@@ -48,6 +48,6 @@ def test_a_name_that_is_wrong_is_refused_each_time(wrong: Any) -> None:
 
 def test_it_does_not_grow_for_ever() -> None:
     specs = mutexes()
-    for number in range(3 * KEPT):
+    for number in range(3 * KEPT_COUNT):
         specs.get(f"n{number}", {})
-    assert len(specs._asks) <= KEPT
+    assert len(specs._specs) <= KEPT_COUNT

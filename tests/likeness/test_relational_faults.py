@@ -133,6 +133,7 @@ def test_session_locks_end_with_a_restart_and_tokens_do_not_go_back(server: Mari
     host.set_calendar(host.calendar() - 3600)
     server.stop()
     server.start(Memory.ALL)
+    assert not server.database.sessions.holders, "its rows are in memory"
     again = (client := opened(server)).ask(client.locks.take(OTHER, False, False))
     assert again > token
 

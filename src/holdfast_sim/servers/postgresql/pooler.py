@@ -3,7 +3,7 @@
 1. A client has a session at the pooler, with a process id that the server does not know. Each transaction (a query, or
    all up to a Sync) goes to any server session that is idle: by chance, so that nothing may rely on it.
 2. So what is prepared in one transaction is unknown in another (26000), or already there (42P05); advisory locks and
-   settings stay with a server session; and a notification for one reaches nobody.
+   settings stay with a server session; and a notification for one reaches whoever it serves at that moment, if anybody.
 3. With all server sessions busy, a transaction waits. When a server session ends, so does the client that it served.
 """
 
@@ -35,7 +35,7 @@ class ServerLink:
         self._reader.feed(data)
         while (found := self._reader.next()) is not None:
             kind, body = found
-            if self.greeted and self.client is not None and kind != b"A":
+            if self.greeted and self.client is not None:
                 self.client.relay(message(kind, body))
             if kind == b"Z":
                 self.greeted = True

@@ -21,8 +21,9 @@ from holdfast_sim.servers.zookeeper.sessions import Sessions
 from holdfast_sim.servers.zookeeper.tree import Tree, parent_of
 from holdfast_sim.servers.zookeeper.watches import CHILDREN_CHANGED, DELETED, Watches
 from tests.likeness.play import RealTime, rounds
-from tests.likeness.zookeeper_sides import ModelWire, RealWire, Side, Story
+from tests.likeness.zookeeper_sides import Side, Story
 from tests.likeness.zookeeper_steps import OPEN, Author, Connect, Drop, Send, Step
+from tests.likeness.zookeeper_wires import ModelWire, RealWire
 from tests.zookeeper.ensemble import running
 
 ROUNDS = 8

@@ -11,90 +11,22 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Protocol
 
-from holdfast_sim.servers.model import Server, Session
 from holdfast_sim.servers.zookeeper import records
 from holdfast_sim.servers.zookeeper.access import password_of
 from holdfast_sim.servers.zookeeper.records import Code, Malformed, Op, Reader
-from tests.likeness.play import Recorder, in_pieces
-from tests.likeness.zookeeper_steps import Connect, Drop, Send, Step, frame_of
+from tests.likeness.play import in_pieces
+from tests.likeness.zookeeper_steps import PING_XID, Connect, Drop, Send, Step, frame_of
+from tests.likeness.zookeeper_wires import NoWire, Wire
 
 BARRIER_XID = -16
-ANSWER_TIMEOUT_S = 20.0
 EPOCH = 1 << 32
 MANY = 10_000
 Story = tuple[object, ...]
 Request = tuple[int, int, bytes]
-
-
-class Wire(Protocol):
-    def send(self, data: bytes) -> None: ...
-
-    def receive(self) -> bytes:
-        """Some more; nothing once the server has ended the connection."""
-        ...
-
-    def close(self) -> None: ...
-
-
-class RealWire:
-    def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), ANSWER_TIMEOUT_S)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-    def send(self, data: bytes) -> None:
-        try:
-            self._socket.sendall(data)
-        except ConnectionError:
-            pass  # `receive` tells
-
-    def receive(self) -> bytes:
-        try:
-            return self._socket.recv(1 << 16)
-        except ConnectionError:
-            return b""
-        except TimeoutError:
-            raise AssertionError("the real server does not answer") from None
-
-    def close(self) -> None:
-        self._socket.close()
-
-
-class ModelWire:
-    def __init__(self, server: Server) -> None:
-        self._output = Recorder()
-        self._session: Session = server.accept(self._output)
-
-    def send(self, data: bytes) -> None:
-        if not self._output.ended:
-            self._session.receive(data)
-
-    def receive(self) -> bytes:
-        data = bytes(self._output.data)
-        self._output.data.clear()
-        assert data or self._output.ended, "the model does not answer"
-        return data
-
-    def close(self) -> None:
-        if not self._output.ended:
-            self._output.ended = True
-            self._session.closed()
-
-
-class NoWire:
-    """Of a client that is not connected."""
-
-    def send(self, data: bytes) -> None: ...
-
-    def receive(self) -> bytes:
-        return b""
-
-    def close(self) -> None: ...
 
 
 @dataclass
@@ -242,6 +174,9 @@ class Side:
                 client.zxid = zxid
             if xid == -1:
                 yield "event", zxid, code, reader.integer(), reader.integer(), reader.text(), reader.left
+                continue
+            if xid == PING_XID and client.wire.reminders:
+                client.wire.reminders -= 1
                 continue
             kind = client.kinds[xid]
             yield "reply", xid, self._zxid(zxid), code, self._body(kind, reader), reader.left

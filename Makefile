@@ -34,13 +34,13 @@ pythons: $(venv)/.ready-dev  ## the tests that need no server, on every other Py
 proofs: servers  ## the Promela model of Redlock with tokens: sound variants hold, broken ones fail
 	@$(PYTHON) proofs/check.py --jobs 2
 
-check: $(venv)/.ready-dev  ## ruff, mypy --strict and the rooms of the import graph
+check: $(venv)/.ready-dev  ## ruff, mypy --strict and the rules of the house: rooms, names, the map
 	@$(bin)/ruff check .
 	@$(bin)/ruff format --check .
 	@$(bin)/python tools/unasync.py --check
 	@$(bin)/mypy src tests $(wildcard bench) examples/lockd/holdfast_lockd
 	@$(bin)/pyrefly check --summary=none
-	@$(bin)/pytest -q tests/test_rooms.py
+	@$(bin)/pytest -q tests/test_rooms.py tests/test_house.py tests/test_architecture.py
 
 coverage: $(venv)/.ready-dev  ## which lines the tests without a server reach, by room; fails below the floor
 	@$(bin)/python tools/coverage $(WORKERS) $(ARGS)

@@ -1,10 +1,10 @@
 """The third driver: runs flows in virtual time, under the rules at the head of `_core.flow`.
 
 1. A cancellation that comes during a `Call` is delivered in place of the reply, once that is there or overdue; one
-   that comes during a `Shield` is delivered in place of its result. So it is with asyncio, and no less is asked here.
+   that comes during a `Shield` is delivered in place of its result. asyncio does the same.
    The frames of a client's `wait` are not shielded: see 3.
-2. `Now` and `Random` are not points where a task can be cancelled. But the process may stop right after its look at
-   the clock, for as long as it likes: whoever trusts a time that it has read must bear that.
+2. `Now` and `Random` are not points where a task can be cancelled. But the process may be paused right after it has
+   read the clock, for any length of time: a flow must not rely on a reading being recent.
 3. Where a process has a client that is flows, `Call` and `Wait` are its `call` and `wait`, run as frames of the same
    task over simulated connections. A call is drained: it may be cancelled only where it dials. A wait may be
    cancelled at any op.
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from .process import Process
 
 TICK_S = 50e-6
-"""The least time that anything takes; nothing turns on the spot for ever."""
+"""The least time that any op takes, so that a loop of ops makes virtual time pass."""
 
 _LATER: Final = object()
 NONE, DRAINED, SHIELDED = range(3)

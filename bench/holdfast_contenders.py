@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
-from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Target, WorkerLock
 
 if TYPE_CHECKING:
     from holdfast.sync.coordinator import Coordinator
@@ -54,22 +54,22 @@ async def async_pair(target: Target) -> AsyncIterator[Callable[[], Awaitable[obj
 
 
 @contextmanager
-def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
+def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]]:
     """All threads of a process share one coordinator, as a program would."""
     import holdfast
 
     with holdfast.connect(target.url) as locks:
 
-        def hands() -> Hands:
+        def worker_lock() -> WorkerLock:
             lock = locks.lock(f"bench/{name}", timeout=TAKE_TIMEOUT_S)
             lease: list[Lease] = []
 
             def take() -> None:
                 lease.append(lock.acquire())
 
-            return Hands(take=take, release=lambda: lease.pop().release())
+            return WorkerLock(take=take, release=lambda: lease.pop().release())
 
-        yield hands
+        yield worker_lock
 
 
 class Leases:
@@ -105,7 +105,13 @@ def lease_set(target: Target) -> Iterator[Leases]:
 
 CONTENDERS = (
     Contender(
-        "holdfast", "holdfast", crew=crew, pair=pair, lease_set=lease_set, imports="import holdfast", counted=True
+        "holdfast",
+        "holdfast",
+        lock_factory=lock_factory,
+        pair=pair,
+        lease_set=lease_set,
+        imports="import holdfast",
+        counted=True,
     ),
     Contender("holdfast with", "holdfast", pair=pair_with),
     Contender("holdfast asyncio", "holdfast", async_pair=async_pair, imports="import holdfast.aio"),

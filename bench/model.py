@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
 Role: TypeAlias = Literal["floor", "bare", "holdfast", "peer"]
-"""The floor is the unit of all ratios; what is bare is another thing by hand, for comparison."""
+"""The floor is the unit of all ratios; `bare` is another use of the bare engine, for comparison."""
 Measure: TypeAlias = Literal["pair", "handoff", "own", "leases", "import", "step"]
 
 MEASURES: tuple[Measure, ...] = ("pair", "handoff", "own", "leases", "import", "step")
@@ -31,8 +31,8 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Hands:
-    """One worker's two verbs. `take` blocks for at most TAKE_TIMEOUT, and raises if it has no lock then."""
+class WorkerLock:
+    """The lock as one worker uses it. `take` blocks for at most TAKE_TIMEOUT_S, and raises if it has no lock then."""
 
     take: Callable[[], object]
     release: Callable[[], object]
@@ -52,10 +52,10 @@ class Contender:
 
     name: str
     role: Role
-    crew: Callable[[Target, str], AbstractContextManager[Callable[[], Hands]]] | None = None
-    """(target, lock name) -> what gives each thread its hands. Opened once in each process."""
+    lock_factory: Callable[[Target, str], AbstractContextManager[Callable[[], WorkerLock]]] | None = None
+    """(target, lock name) -> a function that makes a `WorkerLock` for each thread. Opened once in each process."""
     pair: Callable[[Target], AbstractContextManager[Callable[[], object]]] | None = None
-    """One take and release as one call; made from `crew` where it is not given."""
+    """One take and release as one call; made from `lock_factory` where it is not given."""
     async_pair: Callable[[Target], AbstractAsyncContextManager[Callable[[], Awaitable[object]]]] | None = None
     lease_set: Callable[[Target], AbstractContextManager[LeaseSet]] | None = None
     imports: str = ""
@@ -146,7 +146,7 @@ class HandoffResult:
     """Acquisitions a second, also as a ratio to the floor of the same round."""
     gap_p50: float
     gap_p99: float
-    """From a release to the next grant, whoever gets it, when another worker was waiting at the release."""
+    """From a release to the next grant, to any worker, when another worker was waiting at the release."""
     handed_p50: float
     handed_p99: float
     """The same, where the lock went to another worker. NaN where it never did."""
@@ -155,7 +155,7 @@ class HandoffResult:
     regrants: float
     """The share of grants that went to the worker that had just let go."""
     held: float
-    """The share of time in which somebody held the lock."""
+    """The share of time in which the lock was held."""
     longest_wait: float
     overlaps: int
     """Grants before the previous holder let go. Anything but 0 is a broken lock."""

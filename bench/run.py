@@ -94,7 +94,7 @@ class _Run:
             self._miss(EVERYBODY, measure, f"{type(error).__name__}: {error}")
 
     def _miss(self, contender: str, measure: Measure, reason: str) -> None:
-        if measure != "step" or contender == EVERYBODY:  # a step is nobody's but holdfast's
+        if measure != "step" or contender == EVERYBODY:  # only holdfast has steps
             self._report.absent.append(Absent(contender, measure, reason))
 
     def _entrants(self, measure: Measure, can: Callable[[Contender], object]) -> list[Contender]:
@@ -104,11 +104,11 @@ class _Run:
         return [each for each in self._working if can(each) and measure not in each.cannot]
 
     def _pair(self, target: Target) -> None:
-        there = self._entrants("pair", lambda each: each.pair or each.crew or each.async_pair)
+        there = self._entrants("pair", lambda each: each.pair or each.lock_factory or each.async_pair)
         self._report.pair = pair.measure(there, target, self._effort.pair_rounds, self._effort.pair_turn)
 
     def _handoff(self, target: Target) -> None:
-        there = self._entrants("handoff", lambda each: each.crew)
+        there = self._entrants("handoff", lambda each: each.lock_factory)
         self._report.handoff, absent = handoff.measure(self._engine, there, target, self._effort.handoff)
         self._report.absent += absent
 

@@ -1,4 +1,4 @@
-"""How long to look: a full run in under four minutes, a quick one in under a minute."""
+"""How long to measure: a full run in under four minutes, a quick one in under a minute."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Gaps:
     waited: tuple[float, ...]
     """Another worker was waiting at the release."""
     handed: tuple[float, ...]
-    """Those of them where the lock changed hands."""
+    """Those of them where the next holder was another worker."""
     overlaps: int
     """The next grant came before the release."""
 
@@ -65,8 +65,8 @@ def ratios(samples: Sequence[float], floors: Sequence[float]) -> float:
 def gaps(holds: Sequence[Hold], until: float = math.inf) -> Gaps:
     """Gaps between consecutive grants, from releases before `until`.
 
-    A gap counts when somebody else had asked before the release and was granted later; else the lock was
-    idle because nobody wanted it. A worker asks again only after its own release, so its own next hold does
+    A gap counts when another worker had asked before the release and was granted later; else the lock was
+    idle because no worker wanted it. A worker asks again only after its own release, so its own next hold does
     not make it count.
     """
     line = sorted(holds, key=lambda hold: hold.granted)

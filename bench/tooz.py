@@ -1,11 +1,11 @@
-"""tooz, whichever driver: one face over many, so one adapter for all; each engine says how it is reached."""
+"""tooz, with any driver: it has one API for all, so one adapter is enough; each engine gives its URL."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Measure, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Measure, Target, WorkerLock
 
 
 def tooz(
@@ -14,25 +14,27 @@ def tooz(
     """The contender that reaches its engine at this URL."""
 
     @contextmanager
-    def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
+    def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]]:
         from tooz import coordination
 
         coordinator = coordination.get_coordinator(url(target), b"bench")
         coordinator.start()
 
-        def hands() -> Hands:
+        def worker_lock() -> WorkerLock:
             lock = coordinator.get_lock(name.encode())
 
             def take() -> None:
                 if not lock.acquire(blocking=TAKE_TIMEOUT_S):
                     raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT_S} s")
 
-            return Hands(take=take, release=lock.release)
+            return WorkerLock(take=take, release=lock.release)
 
         try:
-            yield hands
+            yield worker_lock
         finally:
             coordinator.stop()
 
     imports = "from tooz import coordination"
-    return Contender(f"tooz {driver}", "peer", crew=crew, imports=imports, counted=counted, cannot=cannot or {})
+    return Contender(
+        f"tooz {driver}", "peer", lock_factory=lock_factory, imports=imports, counted=counted, cannot=cannot or {}
+    )

@@ -46,11 +46,11 @@ def attempt(contender: Contender, target: Target) -> str | None:
     try:
         with pair.turns(contender, target) as turn:
             turn(TIMEOUT_S, 1)
-        if contender.crew is not None:
-            with contender.crew(target, "trial") as hands_of:
-                hands = hands_of()
-                hands.take()
-                hands.release()
+        if contender.lock_factory is not None:
+            with contender.lock_factory(target, "trial") as new_worker_lock:
+                worker_lock = new_worker_lock()
+                worker_lock.take()
+                worker_lock.release()
         return None
     except ImportError as error:
         return f"not installed: {error}"

@@ -16,7 +16,7 @@ import pytest
 from bench import __main__ as command
 from bench import progress, registry
 from bench.measures import handoff, imports, leases, pair, step
-from bench.model import MEASURES, Contender, Hands, Layout, Target
+from bench.model import MEASURES, Contender, Layout, Target, WorkerLock
 from bench.trial import attempt
 
 
@@ -48,12 +48,12 @@ def test_every_engine_has_one_floor_and_holdfast(name: str) -> None:
 
 def test_a_contender_that_is_not_there_becomes_a_reason(target: Target) -> None:
     @contextmanager
-    def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
+    def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]]:
         import no_such_library  # type: ignore[import-not-found]
 
-        yield no_such_library.hands
+        yield no_such_library.worker_lock
 
-    assert attempt(Contender("ghost", "peer", crew=crew), target) == (
+    assert attempt(Contender("ghost", "peer", lock_factory=lock_factory), target) == (
         "not installed: No module named 'no_such_library'"
     )
 

@@ -1,8 +1,8 @@
 """Contended hand-off: many workers, one lock, and what happens between one's release and the next one's
 grant.
 
-With a hold of 0 every worker asks again at once: the lock is the bottleneck, and a lock without a line gives
-itself back to whoever has just let go. With a hold of 5 ms a worker stays away for 20 ms after its release,
+With a hold of 0 every worker asks again at once: the lock is the bottleneck, and a lock without a queue is
+granted to the worker that has just released it. With a hold of 5 ms a worker stays away for 20 ms after its release,
 so the next holder is one that was waiting: the gap is the price of waking it.
 """
 

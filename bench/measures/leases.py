@@ -1,4 +1,4 @@
-"""Many leases kept alive by one client: what it costs to hold on.
+"""Many leases kept alive by one client: what renewal costs.
 
 Each contender has a process of its own and an engine of its own, so that CPU, memory, threads and commands
 are its alone. The window is a whole number of renewal periods (thirds of the ttl), so that it makes no

@@ -102,15 +102,15 @@ def _sync_turns(contender: Contender, target: Target) -> Iterator[TakeTurn]:
 
 @contextmanager
 def open_pair(contender: Contender, target: Target) -> Iterator[Callable[[], object]]:
-    """The contender's own pair, or one made of its hands."""
+    """The contender's own pair, or one made of its `WorkerLock`."""
     if contender.pair is not None:
         with contender.pair(target) as pair:
             yield pair
         return
-    assert contender.crew is not None
-    with contender.crew(target, "pair") as hands_of:
-        hands = hands_of()
-        take, release = hands.take, hands.release
+    assert contender.lock_factory is not None
+    with contender.lock_factory(target, "pair") as new_worker_lock:
+        worker_lock = new_worker_lock()
+        take, release = worker_lock.take, worker_lock.release
 
         def both() -> None:
             take()

@@ -1,10 +1,10 @@
-"""Workers that contend for one lock: processes that live through the whole measurement and play turns on
+"""Workers that contend for one lock: processes that live for the whole measurement and take turns on
 command.
 
 A turn, as the parent commands it: `Open` (every process opens the contender and starts its threads, which
 then stand ready), `Go` (all begin at one moment of the machine-wide monotonic clock), `Close`. Logs stay in
 memory until the end of the turn. The parent waits for every answer with a limit, and ends the processes if
-one stays away.
+one does not answer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from bench import registry
-from bench.model import TAKE_TIMEOUT_S, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Target, WorkerLock
 from bench.stats import Hold
 
 ANSWER_TIMEOUT_S = 4 * TAKE_TIMEOUT_S
@@ -57,7 +57,7 @@ class Close:
 
 
 class Pool:
-    """A number of processes, each ready to be a crew of any contender of one engine."""
+    """A number of processes, each ready to run the threads of any contender of one engine."""
 
     def __init__(self, processes: int, engine: str, target: Target) -> None:
         spawn = multiprocessing.get_context("spawn")
@@ -112,7 +112,7 @@ def holds_of(answers: Sequence[Sequence[bytes]]) -> list[Hold]:
 
 def _work(pipe: Connection, engine: str, target: Target) -> None:
     """The life of one process of the pool."""
-    crew: _Threads | None = None
+    lock_factory: _Threads | None = None
     while True:
         try:
             command = pipe.recv()
@@ -120,43 +120,43 @@ def _work(pipe: Connection, engine: str, target: Target) -> None:
             break
         try:
             if isinstance(command, Open):
-                if crew is not None:
-                    crew.close()
-                crew = _Threads(engine, target, command)
+                if lock_factory is not None:
+                    lock_factory.close()
+                lock_factory = _Threads(engine, target, command)
                 pipe.send(None)
-            elif isinstance(command, Go) and crew is not None:
-                pipe.send(crew.go(command))
-            elif crew is not None:
-                crew.close()
-                crew = None
+            elif isinstance(command, Go) and lock_factory is not None:
+                pipe.send(lock_factory.go(command))
+            elif lock_factory is not None:
+                lock_factory.close()
+                lock_factory = None
                 pipe.send(None)
         except Exception as error:  # noqa: BLE001 - told to the parent, which reports it
             pipe.send(f"{type(error).__name__}: {error}")
 
 
 class _Threads:
-    """The threads of one process, with their hands ready."""
+    """The threads of one process, each with its `WorkerLock`."""
 
     def __init__(self, engine: str, target: Target, command: Open) -> None:
         self._stack = ExitStack()
-        opener = registry.contender(engine, command.contender).crew
+        opener = registry.contender(engine, command.contender).lock_factory
         assert opener is not None
-        hands_of = self._stack.enter_context(opener(target, command.name))
-        self._hands = [hands_of() for _ in range(command.threads)]
+        new_worker_lock = self._stack.enter_context(opener(target, command.name))
+        self._hands = [new_worker_lock() for _ in range(command.threads)]
 
     def go(self, command: Go) -> list[bytes]:
         logs: list[array[float]] = [array("d") for _ in self._hands]
         errors: list[Exception] = []
 
-        def guarded(hands: Hands, log: Callable[[Sequence[float]], None]) -> None:
+        def guarded(worker_lock: WorkerLock, log: Callable[[Sequence[float]], None]) -> None:
             try:
-                contend(hands, command, log)
+                contend(worker_lock, command, log)
             except Exception as error:  # noqa: BLE001 - raised again below, in the thread that answers
                 errors.append(error)
 
         threads = [
-            threading.Thread(target=guarded, args=(hands, log.extend), daemon=True)
-            for hands, log in zip(self._hands, logs, strict=True)
+            threading.Thread(target=guarded, args=(worker_lock, log.extend), daemon=True)
+            for worker_lock, log in zip(self._hands, logs, strict=True)
         ]
         for thread in threads:
             thread.start()
@@ -170,9 +170,9 @@ class _Threads:
         self._stack.close()
 
 
-def contend(hands: Hands, command: Go, log: Callable[[Sequence[float]], None]) -> None:
+def contend(worker_lock: WorkerLock, command: Go, log: Callable[[Sequence[float]], None]) -> None:
     """One worker's turn. A lock that comes after the end is given back at once and not logged as held."""
-    take, release, clock, sleep = hands.take, hands.release, time.monotonic, time.sleep
+    take, release, clock, sleep = worker_lock.take, worker_lock.release, time.monotonic, time.sleep
     hold, rest, end = command.hold, command.rest, command.end
     sleep(max(0.0, command.begin - clock()))
     for _ in range(SAMPLE_LIMIT_COUNT):

@@ -1,1 +1,1 @@
-"""A run on paper: tables (plain text and Markdown), JSON and a plot."""
+"""The report of a run: tables (plain text and Markdown), JSON and a plot."""

@@ -1,4 +1,4 @@
-"""The report as one picture: what a pair costs, how long a lock lies idle between two holders, and who gets
+"""The report as one picture: what a pair costs, how long a lock is idle between two holders, and who gets
 it.
 
 Bars are p50 and thin lines reach to p99. Axes of times and ratios are logarithmic: contenders differ by

@@ -1,4 +1,4 @@
-"""Which engine a command works on: said when nobody has named it, never guessed in silence, never made by a look."""
+"""Which engine a command uses: announced if it is the default, and no read-only command creates a file."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 from typing import Any
 
 from bench.engines.etcd import WRITE, connect, endpoints
-from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Target, WorkerLock
 
 _numbers = itertools.count()
 
@@ -131,12 +131,12 @@ async def async_pair(target: Target) -> AsyncIterator[Callable[[], Awaitable[obj
 
 
 @contextmanager
-def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
+def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]]:
     kept_by = lease(target)
     line = f"floor/{name}/"
     with ExitStack() as stack:
 
-        def hands() -> Hands:
+        def worker_lock() -> WorkerLock:
             link = stack.enter_context(connect(target))
             key = f"{line}{os.getpid()}-{next(_numbers)}"
             put = {"request_put": {"key": b64(key), "value": "", "lease": kept_by}}
@@ -152,9 +152,9 @@ def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
                 if len(kvs) > 1:
                     await_end(target, kvs[1]["key"], int(reply["header"]["revision"]) + 1)
 
-            return Hands(take=take, release=lambda: ask(link, leave))
+            return WorkerLock(take=take, release=lambda: ask(link, leave))
 
-        yield hands
+        yield worker_lock
 
 
 def await_end(target: Target, key: str, revision: int) -> None:
@@ -210,7 +210,7 @@ def lease_set(target: Target) -> Iterator[Keys]:
 
 
 CONTENDERS = (
-    Contender("bare etcd", "floor", crew=crew, pair=pair, lease_set=lease_set, counted=True),
+    Contender("bare etcd", "floor", lock_factory=lock_factory, pair=pair, lease_set=lease_set, counted=True),
     Contender(WRITE, "bare", pair=write),
     Contender("bare http.client", "bare", pair=pair_http_client),
     Contender("bare asyncio", "bare", async_pair=async_pair),

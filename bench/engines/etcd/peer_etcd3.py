@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from bench.engines.etcd import endpoints
-from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Target, WorkerLock
 
 
 @contextmanager
-def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
+def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]]:
     try:
         import etcd3
     except TypeError as error:
@@ -19,19 +19,19 @@ def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
     host, port = endpoints(target)[0]
     client = etcd3.client(host=host, port=port)
 
-    def hands() -> Hands:
+    def worker_lock() -> WorkerLock:
         lock = client.lock(name, ttl=30)
 
         def take() -> None:
             if not lock.acquire(timeout=TAKE_TIMEOUT_S):
                 raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT_S} s")
 
-        return Hands(take=take, release=lock.release)
+        return WorkerLock(take=take, release=lock.release)
 
     try:
-        yield hands
+        yield worker_lock
     finally:
         client.close()
 
 
-CONTENDERS = (Contender("etcd3", "peer", crew=crew, imports="import etcd3", counted=True),)
+CONTENDERS = (Contender("etcd3", "peer", lock_factory=lock_factory, imports="import etcd3", counted=True),)

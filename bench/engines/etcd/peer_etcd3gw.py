@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from bench.engines.etcd import endpoints
-from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Target, WorkerLock
 
 POLL_S = 0.01
 
 
 @contextmanager
-def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
+def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]]:
     from etcd3gw import client
 
     host, port = endpoints(target)[0]
 
-    def hands() -> Hands:
+    def worker_lock() -> WorkerLock:
         lock = client(host=host, port=port, api_path="/v3/").lock(name, ttl=30)
 
         def take() -> None:
@@ -28,9 +28,9 @@ def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
                     raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT_S} s")
                 time.sleep(POLL_S)
 
-        return Hands(take=take, release=lock.release)
+        return WorkerLock(take=take, release=lock.release)
 
-    yield hands
+    yield worker_lock
 
 
-CONTENDERS = (Contender("etcd3gw", "peer", crew=crew, imports="import etcd3gw", counted=True),)
+CONTENDERS = (Contender("etcd3gw", "peer", lock_factory=lock_factory, imports="import etcd3gw", counted=True),)

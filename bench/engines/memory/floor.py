@@ -6,13 +6,17 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from bench.model import Contender, Hands, Target
+from bench.model import Contender, Target, WorkerLock
 
 
 @contextmanager
-def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
+def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]]:
     lock = threading.Lock()
-    yield lambda: Hands(take=lock.acquire, release=lock.release)
+    yield lambda: WorkerLock(take=lock.acquire, release=lock.release)
 
 
-CONTENDERS = (Contender("threading.Lock", "floor", crew=crew, cannot={"leases": "no expiry: nothing to keep alive"}),)
+CONTENDERS = (
+    Contender(
+        "threading.Lock", "floor", lock_factory=lock_factory, cannot={"leases": "no expiry: nothing to keep alive"}
+    ),
+)

@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import Any
 
 from bench.engines.mysql import ROUSED, USER_LOCK
-from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Target, WorkerLock
 
 UPDATE = "UPDATE floor SET value = %s WHERE id = 1"
 
@@ -90,11 +90,11 @@ def rouse_and_update(target: Target) -> Iterator[Callable[[], object]]:
 
 
 @contextmanager
-def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
+def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]]:
     key = hashlib.sha256(name.encode()).hexdigest()[:32]
     with ExitStack() as stack:
 
-        def hands() -> Hands:
+        def worker_lock() -> WorkerLock:
             cursor = stack.enter_context(connect(target)).cursor()
 
             def take() -> None:
@@ -105,9 +105,9 @@ def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
                 cursor.execute("SELECT RELEASE_LOCK(%s)", (key,))
                 cursor.fetchone()
 
-            return Hands(take=take, release=release)
+            return WorkerLock(take=take, release=release)
 
-        yield hands
+        yield worker_lock
 
 
 class Rows:
@@ -147,7 +147,7 @@ def lease_set(target: Target) -> Iterator[Rows]:
 
 
 CONTENDERS = (
-    Contender("bare MariaDB", "floor", crew=crew, pair=pair, lease_set=lease_set, counted=True),
+    Contender("bare MariaDB", "floor", lock_factory=lock_factory, pair=pair, lease_set=lease_set, counted=True),
     Contender(USER_LOCK, "bare", pair=user_lock_pair),
     Contender(ROUSED, "bare", pair=rouse_and_update),
 )

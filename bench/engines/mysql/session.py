@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from bench import holdfast_contenders
 from bench.engines.mysql import SESSION
-from bench.model import Contender, Hands, Target
+from bench.model import Contender, Target, WorkerLock
 
 
 def _session(target: Target) -> Target:
@@ -22,9 +22,9 @@ def pair(target: Target) -> Iterator[Callable[[], object]]:
 
 
 @contextmanager
-def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
-    with holdfast_contenders.crew(_session(target), name) as hands:
-        yield hands
+def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]]:
+    with holdfast_contenders.lock_factory(_session(target), name) as worker_lock:
+        yield worker_lock
 
 
-CONTENDERS = (Contender(SESSION, "holdfast", crew=crew, pair=pair, counted=True),)
+CONTENDERS = (Contender(SESSION, "holdfast", lock_factory=lock_factory, pair=pair, counted=True),)

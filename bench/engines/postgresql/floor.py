@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from bench.engines.postgresql import ADVISORY, NOTIFY
-from bench.model import Contender, Hands, Target
+from bench.model import Contender, Target, WorkerLock
 
 if TYPE_CHECKING:
     import psycopg
@@ -69,18 +69,18 @@ def notify_and_update(target: Target) -> Iterator[Callable[[], object]]:
 
 
 @contextmanager
-def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
+def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]]:
     key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True)
     with ExitStack() as stack:
 
-        def hands() -> Hands:
+        def worker_lock() -> WorkerLock:
             execute = stack.enter_context(connect(target)).execute
-            return Hands(
+            return WorkerLock(
                 take=lambda: execute("SELECT pg_advisory_lock(%s)", (key,)).fetchone(),
                 release=lambda: execute("SELECT pg_advisory_unlock(%s)", (key,)).fetchone(),
             )
 
-        yield hands
+        yield worker_lock
 
 
 class Rows:
@@ -120,7 +120,7 @@ def lease_set(target: Target) -> Iterator[Rows]:
 
 
 CONTENDERS = (
-    Contender("bare PostgreSQL", "floor", crew=crew, pair=pair, lease_set=lease_set, counted=True),
+    Contender("bare PostgreSQL", "floor", lock_factory=lock_factory, pair=pair, lease_set=lease_set, counted=True),
     Contender(ADVISORY, "bare", pair=advisory_pair),
     Contender(NOTIFY, "bare", pair=notify_and_update),
 )

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 
-from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Target, WorkerLock
 
 
 @contextmanager
-def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
+def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]]:
     import sqlalchemy
 
     pals = import_module("pals")  # it has no types
@@ -20,23 +20,28 @@ def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
     )
     locker = pals.Locker("bench", create_engine_callable=lambda: engine)
 
-    def hands() -> Hands:
+    def worker_lock() -> WorkerLock:
         lock = locker.lock(name, acquire_timeout=int(TAKE_TIMEOUT_S * 1000))
 
         def take() -> None:
             if not lock.acquire():
                 raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT_S} s")
 
-        return Hands(take=take, release=lock.release)
+        return WorkerLock(take=take, release=lock.release)
 
     try:
-        yield hands
+        yield worker_lock
     finally:
         engine.dispose()
 
 
 CONTENDERS = (
     Contender(
-        "pals", "peer", crew=crew, imports="import pals", counted=True, cannot={"leases": "no expiry: nothing to keep"}
+        "pals",
+        "peer",
+        lock_factory=lock_factory,
+        imports="import pals",
+        counted=True,
+        cannot={"leases": "no expiry: nothing to keep"},
     ),
 )

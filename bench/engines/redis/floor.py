@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 
 from bench.engines.redis import command, connect
-from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Target, WorkerLock
 
 DELETE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end"
 OWNER = "0123456789abcdef-1"
@@ -71,7 +71,7 @@ async def async_pair(target: Target) -> AsyncIterator[Callable[[], Awaitable[obj
 
 
 @contextmanager
-def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
+def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]]:
     key = f"floor/{name}"
     with ExitStack() as stack:
         with connect(target) as link:
@@ -80,7 +80,7 @@ def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
                 link.sendall(command("LPUSH", key, 1))
                 link.recv(64)
 
-        def hands() -> Hands:
+        def worker_lock() -> WorkerLock:
             link = stack.enter_context(connect(target))
             send, recv = link.sendall, link.recv
             wait, give = command("BLPOP", key, int(TAKE_TIMEOUT_S)), command("LPUSH", key, 1)
@@ -94,12 +94,12 @@ def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
                 send(give)
                 recv(4096)
 
-            return Hands(take=take, release=release)
+            return WorkerLock(take=take, release=release)
 
-        yield hands
+        yield worker_lock
 
 
 CONTENDERS = (
-    Contender("bare Redis", "floor", crew=crew, pair=pair, counted=True),
+    Contender("bare Redis", "floor", lock_factory=lock_factory, pair=pair, counted=True),
     Contender("bare asyncio", "bare", async_pair=async_pair),
 )

@@ -8,25 +8,25 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
-from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Target, WorkerLock
 
 
 @contextmanager
-def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
+def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]]:
     import redis
 
     with redis.Redis.from_url(target.url) as client:
 
-        def hands() -> Hands:
+        def worker_lock() -> WorkerLock:
             lock = client.lock(f"redis-py/{name}", timeout=30, blocking_timeout=TAKE_TIMEOUT_S)
 
             def take() -> None:
                 if not lock.acquire():
                     raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT_S} s")
 
-            return Hands(take=take, release=lock.release)
+            return WorkerLock(take=take, release=lock.release)
 
-        yield hands
+        yield worker_lock
 
 
 @asynccontextmanager
@@ -95,6 +95,6 @@ def lease_set(target: Target) -> Iterator[RedisPyLocks]:
 
 
 CONTENDERS = (
-    Contender("redis-py", "peer", crew=crew, lease_set=lease_set, imports="import redis", counted=True),
+    Contender("redis-py", "peer", lock_factory=lock_factory, lease_set=lease_set, imports="import redis", counted=True),
     Contender("redis-py asyncio", "peer", async_pair=async_pair, imports="import redis.asyncio"),
 )

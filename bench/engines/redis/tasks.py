@@ -51,12 +51,12 @@ def _handed(holds: list[Hold]) -> list[float]:
 
 async def _contend(workers: list[Worker], seconds: float) -> list[Hold]:
     holds: list[Hold] = []
-    hands = [await worker() for worker in workers]
+    worker_lock = [await worker() for worker in workers]
     clock = time.monotonic
     end = clock() + seconds
 
     async def work(number: int) -> None:
-        take, release = hands[number]
+        take, release = worker_lock[number]
         while clock() < end:
             asked = clock()
             await take()
@@ -85,10 +85,10 @@ async def _bare(target: Target, tasks: int, seconds: float) -> list[Hold]:
         return await raw.waiter
 
     def worker(number: int) -> Worker:
-        async def hands() -> tuple[Callable[[], Awaitable[object]], Callable[[], Awaitable[object]]]:
+        async def worker_lock() -> tuple[Callable[[], Awaitable[object]], Callable[[], Awaitable[object]]]:
             return lambda: ask(number, wait), lambda: ask(number, give)
 
-        return hands
+        return worker_lock
 
     try:
         await ask(0, command("DEL", key))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 from bench.engines.redlock import NODE_COUNT, connect, ports_of
-from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Target, WorkerLock
 
 DELETE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end"
 
@@ -20,10 +20,10 @@ def command(*words: object) -> bytes:
 
 
 @contextmanager
-def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
+def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]]:
     with ExitStack() as stack:
 
-        def hands() -> Hands:
+        def worker_lock() -> WorkerLock:
             links = [stack.enter_context(connect(port)) for port in ports_of(target)]
             for link in links:
                 link.sendall(command("SCRIPT", "LOAD", DELETE))
@@ -45,13 +45,16 @@ def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
                         raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT_S} s")
                     time.sleep(0.002)
 
-            return Hands(take=take, release=lambda: ask(delete, b":1\r\n"))
+            return WorkerLock(take=take, release=lambda: ask(delete, b":1\r\n"))
 
-        yield hands
+        yield worker_lock
 
 
 CONTENDERS = (
     Contender(
-        "bare Redis ×5", "floor", crew=crew, cannot={"leases": "a loop of EXPIRE would be a lock library of its own"}
+        "bare Redis ×5",
+        "floor",
+        lock_factory=lock_factory,
+        cannot={"leases": "a loop of EXPIRE would be a lock library of its own"},
     ),
 )

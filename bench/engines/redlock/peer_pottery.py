@@ -6,27 +6,27 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 from bench.engines.redlock import ports_of
-from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Target, WorkerLock
 
 
 @contextmanager
-def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
+def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]]:
     import redis
     from pottery import Redlock
 
     with ExitStack() as stack:
         nodes = {stack.enter_context(redis.Redis(port=port)) for port in ports_of(target)}
 
-        def hands() -> Hands:
+        def worker_lock() -> WorkerLock:
             lock = Redlock(key=name, masters=nodes, auto_release_time=30)
 
             def take() -> None:
                 if not lock.acquire(timeout=TAKE_TIMEOUT_S):
                     raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT_S} s")
 
-            return Hands(take=take, release=lock.release)
+            return WorkerLock(take=take, release=lock.release)
 
-        yield hands
+        yield worker_lock
 
 
-CONTENDERS = (Contender("pottery", "peer", crew=crew, imports="import pottery"),)
+CONTENDERS = (Contender("pottery", "peer", lock_factory=lock_factory, imports="import pottery"),)

@@ -8,15 +8,15 @@ from contextlib import contextmanager
 
 from bench.engines.redlock import ports_of
 from bench.engines.redlock.pinned_peers import load
-from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Target, WorkerLock
 
 
 @contextmanager
-def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
+def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]]:
     redlock = load("redlock-ng", "redlock")
     manager = redlock.Redlock([f"redis://127.0.0.1:{port}" for port in ports_of(target)])
 
-    def hands() -> Hands:
+    def worker_lock() -> WorkerLock:
         held = []
 
         def take() -> None:
@@ -26,13 +26,15 @@ def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
                     raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT_S} s")
             held.append(lock)
 
-        return Hands(take=take, release=lambda: manager.release(held.pop()))
+        return WorkerLock(take=take, release=lambda: manager.release(held.pop()))
 
     try:
-        yield hands
+        yield worker_lock
     finally:
         for client in manager.client.instances:
             client.close()
 
 
-CONTENDERS = (Contender("redlock-ng", "peer", crew=crew, cannot={"leases": "nothing renews its locks"}),)
+CONTENDERS = (
+    Contender("redlock-ng", "peer", lock_factory=lock_factory, cannot={"leases": "nothing renews its locks"}),
+)

@@ -7,16 +7,16 @@ from contextlib import contextmanager
 
 from bench.engines.redlock import ports_of
 from bench.engines.redlock.pinned_peers import load
-from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Target, WorkerLock
 
 
 @contextmanager
-def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
+def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]]:
     redlock = load("redlock-py", "redlock")
     nodes = [f"redis://127.0.0.1:{port}" for port in ports_of(target)]
     manager = redlock.Redlock(nodes, retry_count=int(TAKE_TIMEOUT_S / 0.2))
 
-    def hands() -> Hands:
+    def worker_lock() -> WorkerLock:
         held = []
 
         def take() -> None:
@@ -25,13 +25,13 @@ def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
                 raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT_S} s")
             held.append(lock)
 
-        return Hands(take=take, release=lambda: manager.unlock(held.pop()))
+        return WorkerLock(take=take, release=lambda: manager.unlock(held.pop()))
 
     try:
-        yield hands
+        yield worker_lock
     finally:
         for server in manager.servers:
             server.close()
 
 
-CONTENDERS = (Contender("redlock-py", "peer", crew=crew, cannot={"leases": "it cannot extend a lock"}),)
+CONTENDERS = (Contender("redlock-py", "peer", lock_factory=lock_factory, cannot={"leases": "it cannot extend a lock"}),)

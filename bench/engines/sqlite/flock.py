@@ -9,26 +9,28 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from bench.model import Contender, Hands, Target
+from bench.model import Contender, Target, WorkerLock
 
 
 @contextmanager
-def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
+def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]]:
     files: list[int] = []
 
-    def hands() -> Hands:
+    def worker_lock() -> WorkerLock:
         file = os.open(target.folder / f"flock-{name}", os.O_CREAT | os.O_RDWR)
         files.append(file)
-        return Hands(
+        return WorkerLock(
             take=lambda: fcntl.flock(file, fcntl.LOCK_EX),
             release=lambda: fcntl.flock(file, fcntl.LOCK_UN),
         )
 
     try:
-        yield hands
+        yield worker_lock
     finally:
         for file in files:
             os.close(file)
 
 
-CONTENDERS = (Contender("bare flock", "bare", crew=crew, cannot={"leases": "no expiry: nothing to keep alive"}),)
+CONTENDERS = (
+    Contender("bare flock", "bare", lock_factory=lock_factory, cannot={"leases": "no expiry: nothing to keep alive"}),
+)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
-from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Target, WorkerLock
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -57,10 +57,10 @@ def pair(target: Target) -> Iterator[Callable[[], object]]:
 
 
 @contextmanager
-def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
+def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]]:
     with ExitStack() as stack:
 
-        def hands() -> Hands:
+        def worker_lock() -> WorkerLock:
             link = stack.enter_context(closing(connect(target.folder / f"floor-{name}.db")))
             execute = link.execute
 
@@ -68,9 +68,9 @@ def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
                 execute("BEGIN IMMEDIATE")
                 execute("UPDATE floor SET value = value + 1 WHERE id = 1")
 
-            return Hands(take=take, release=lambda: execute("COMMIT"))
+            return WorkerLock(take=take, release=lambda: execute("COMMIT"))
 
-        yield hands
+        yield worker_lock
 
 
 class Rows:
@@ -116,4 +116,6 @@ def lease_set(target: Target) -> Iterator[Rows]:
             rows.end()
 
 
-CONTENDERS = (Contender("bare SQLite", "floor", crew=crew, pair=pair, lease_set=lease_set, counted=True),)
+CONTENDERS = (
+    Contender("bare SQLite", "floor", lock_factory=lock_factory, pair=pair, lease_set=lease_set, counted=True),
+)

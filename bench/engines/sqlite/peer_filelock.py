@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Target, WorkerLock
 
 
 @contextmanager
-def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
+def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]]:
     import filelock
 
-    def hands() -> Hands:
+    def worker_lock() -> WorkerLock:
         lock = filelock.FileLock(target.folder / f"filelock-{name}", timeout=TAKE_TIMEOUT_S)
-        return Hands(take=lock.acquire, release=lock.release)
+        return WorkerLock(take=lock.acquire, release=lock.release)
 
-    yield hands
+    yield worker_lock
 
 
 CONTENDERS = (
     Contender(
         "filelock",
         "peer",
-        crew=crew,
+        lock_factory=lock_factory,
         imports="import filelock",
         cannot={"leases": "no expiry: nothing to keep alive"},
     ),

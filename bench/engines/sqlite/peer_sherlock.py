@@ -10,19 +10,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Target, WorkerLock
 
 
 @contextmanager
-def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
+def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]]:
     import sherlock
 
-    def hands() -> Hands:
+    def worker_lock() -> WorkerLock:
         folder = target.folder / "sherlock"
         lock = sherlock.FileLock(name, client=folder, expire=30, timeout=TAKE_TIMEOUT_S)
-        return Hands(take=lock.acquire, release=lock.release)
+        return WorkerLock(take=lock.acquire, release=lock.release)
 
-    yield hands
+    yield worker_lock
 
 
 class Files:
@@ -72,4 +72,6 @@ def lease_set(target: Target) -> Iterator[Files]:
         files.end()
 
 
-CONTENDERS = (Contender("sherlock file", "peer", crew=crew, lease_set=lease_set, imports="import sherlock"),)
+CONTENDERS = (
+    Contender("sherlock file", "peer", lock_factory=lock_factory, lease_set=lease_set, imports="import sherlock"),
+)

@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 
 from bench.engines.zookeeper import WRITE, address
-from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Target, WorkerLock
 
 CREATE, DELETE, WRITE_DATA, EXISTS, LIST, PING = 1, 2, 5, 3, 8, 11
 SESSION_MS = 30_000
@@ -130,11 +130,11 @@ async def async_pair(target: Target) -> AsyncIterator[Callable[[], Awaitable[obj
 
 
 @contextmanager
-def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
+def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]]:
     line = f"/floor/{name}"
     with ExitStack() as stack:
 
-        def hands() -> Hands:
+        def worker_lock() -> WorkerLock:
             raw = stack.enter_context(Raw(target))
             raw.ground(line)
             raw.sock.settimeout(TAKE_TIMEOUT_S)
@@ -145,9 +145,9 @@ def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
                 mine.append(path)
                 await_predecessor(raw, line, path)
 
-            return Hands(take=take, release=lambda: raw.leave(mine.pop()))
+            return WorkerLock(take=take, release=lambda: raw.leave(mine.pop()))
 
-        yield hands
+        yield worker_lock
 
 
 def await_predecessor(raw: Raw, line: str, path: bytes) -> None:
@@ -207,7 +207,7 @@ def lease_set(target: Target) -> Iterator[Nodes]:
 
 
 CONTENDERS = (
-    Contender("bare ZooKeeper", "floor", crew=crew, pair=pair, lease_set=lease_set, counted=True),
+    Contender("bare ZooKeeper", "floor", lock_factory=lock_factory, pair=pair, lease_set=lease_set, counted=True),
     Contender(WRITE, "bare", pair=write),
     Contender("bare asyncio", "bare", async_pair=async_pair),
 )

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from bench.engines.zookeeper import KAZOO, address
-from bench.model import TAKE_TIMEOUT_S, Contender, Hands, Target
+from bench.model import TAKE_TIMEOUT_S, Contender, Target, WorkerLock
 
 
 @contextmanager
@@ -25,19 +25,19 @@ def client_of(target: Target) -> Iterator[Any]:
 
 
 @contextmanager
-def crew(target: Target, name: str) -> Iterator[Callable[[], Hands]]:
+def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]]:
     with client_of(target) as client:
 
-        def hands() -> Hands:
+        def worker_lock() -> WorkerLock:
             lock = client.Lock(f"/kazoo/{name}")
 
             def take() -> None:
                 if not lock.acquire(timeout=TAKE_TIMEOUT_S):
                     raise TimeoutError(f"{name}: not acquired in {TAKE_TIMEOUT_S} s")
 
-            return Hands(take=take, release=lock.release)
+            return WorkerLock(take=take, release=lock.release)
 
-        yield hands
+        yield worker_lock
 
 
 class KazooLocks:
@@ -65,6 +65,11 @@ def lease_set(target: Target) -> Iterator[KazooLocks]:
 
 CONTENDERS = (
     Contender(
-        KAZOO, "peer", crew=crew, lease_set=lease_set, imports="from kazoo.client import KazooClient", counted=True
+        KAZOO,
+        "peer",
+        lock_factory=lock_factory,
+        lease_set=lease_set,
+        imports="from kazoo.client import KazooClient",
+        counted=True,
     ),
 )

@@ -1,4 +1,4 @@
-"""A seed is the same story each time it is told: in another process, with other hashes, after other seeds."""
+"""A seed gives the same trace each time: in another process, with other hashes, after other seeds."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from holdfast_sim.planted import BUGS, planted
 from holdfast_sim.seed import run
 
 DEFAULT_SEED_COUNT = range(40)
-PROGRAM = "from tests.sim.test_a_seed_is_a_story import fingerprint; print(fingerprint())"
+PROGRAM = "from tests.sim.test_replay import fingerprint; print(fingerprint())"
 
 
 def fingerprint() -> str:
-    """A hash of all that is told of some seeds."""
+    """A hash of the traces of some seeds."""
     told = hashlib.sha256()
     for seed in DEFAULT_SEED_COUNT:
         outcome = run(seed, lambda when, who, what: told.update(f"{when!r} {who} {what}\n".encode()))

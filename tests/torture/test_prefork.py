@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, MutableSequence
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
+from holdfast.aio.base_coordinator import BaseCoordinator
 from holdfast.torture.clients.actor import Actor, HeldLease
 from holdfast.torture.clients.config import ClientConfig
+from holdfast.torture.clients.event_loop import LoopLocks
 from holdfast.torture.clients.prefork import fork
 from holdfast.torture.faults import chosen
 from holdfast.torture.history_reader import load
@@ -57,13 +60,48 @@ def test_the_child_of_a_fork_that_told_nobody_can_do_nothing_with_the_lease(acto
     assert all(one.held for one in releases), "the parent kept its lock, each time"
 
 
+def uses_tasks(actor: Actor) -> bool:
+    locks: Any = actor.locks
+    return isinstance(locks, LoopLocks)
+
+
+def without_notice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plant: nobody looks whether this is another process."""
+    modules = [module for name, module in sys.modules.items() if name.startswith("holdfast.")]
+    users = [module for module in modules if hasattr(module, "notice_fork")]
+    assert len(users) >= 4, "the plant does not fit the code any more"
+    for module in users:
+        monkeypatch.setattr(module, "notice_fork", lambda: None)
+
+
 def test_a_child_that_does_not_notice_the_fork_is_found(actor: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("face", "sync.coordinator", "aio.coordinator", "registry"):
-        monkeypatch.setattr(f"holdfast.{module}.notice_fork", lambda: None)
-    body: Any = actor.locks
-    found = told_by_children(actor, enough=2 if hasattr(body, "loop") else 3)
-    assert "check() passed in a" in found
-    assert "release() in a" in found or hasattr(body, "loop"), "among tasks it is not seen, cause unknown"
+    """Among tasks a second guard stands behind the first (see below), so both are taken away."""
+    without_notice(monkeypatch)
+    monkeypatch.setattr(BaseCoordinator, "_check_loop", lambda self: None)
+    tasks = uses_tasks(actor)
+    found = told_by_children(actor, enough=2 if tasks else 3)
+    assert found == {"check() passed in a", "release() in a"} | (set() if tasks else {"a"})
+
+
+def test_a_child_has_another_loop_so_that_its_release_is_refused(actor: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second guard, alone: the child of a coordinator of asyncio cannot run its parent's loop."""
+    if not uses_tasks(actor):
+        return  # threads have no loop
+    without_notice(monkeypatch)
+    held = actor.acquire(NAME, 10.0)
+    assert isinstance(held, HeldLease)
+    child = fork(actor, held, ReleaseFirst())
+    assert child.over(wait=True)
+    told = child.misuse()
+    assert told is not None
+    assert "Misconfigured" in told
+    assert "belongs to the event loop that it was made in" in told
+    assert actor.release(held) is True, "the parent kept its lock"
+
+
+class ReleaseFirst(random.Random):
+    def shuffle(self, x: MutableSequence[Any]) -> None:
+        x.sort(key=lambda step: step.__name__ != "_try_release")  # type: ignore[attr-defined]
 
 
 def test_forks_in_a_run_are_counted_and_their_children_are_in_its_history(tmp_path: Path) -> None:

@@ -56,6 +56,14 @@ def test_the_page_says_what_is_seen(engine: str, suite: dict[str, Future[list[Sc
             assert cell in outcomes, f"{one.scenario.name}: write the page anew (see its head)"
 
 
+def test_a_zookeeper_that_lost_one_member_keeps_what_is_held(suite: dict[str, Future[list[ScenarioResult]]]) -> None:
+    """One outcome, whichever member it was: the ttl outlives an election."""
+    [shown] = [one for one in suite["zookeeper"].result() if one.scenario.name == "restart-amnesia"]
+    assert list(cells(shown))[1:] == [
+        "no", "nothing lost", "nothing lost", "the next one has to wait until the first lets go"
+    ]  # fmt: skip
+
+
 def test_unfenced_something_is_lost_in_every_scenario_that_makes_two_holders() -> None:
     lost = PAGE.read_text().split("## gc-pause")[1].split("## clock-jump")[0]
     assert "| redis | yes | **1 of 2 lost** | nothing lost, 1 refused |" in lost

@@ -8,8 +8,11 @@ SERVERS ?= etcd-server redis-server postgresql pgbouncer mariadb-server zookeepe
 SEEDS   ?= 2000
 # Random sequences of requests that `make likeness` plays to each simulated server and to the real one.
 ROUNDS  ?= 500
-# Test files that run at a time: most of a test is waiting for a real ttl to pass, so one more than there are cores.
-WORKERS ?= 3
+# Workers that share the tests: most of a test is waiting for a real ttl to pass, so there are more than cores
+# (tests/support/spread.py keeps those apart that compute).
+WORKERS ?= 6
+# The same where they compute.
+JOBS    ?= 3
 # More words for pytest, the simulator or the benchmark: make test ARGS="-k fence -x"
 ARGS    ?=
 
@@ -43,7 +46,7 @@ check: $(venv)/.ready-dev  ## ruff, mypy --strict and the rules of the house: ro
 	@$(bin)/pytest -q tests/test_rooms.py tests/test_house.py tests/test_architecture.py
 
 coverage: $(venv)/.ready-dev  ## which lines the tests without a server reach, by room; fails below the floor
-	@$(bin)/python tools/coverage $(WORKERS) $(ARGS)
+	@$(bin)/python tools/coverage $(JOBS) $(ARGS)
 
 bench: $(venv)/.ready-bench servers  ## holdfast, its peers and the bare engine, as ratios of one run
 	@$(bin)/python -m bench $(ARGS)
@@ -52,7 +55,7 @@ sim: $(venv)/.ready-cli  ## the simulator on SEEDS=2000 seeds; a failing one pri
 	@$(bin)/python -m holdfast_sim $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(ARGS)
 
 likeness: $(venv)/.ready-dev servers  ## simulated servers against real ones, ROUNDS=500 random sequences for each
-	@LIKENESS_ROUNDS=$(ROUNDS) $(bin)/pytest -n $(WORKERS) --timeout 7200 tests/likeness $(ARGS)
+	@LIKENESS_ROUNDS=$(ROUNDS) $(bin)/pytest -n $(JOBS) --timeout 7200 tests/likeness $(ARGS)
 
 torture: $(venv)/.ready-dev servers  ## real faults on every engine, 10 minutes each (ARGS="redis --minutes 1")
 	@$(bin)/holdfast torture $(ARGS)

@@ -58,12 +58,15 @@ def test_07_no_counter_stays_for_ever() -> None:
     assert len(store.marks) < 10
 
 
-HAND_OVER = ("sync/coordinator.py", "aio/coordinator.py")
+HAND_OVER = ("sync/base_coordinator.py", "aio/base_coordinator.py")
 """What they do when they are collected is done by a thread or by their loop; they themselves send nothing."""
+
+CLOSE_THEIR_OWN = ("sync/waiting.py",)
+"""They close a pair of sockets that nobody else has, and that leads to no engine."""
 
 
 def test_09_nothing_is_sent_when_an_object_is_collected() -> None:
     package = Path(holdfast.__file__).parent
     for file in package.rglob("*.py"):
         names = {node.name for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.FunctionDef)}
-        assert "__del__" not in names or file.relative_to(package).as_posix() in HAND_OVER, file
+        assert "__del__" not in names or file.relative_to(package).as_posix() in HAND_OVER + CLOSE_THEIR_OWN, file

@@ -96,7 +96,7 @@ def test_26_a_lost_create_never_adopts_a_node_of_another_session(kazoo: Any, loc
         claim, "/holdfast/door", holdfast.clock.now() + 20, tried=True, link=link, session=link.session.id
     )
     foreign = kazoo.create(
-        f"/holdfast/door/{prefix_of(claim.owner, kazoo.client_id[0], claim.ask)}", b"", ephemeral=True, sequence=True
+        f"/holdfast/door/{prefix_of(claim.owner, kazoo.client_id[0], claim.spec)}", b"", ephemeral=True, sequence=True
     )
     grant = run(locks, backend.take(claim, True))
     assert isinstance(grant, Grant)

@@ -55,7 +55,7 @@ def one_fault_ends_renewal(patch: pytest.MonkeyPatch) -> None:
 
 @plant("renewal.many_leases_share_few_requests")
 def one_request_for_each_lease(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(renewal, "BATCH", 1)
+    patch.setattr(renewal, "BATCH_COUNT", 1)
 
 
 @plant("renewal.by_hand")

@@ -56,7 +56,7 @@ def until(look: Any, what: str) -> Any:
 
 
 def link_of(locks: Any, ttl: float = 20) -> Any:
-    return locks._wire._links[ttl]
+    return locks._wire._client._links[ttl]
 
 
 def run(locks: Any, flow: Flow[Any]) -> Any:
@@ -69,7 +69,7 @@ def end_session_of(link: Any) -> None:
     thief.id, thief._password = link.session.id, link.session._password
     while thief.state is not State.GONE:  # its owner may snatch it back in between
         ticket = Ticket(1)
-        with socket.create_connection(link.hosts.current, 5) as sock:
+        with socket.create_connection((link.servers.current.host, link.servers.current.port), 5) as sock:
             sock.settimeout(0.5)
             sock.sendall(thief.greet())
             try:
@@ -186,7 +186,7 @@ def test_28_a_waiter_whose_session_died_stands_again(locks: Any, alone: Ensemble
         until(lambda: [v for v in other.survey("door") if v.waiters], "the waiter")
         old = link_of(locks)
         end_session_of(old)
-        until(lambda: link_of(locks) is not old and link_of(locks).up.is_set(), "a new session")
+        until(lambda: link_of(locks) is not old and link_of(locks).up is not None, "a new session")
         until(lambda: [v for v in other.survey("door") if v.waiters], "the waiter, again")
         assert not said
         assert holder.release()
@@ -204,7 +204,7 @@ def test_28_a_wake_up_during_a_disconnection_is_not_lost(locks: Any, alone: Ense
         until(lambda: [v for v in other.survey("door") if v.waiters], "the waiter")
         link = link_of(locks)
         session = link.session.id
-        link.drop(link.connection)
+        link.drop(link.up, ConnectionError("planted"))
         assert holder.release()
         waiter.join(HANG)
         assert said[0].release()

@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 from holdfast._core.flow import Call, Now
+from holdfast.backends.zookeeper.acquire import AcquireFlows
 from holdfast.backends.zookeeper.jute import Stat
-from holdfast.backends.zookeeper.leaving import Leaving
 from holdfast.backends.zookeeper.ops import Created, acl
 from holdfast.backends.zookeeper.paths import prefix_of
 from holdfast.backends.zookeeper.places import Place
+from holdfast.backends.zookeeper.release import ReleaseFlows
 from holdfast.backends.zookeeper.requests import Enter
-from holdfast.backends.zookeeper.taking import Taking
-from holdfast.backends.zookeeper.traces import Traces
+from holdfast.backends.zookeeper.tombstones import Tombstones
 from holdfast.backends.zookeeper.tree import Tree
-from holdfast.backends.zookeeper.wires.switchboard import Proof
+from holdfast.backends.zookeeper.watch_registry import Proof
 from holdfast.model import Claim, Grant, LockSpec, Queued
 
 TTL, LEAST = 1.0, 0.4
@@ -53,8 +53,8 @@ class SilentLink:
 def take(now: float, silence: float, ahead: bool) -> Any:
     """What a take says that is sent now, after a silence; somebody stands ahead, or nobody."""
     tree, places = Tree("/h", acl()), dict[str, Place]()
-    traces = Traces(tree, 5.0)
-    taking = Taking(tree, places, Leaving(places, traces, 5.0), traces, lambda claim: b"{}", 5.0)
+    traces = Tombstones(tree, 5.0)
+    taking = AcquireFlows(tree, places, ReleaseFlows(places, traces, 5.0), traces, lambda claim: b"{}", 5.0)
     link = SilentLink(now - silence)
     other, mine = (f"{prefix_of(owner, 5, ASK)}000000000{number}" for number, owner in ((1, "other"), (2, "me")))
     flow = taking.take(Claim(ASK, "me", "actor"), True)

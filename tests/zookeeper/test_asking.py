@@ -58,10 +58,10 @@ def test_who_waits_beside_a_holder_that_was_asked_is_woken_by_its_release(ensemb
         try:
             locks, operator = await context.connect(ttl=60.0), await context.connect()
             lease = await locks.lock("door").acquire()
-            [link] = context.unwrapped(locks)._wire._links.values()
+            [link] = context.unwrapped(locks)._wire._client._links.values()
             waiter = context.start(locks.lock("door").acquire())
             await context.queued("door", 1)
-            await context.eventually(lambda: link.book.own and link.book.next > 0.0, "a watch on its own node")
+            await context.eventually(lambda: link.claims.own and link.claims.next > 0.0, "a watch on its own node")
             assert await operator.ask("door") == 1
 
             async def asked() -> bool:

@@ -1,4 +1,4 @@
-"""Servers die and hang under held leases: JEOPARDY, and then HELD or LOST; never silently stale.
+"""ServerRotation die and hang under held leases: JEOPARDY, and then HELD or LOST; never silently stale.
 
 Each is played for threads and for tasks, on an ensemble that is whole again afterwards.
 """
@@ -42,9 +42,8 @@ def ensemble(shared: Ensemble) -> Iterator[Ensemble]:
 
 def in_use(ensemble: Ensemble, locks: Any, context: Context) -> Member:
     """The member that the one session of this coordinator is connected to."""
-    [link] = context.unwrapped(locks)._wire._links.values()
-    hosts = link.hosts if hasattr(link, "hosts") else link._hosts
-    return ensemble.member_at(hosts.current[1])
+    [link] = context.unwrapped(locks)._wire._client._links.values()
+    return ensemble.member_at(link.servers.current.port)
 
 
 def kill(member: Member) -> None:

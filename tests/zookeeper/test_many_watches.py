@@ -30,12 +30,9 @@ def test_one_reconnection_does_not_lose_a_thousand_leases(ensemble: Ensemble, bo
         for first in range(0, MANY, 50):
             some = [locks.lock(f"{number}{NAME}").acquire() for number in range(first, first + 50)]
             leases += await asyncio.gather(*some)
-        [link] = context.unwrapped(locks)._wire._links.values()
+        [link] = context.unwrapped(locks)._wire._client._links.values()
         await context.eventually(lambda: confirmed(link), "a watch on each of them")
-        if context.body == "sync":
-            link.drop(link.connection)
-        else:
-            link.drop()
+        link.drop(link.up, ConnectionError("planted"))
         for lease in leases[::100]:
             await lease.renew()
             assert lease.state is State.HELD

@@ -11,20 +11,20 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast.backends.zookeeper import book
+from holdfast.backends.zookeeper import claim_tracker
 from tests.zookeeper.ensemble import Ensemble
 
 TTL = 60.0
 
 
 def sent(locks: Any) -> int:
-    return sum(link.session._xid for link in locks._wire._links.values())
+    return sum(link.session._xid for link in locks._wire._client._links.values())
 
 
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """However slow this machine is, no hold counts as lasting."""
-    monkeypatch.setattr(book, "CONFIRM_AFTER", 100.0)
+    monkeypatch.setattr(claim_tracker, "CONFIRM_AFTER_S", 100.0)
 
 
 @pytest.mark.usefixtures("brief")
@@ -89,9 +89,9 @@ def test_ten_thousand_holds_are_renewed_with_few_requests(ensemble: Ensemble) ->
     with holdfast.connect(ensemble.url, ttl=TTL) as locks:
         leases = [locks.lock(f"many/{number}").acquire() for number in range(count)]
         backend: Any = locks._core.backend
-        book = locks._wire._links[TTL].book  # type: ignore[attr-defined]
+        claims = locks._wire._client._links[TTL].claims  # type: ignore[attr-defined]
         done = threading.Event()
-        while len(book.own) < count:
+        while len(claims.own) < count:
             done.wait(0.01)
         before = sent(locks)
         said = locks._run(backend.renew([lease._hold.granted() for lease in leases]))

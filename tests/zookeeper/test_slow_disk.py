@@ -1,4 +1,4 @@
-"""Servers whose disk is slow, and forced: they hear of a write at different times. The client's server dies meanwhile.
+"""ServerRotation whose disk is slow, and forced: they hear of a write at different times. The client's server dies meanwhile.
 
 A create whose reply was lost may be carried out, and the server that the session goes on at may not have heard of it
 yet. Whoever looks for it there without waiting (`Sync`) takes it for not done, and leaves it behind.
@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from holdfast._core.flow import Endpoint
 from holdfast.testing.context import BODIES, Body, Context
 from tests.zookeeper.ensemble import Ensemble, Member, running
 from tests.zookeeper.test_fail_over import play
@@ -36,19 +37,16 @@ def ensemble(shared: Ensemble) -> Iterator[Ensemble]:
     shared.await_quorum()
 
 
-async def settle_at_a_follower(ensemble: Ensemble, link: Any, context: Context) -> Member:
+async def settle_at_a_follower(ensemble: Ensemble, link: Any, locks: Any) -> Member:
     """Have a session go on at one follower, and know the other one as the next: the leader would be up to date."""
     first, second = [member for member in ensemble.members if member.role == "follower"]
     rest = [member for member in ensemble.members if member not in (first, second)]
-    link.hosts._hosts = [("127.0.0.1", member.port) for member in (first, second, *rest)]
-    link.hosts._at = 0
-    if context.body == "sync":
-        link.drop(link.connection)
-        await context.eventually(link.up.is_set, "a connection")
-    else:
-        link.drop()
-        await context.eventually(lambda: link.is_up, "a connection")
-    return first if link.hosts._at == 0 else second
+    link.servers._endpoints = [Endpoint("127.0.0.1", member.port) for member in (first, second, *rest)]
+    link.servers._at = 0
+    link.drop(link.up, ConnectionError("planted"))
+    await locks.survey("nobody")  # whoever asks has it connected again
+    assert link.up is not None
+    return first if link.servers._at == 0 else second
 
 
 def has_asked(link: Any, before: int) -> bool:
@@ -64,8 +62,8 @@ def test_a_create_whose_reply_was_lost_leaves_no_orphan(ensemble: Ensemble, body
         for number in range(ROUNDS):
             name = f"door-{number}"
             await (await locks.lock(name).acquire()).release()
-            [link] = context.unwrapped(locks)._wire._links.values()
-            member, before = await settle_at_a_follower(ensemble, link, context), link.session._xid
+            [link] = context.unwrapped(locks)._wire._client._links.values()
+            member, before = await settle_at_a_follower(ensemble, link, locks), link.session._xid
             taking = context.start(locks.lock(name).acquire(timeout=30.0))
             await context.eventually(partial(has_asked, link, before), "a request")
             await asyncio.sleep(0.003 + 0.015 * (number % 3))

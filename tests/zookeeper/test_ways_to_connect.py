@@ -12,10 +12,12 @@ import pytest
 
 import holdfast
 import holdfast.aio
+from holdfast._core.flow import NOW, Endpoint, Flow
+from holdfast.backends.zookeeper import connector
 from holdfast.backends.zookeeper.address import Address, parse
 from holdfast.backends.zookeeper.tree import Tree
-from holdfast.backends.zookeeper.wires import greeting
 from holdfast.errors import BackendUnavailable, Misconfigured
+from holdfast.sync.client_driver import Monitor
 from tests.zookeeper.ensemble import Ensemble, free_ports, running
 
 
@@ -186,17 +188,19 @@ def test_servers_that_elect_a_leader_are_asked_again(
     """Those that are not there are not: whoever mistypes a port is told at once."""
     asked: list[object] = []
 
-    def first_words(*words: object) -> greeting.Greeting:
+    def first_words(*words: object) -> Flow[connector.Ensemble]:
+        yield NOW
         asked.append(words)
         if len(asked) < 4:
             raise failure("not now")
-        return greeting.Greeting(4.0, "c")
+        return connector.Ensemble(4.0, "c")
 
-    monkeypatch.setattr(greeting, "_greet", first_words)
+    monkeypatch.setattr(connector, "_ask_one", first_words)
     tree = Tree.of("", "holdfast", b"")
+    servers = connector.ServerRotation([Endpoint("a", 2181), Endpoint("b", 2181)], "zookeeper://a,b")
     if failure is ConnectionRefusedError:
         with pytest.raises(BackendUnavailable, match="not now"):
-            greeting.greet(parse("zookeeper://a,b"), tree, 5.0)
+            Monitor().run(connector.ask_ensemble(servers, (), tree, 5.0))
     else:
-        assert greeting.greet(parse("zookeeper://a,b"), tree, 5.0).cluster == "c"
+        assert Monitor().run(connector.ask_ensemble(servers, (), tree, 5.0)).cluster == "c"
     assert len(asked) == tries

@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import select
 import socket
 import ssl
 import struct
@@ -34,13 +33,12 @@ AddressInfo = tuple[Any, ...]
 class ThreadConnection:
     """A connected socket."""
 
-    __slots__ = ("_patience", "_poll", "_rest", "_send_patience", "_sending", "_sock", "_tls", "_unsent", "closed")
+    __slots__ = ("_patience", "_rest", "_send_patience", "_sending", "_sock", "_tls", "_unsent", "closed")
 
     def __init__(self, sock: socket.socket, tls: Tls | None = None) -> None:
         self._sock = sock
         self._tls = tls
         self._patience = self._send_patience = -1.0
-        self._poll: select.poll | None = None
         self._sending = threading.Lock()
         self._unsent: deque[bytes] = deque()
         """What `write` was given and nobody has sent yet; in `_rest`, encrypted if need be, what did not fit."""
@@ -113,10 +111,13 @@ class ThreadConnection:
         return (self._tls is not None and self._tls.readable) or self._has_come()
 
     def _has_come(self) -> bool:
-        if self._poll is None:
-            self._poll = select.poll()
-            self._poll.register(self._sock, select.POLLIN)
-        return bool(self._poll.poll(0))
+        try:
+            self._sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True  # it is broken: whoever receives is told why
+        return True
 
     def fileno(self) -> int:
         return self._sock.fileno()

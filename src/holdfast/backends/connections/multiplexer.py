@@ -5,7 +5,7 @@
    there for those who wait for nothing.
 2. Nobody receives while nobody waits. So what came meanwhile is looked at before a request goes out (`catch_up`): the
    server may have ended the connection.
-3. When the connection is lost, `lost` is called once, and everybody who waits is told by a `Pending` that is done.
+3. When the connection is lost, `lost` is called once, and every wait on it ends.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class Multiplexer:
             self.connection.close()
             self._on_lost(error)
             while self._line:
-                self.finish(self._line.popleft())
+                if (event := self._line.popleft().event) is not None:
+                    event.set()  # `until` ends
 
     def catch_up(self) -> Flow[None]:
         """Take in what has come while nobody was receiving."""

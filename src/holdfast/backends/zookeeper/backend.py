@@ -17,14 +17,14 @@ from typing import Any
 from ..._core.flow import NOW, Call, Flow, Wait
 from ...errors import Misconfigured
 from ...model import Claim, Extension, Grant, LockView, Promises, Queued, Refusal
-from .leaving import Leaving
-from .looking import Looking
+from .acquire import AcquireFlows
+from .admin import AdminFlows
 from .ops import NO_NODE, Exists, Failure, Op, Sync
 from .places import Describing, Link, Place
 from .rates import Rates
+from .release import ReleaseFlows
 from .requests import Batch
-from .taking import Taking
-from .traces import Traces
+from .tombstones import Tombstones
 from .tree import Tree
 
 PROMISES = frozenset({"fencing", "linearizable", "durable", "shared", "counting"})
@@ -56,10 +56,10 @@ class ZooKeeperBackend:
         self._tree = tree
         self._timeout = request_timeout
         self._places: dict[str, Place] = {}
-        traces = Traces(tree, request_timeout)
-        leaving = Leaving(self._places, traces, request_timeout)
-        taking = Taking(tree, self._places, leaving, traces, Describing(host, pid), request_timeout)
-        looking = Looking(tree, request_timeout)
+        traces = Tombstones(tree, request_timeout)
+        leaving = ReleaseFlows(self._places, traces, request_timeout)
+        taking = AcquireFlows(tree, self._places, leaving, traces, Describing(host, pid), request_timeout)
+        looking = AdminFlows(tree, request_timeout)
         self.take, self.take_all = taking.take, taking.take_all
         self._inherit = taking.inherit
         self.release = leaving.release

@@ -9,7 +9,7 @@
    one counts both, the seat and those whose turn it would be without it; only of seats that are `settled` (their
    owner's data tells a token, see `turns`) it is known that they stay, and that the others had to fit beside them.
 3. A waiter lacks some room (its deficit). It watches as few claims as will do: the rest of those before it, all leaving
-   together, would not make enough room. So it can not be granted before one of the watched leaves, and no wake-up is
+   together, would not make enough room. So it cannot be granted before one of the watched leaves, and no wake-up is
    missed. Among equals it watches the nearest: in a mutex that is its predecessor alone, with n permits the n nearest,
    and if they leave in order each release wakes one waiter. All readers behind a writer watch the writer.
 4. The capacity of a line is that of its first claim; a claim with another one does not count, for it is about to leave.

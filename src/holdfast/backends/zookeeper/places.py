@@ -6,7 +6,7 @@
    of a place that is over is deleted. So a claim ends with its ttl although its session lives on.
 3. `gone` is why the node is not there any more: "session", "evicted" (somebody deleted it), "expired" (we did).
    The wire sets it first and then looks at `until` once more; the flow sets `until` and then looks at `gone`. So a
-   renewal and an expiry that cross can not both succeed.
+   renewal and an expiry that cross cannot both succeed.
 4. A hold that lasts is confirmed once, a moment after its grant and off its path: the node's data then says since when
    it is held, and a watch tells of its deletion, or that somebody asks its holder to give way.
 5. `heir` and `ahead` are what the last look said, on the connection that is up since; see `inheriting`.

@@ -9,11 +9,11 @@ from __future__ import annotations
 from ..._core import gcra
 from ..._core.flow import RANDOM, Call, Flow, Sleep
 from ...errors import BackendUnavailable
+from .error_mapping import refused
 from .ops import BAD_VERSION, EXISTS, NO_NODE, Create, Delete, Failure, List, Op, Read, Write
 from .paths import CLOCK, RATES, step
 from .requests import Batch
 from .tree import Tree
-from .trouble import refused
 
 MILLISECOND, SECOND = 1000, 1_000_000
 TRIES = 50

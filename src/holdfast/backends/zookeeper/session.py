@@ -9,7 +9,7 @@
    is taken up again with its id and password. Before anything else the new server catches up with the leader (`Sync`):
    whatever is read there tells what became of those requests, for what the leader had got of them comes before the
    `Sync`, and what it gets later, by way of the old connection, it refuses.
-3. Servers that have caught up and are behind what we have seen have another past: they were wiped, or restored from a
+3. ServerRotation that have caught up and are behind what we have seen have another past: they were wiped, or restored from a
    backup. A leader may be behind for a moment, with what it has told its followers to do; so it counts if they are so
    again and again. The session has ended then, even if they remember it.
 4. Watches are told to the new server, so that what happened meanwhile fires them; those for what is to be made are not,
@@ -25,8 +25,9 @@ import struct
 from collections import deque
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
+from ..connections.multiplexer import Pending
 from . import jute
 from .jute import Reader
 from .ops import AUTH_FAILED, SESSION_EXPIRED, CloseSession, Failure, Op, Read, Sync, Unwatch, Watches, portions
@@ -42,6 +43,11 @@ BEHIND = 10
 NEVER_MORE = 0x7FFFFFFF
 
 CREATED, DELETED, DATA_CHANGED = 1, 2, 3
+
+
+Credentials: TypeAlias = Sequence[tuple[str, bytes]]
+Answer: TypeAlias = Any
+"""What an operation's `read` makes of a reply, or a `Failure`."""
 
 
 class OutOfStep(ConnectionError):
@@ -60,21 +66,19 @@ class State(Enum):
     GONE = "the session has ended"
 
 
-class Ticket:
+class Ticket(Pending):
     """What came of some requests that went out together. `done` once all are answered, or the connection is lost."""
 
-    __slots__ = ("answers", "done", "gate", "left", "lost")
+    __slots__ = ("answers", "left", "lost")
 
     def __init__(self, count: int) -> None:
-        self.answers: list[Any] = [None] * count
+        super().__init__()
+        self.answers: list[Answer] = [None] * count
         self.left = count
-        self.done = False
         self.lost = False
-        """The connection was dropped with some of them under way."""
-        self.gate: Any = None
-        """What a wire needs to wake whoever waits for it."""
+        """The connection was dropped with some of them in flight."""
 
-    def answer(self, index: int, value: Any) -> None:
+    def answer(self, index: int, value: Answer) -> None:
         self.answers[index] = value
         self.left -= 1
         if not self.left:
@@ -84,7 +88,7 @@ class Ticket:
 class Session:
     """One session, over as many connections as it takes."""
 
-    def __init__(self, timeout: float, credentials: Sequence[tuple[str, bytes]] = ()) -> None:
+    def __init__(self, timeout: float, credentials: Credentials = ()) -> None:
         self.state = State.NEW
         self.id = 0
         self.timeout = timeout
@@ -164,7 +168,7 @@ class Session:
                 else:
                     answer += self._welcome(Reader(record))
             except (struct.error, UnicodeDecodeError, IndexError, TypeError) as error:
-                raise OutOfStep(f"ZooKeeper sent what can not be read: {error}") from error
+                raise OutOfStep(f"ZooKeeper sent what cannot be read: {error}") from error
         self._buffer = buffer[at:] if at < end else b""
         return done, events, answer
 

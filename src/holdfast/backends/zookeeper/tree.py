@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..._core.flow import Call, Flow
+from .error_mapping import refused
 from .ops import EXISTS, NO_NODE, Create, CreateContainer, Failure, List, Prepared
 from .paths import step
 from .places import Place
 from .requests import Batch
-from .trouble import refused
 
 KNOWN_FOR = 30.0
 """For how long a container counts as being there; the server removes empty ones after a minute or so."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..._core.flow import NOW, Call, Flow
 from ...model import LockView
+from .error_mapping import refused
 from .line import Picture, picture_of
 from .ops import BAD_VERSION, NO_NODE, Create, Delete, Failure, List, Multi, Op, Read, Sync, Write
 from .paths import CLOCK, RATES, Entry, ghost_of, name_of, step
@@ -20,7 +21,6 @@ from .places import read_about
 from .requests import Batch
 from .server_clock import ServerClock
 from .tree import Tree
-from .trouble import refused
 from .views import Node, holders_of, token_of, view_of
 
 AT_ONCE = 400
@@ -32,7 +32,7 @@ Line = tuple[Picture, dict[str, Node]]
 NOTHING: Line = (Picture(), {})
 
 
-class Looking:
+class AdminFlows:
     def __init__(self, tree: Tree, timeout: float) -> None:
         self._tree = tree
         self._timeout = timeout

@@ -9,7 +9,7 @@
    something on it after a silence gets a hold that is shorter by the silence, and is renewed like any other.
 4. A session that the server grants for less (its maxSessionTimeout) covers less, and a hold is good for less than
    its ttl.
-5. There is one session for each ttl in use; beyond `MOST` of them, ttls share those of the powers of two below.
+5. There is one session for each ttl in use; beyond `MOST_SESSIONS_COUNT` of them, ttls share those of the powers of two below.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container
 
-MOST = 8
+MOST_SESSIONS_COUNT = 8
 
 
 def session_for(ttl: float, least: float) -> float:
@@ -45,15 +45,15 @@ def silence(ttl: float) -> float:
     return max(1.0, ttl / 3)
 
 
-def forsaken(ttl: float, now: float, sent: float, heard: float, proved: float) -> bool:
-    """Whether to try another server, once a sign of life was not answered in time.
+def forsaken(ttl: float, now: float, silent: bool, proved: float) -> bool:
+    """Whether to try another server, once a sign of life was not answered in time; `silent`: nothing at all has come.
 
     One that answers at all is busy, and is given more time; but not so much that a hold could end meanwhile.
     """
-    return heard < sent or now - proved > 2 * silence(ttl)
+    return silent or now - proved > 2 * silence(ttl)
 
 
-def dialling(ttl: float) -> float:
+def connect_timeout(ttl: float) -> float:
     """How long a server has to welcome us, before another one is tried."""
     return max(0.5, ttl / 6)
 
@@ -61,6 +61,6 @@ def dialling(ttl: float) -> float:
 def shared(ttl: float, in_use: Container[float], count: int) -> float:
     """Which ttl's session serves this one."""
     exact = round(ttl, 3)
-    if exact in in_use or count < MOST:
+    if exact in in_use or count < MOST_SESSIONS_COUNT:
         return exact
     return round(2.0 ** math.floor(math.log2(ttl)), 3)

@@ -1,6 +1,6 @@
 """The book that a link keeps of the places on its session: what is to be done about them, and when. No I/O, no clock.
 
-1. A hold that has lasted for `CONFIRM_AFTER` is confirmed: its data is written once, and its node watched.
+1. A hold that has lasted for `CONFIRM_AFTER_S` is confirmed: its data is written once, and its node watched.
 2. A place that is over (`until` has passed) is deleted. Should that fail, it is tried again, until the session ends.
 3. Every place is looked at when it is due, and not before; what was released meanwhile is forgotten then.
 4. A place is known by its path before its watch is asked for: the end of its node may be told before whoever asked has
@@ -16,19 +16,19 @@ from typing import Any
 
 from .ops import NO_NODE, Delete, Failure, Multi, Op, Read, Write
 from .places import Place
-from .traces import ending
+from .tombstones import ending
 
-CONFIRM_AFTER = 0.05
-A_MOMENT = 0.01
-TRY_AGAIN = 0.2
-LOOK_AHEAD = 1.0
+CONFIRM_AFTER_S = 0.05
+A_MOMENT_S = 0.01
+TRY_AGAIN_S = 0.2
+LOOK_AHEAD_S = 1.0
 """Places that have moved on are put off for so long at once, so that thousands of them do not wake us one by one."""
-AT_ONCE = 200
+AT_ONCE_COUNT = 200
 """Places attended to in one go."""
 NEVER = float("inf")
 
 
-class Book:
+class ClaimTracker:
     def __init__(self, acl: bytes) -> None:
         self._acl = acl
         self._fresh: deque[tuple[float, Place]] = deque()
@@ -40,7 +40,7 @@ class Book:
 
     def add(self, place: Place, now: float) -> None:
         """A place whose node is known now, or that is granted now. May be called from any thread."""
-        self._fresh.append((now + CONFIRM_AFTER, place))
+        self._fresh.append((now + CONFIRM_AFTER_S, place))
 
     @property
     def has_news(self) -> bool:
@@ -63,17 +63,17 @@ class Book:
     def due(self, now: float) -> list[tuple[Place, list[Op]]]:
         """What to do about which places; `done` is to be called with the answers."""
         work: list[tuple[Place, list[Op]]] = []
-        while self._news and len(work) < AT_ONCE:
+        while self._news and len(work) < AT_ONCE_COUNT:
             place = self._news.popleft()
             if not place.gone:
                 self.own[place.path] = place
                 work.append((place, [Read(place.path, watch=True)]))
-        while self._fresh and self._fresh[0][0] <= now and len(work) < AT_ONCE:
+        while self._fresh and self._fresh[0][0] <= now and len(work) < AT_ONCE_COUNT:
             place = self._fresh.popleft()[1]
             if place.gone:
                 continue
             if place.granted and not place.confirmed:
-                if place.granted + CONFIRM_AFTER > now + A_MOMENT:  # it has waited: let it last first
+                if place.granted + CONFIRM_AFTER_S > now + A_MOMENT_S:  # it has waited: let it last first
                     self.add(place, now)
                     continue
                 work.append((place, self._confirmation(place)))
@@ -81,15 +81,15 @@ class Book:
                 self.add(place, now)
                 continue
             self._put(place.until, place)
-        ahead = now + LOOK_AHEAD
-        while self._later and self._later[0][0] <= ahead and len(work) < AT_ONCE:
+        ahead = now + LOOK_AHEAD_S
+        while self._later and self._later[0][0] <= ahead and len(work) < AT_ONCE_COUNT:
             place = self._later[0][2]
             if place.gone and place.gone != "expired":
                 self.own.pop(place.path, None)
             elif place.buried:
                 pass  # done with
             elif place.until > ahead and not place.gone:  # it has moved on meanwhile; so for many at once
-                if place.granted and not place.confirmed and place.granted + CONFIRM_AFTER < now:
+                if place.granted and not place.confirmed and place.granted + CONFIRM_AFTER_S < now:
                     work.append((place, self._confirmation(place)))
                 heapq.heapreplace(self._later, (place.until, self._number(), place))
                 continue
@@ -97,7 +97,7 @@ class Book:
                 break
             elif place.gone or self._is_over(place, now):
                 work.append((place, self._burial(place)))
-                heapq.heapreplace(self._later, (now + TRY_AGAIN, self._number(), place))
+                heapq.heapreplace(self._later, (now + TRY_AGAIN_S, self._number(), place))
                 continue
             else:
                 heapq.heapreplace(self._later, (place.until, self._number(), place))

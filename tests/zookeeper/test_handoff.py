@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast._core.flow import Call, Now
-from holdfast.backends.zookeeper.inheriting import Inheriting, farewell
+from holdfast.backends.zookeeper.acquire import AcquireFlows
+from holdfast.backends.zookeeper.handoff import Handoff, farewell
 from holdfast.backends.zookeeper.jute import Stat
-from holdfast.backends.zookeeper.leaving import Leaving
 from holdfast.backends.zookeeper.line import Heir, granted_of, judge, picture_of
 from holdfast.backends.zookeeper.ops import Create, Delete, Multi, Unwatch, Watches, acl
 from holdfast.backends.zookeeper.paths import entry_of, farewell_of, prefix_of, seat_prefix, will_of
 from holdfast.backends.zookeeper.places import GAP, Place
+from holdfast.backends.zookeeper.release import ReleaseFlows
 from holdfast.backends.zookeeper.requests import Farewell
-from holdfast.backends.zookeeper.taking import Taking
-from holdfast.backends.zookeeper.traces import Traces
+from holdfast.backends.zookeeper.tombstones import Tombstones
 from holdfast.backends.zookeeper.tree import Tree
 from holdfast.model import Claim, Grant, LockSpec, Queued
 
@@ -104,7 +104,7 @@ def waiting(heir: Heir | None) -> Place:
 def news_of(place: Place, *news: str, ours: Place | None = None, now: float = 101.0) -> Grant | None:
     """What comes of it, for a place that has looked."""
     places = {"me": place} if ours is None else {"me": place, ours.claim.owner: ours}
-    inheriting = Inheriting(places)
+    inheriting = Handoff(places)
     inheriting.watching(place, [place.heir.of.node] if place.heir else [], place.heir)
     flow = inheriting.inherit(place.claim, [path if path == GAP else f"/h/x/{path}" for path in news])
     try:
@@ -167,7 +167,7 @@ def test_it_looks_where_the_leaders_word_is_old_or_its_place_has_lapsed() -> Non
 def test_what_is_watched() -> None:
     """The claim before it, its own, and the farewell of one that is not the first and not ours; all in one request."""
     place = waiting(None)
-    inheriting = Inheriting({"me": place})
+    inheriting = Handoff({"me": place})
     heir = Heir(entry(SECOND), False)
     [op] = inheriting.watching(place, [SECOND], heir)
     assert op == Watches([f"/h/x/{SECOND}", f"/h/x/{MINE}"], (f"/h/x/{farewell_of(SECOND)}",))
@@ -209,8 +209,8 @@ def test_where_somebody_was_granted_out_of_turn_the_first_may_be_about_to_mint_i
 ) -> None:
     tree, place = Tree("/h", acl()), waiting(None)
     places = {"me": place}
-    traces = Traces(tree, 5.0)
-    taking = Taking(tree, places, Leaving(places, traces, 5.0), traces, lambda claim: b"{}", 5.0)
+    traces = Tombstones(tree, 5.0)
+    taking = AcquireFlows(tree, places, ReleaseFlows(places, traces, 5.0), traces, lambda claim: b"{}", 5.0)
     parent = Stat(1, mzxid, 7000, 7000, version, 0, 0, 0, 0, 2, 5)
     flow = taking._decide(place, ([FIRST, MINE], parent), 100.0, 5.0, True)
     op = flow.send(None)

@@ -32,7 +32,7 @@ DOUBT = 0.15
 """For which part of its ttl a claim goes without a word of the leader before it asks for one."""
 
 
-class Inheriting:
+class Handoff:
     def __init__(self, places: Mapping[str, Place]) -> None:
         self._places = places
 

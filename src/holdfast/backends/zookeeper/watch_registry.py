@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..book import Book
-from ..ops import Op, Unwatch, Watches
-from ..places import GAP
-from ..session import CREATED, DELETED
-from .pace import beat, settling
+from .claim_tracker import ClaimTracker
+from .ops import Op, Unwatch, Watches
+from .places import GAP
+from .session import CREATED, DELETED
+from .timing import beat, settling
 
 PROVING = frozenset((2, 5, 9, 14, 15, 19))
 """Kinds of operations that are answered only by way of the leader."""
@@ -21,10 +21,10 @@ READING = frozenset((3, 4, 9, 12))
 """Kinds of operations that change nothing: whatever became of them, they may be asked again."""
 
 
-class Switchboard:
+class WatchRegistry:
     """Owners by the paths that they watch; and the book, for what happens to our own nodes."""
 
-    def __init__(self, book: Book) -> None:
+    def __init__(self, book: ClaimTracker) -> None:
         self._book = book
         self._watchers: dict[str, list[str]] = {}
         self._news: dict[str, list[str]] = {}

@@ -11,16 +11,16 @@ from collections.abc import Sequence
 
 from ..._core.flow import NOW, Call, Flow
 from ...model import Claim
-from .inheriting import farewell
+from .handoff import farewell
 from .line import picture_of
 from .ops import NO_NODE, Delete, Exists, Failure, List
 from .places import Place
 from .requests import Batch
-from .traces import Traces
+from .tombstones import Tombstones
 
 
-class Leaving:
-    def __init__(self, places: dict[str, Place], traces: Traces, timeout: float) -> None:
+class ReleaseFlows:
+    def __init__(self, places: dict[str, Place], traces: Tombstones, timeout: float) -> None:
         self._places = places
         self._traces = traces
         self._timeout = timeout

@@ -18,16 +18,16 @@ from ..._core.flow import NOW, Call, Flow, Spawn
 from ...errors import BackendUnavailable, Misconfigured, OutcomeUnknown
 from ...model import Claim, Grant, Queued
 from ..queue_backend import patience
-from .inheriting import DOUBT, Inheriting
-from .leaving import Leaving
+from .error_mapping import refused
+from .handoff import DOUBT, Handoff
 from .line import Heir, Verdict, judge, picture_of
 from .ops import NO_NODE, CreateContainer, Failure, Op, Sync
 from .places import Place
+from .release import ReleaseFlows
 from .requests import Batch, Enter, EnterAll, check_size
-from .traces import Traces
+from .tombstones import Tombstones
 from .tree import KNOWN_FOR, Tree
-from .trouble import refused
-from .turns import Turns
+from .unfair import Turns
 
 TRIES = 8
 """How often a take starts over because the ground moved: a parent that was removed, a node that was deleted."""
@@ -38,19 +38,19 @@ ALONE: Final[Any] = object()
 """In place of a listing: nobody else stands there (see `tree.Ground`)."""
 
 
-class Taking:
+class AcquireFlows:
     def __init__(
         self,
         tree: Tree,
         places: dict[str, Place],
-        leaving: Leaving,
-        traces: Traces,
+        leaving: ReleaseFlows,
+        traces: Tombstones,
         describe: Callable[[Claim], bytes],
         timeout: float,
     ) -> None:
         self._tree, self._places, self._leaving, self._traces = tree, places, leaving, traces
         self._turns = Turns(tree)
-        self._inheriting = Inheriting(places)
+        self._inheriting = Handoff(places)
         self.inherit = self._inheriting.inherit
         self._describe = describe
         self._timeout = timeout

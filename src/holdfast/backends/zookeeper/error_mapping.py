@@ -23,7 +23,7 @@ def refused(failure: Failure, doing: str) -> HoldfastError:
             f"ZooKeeper does not allow {doing} ({name}); give a user and password in the URL, or look at the ACLs"
         )
     if failure.code == UNIMPLEMENTED:
-        return Misconfigured(f"this ZooKeeper can not do what {doing} needs ({name}); 3.5.3 or later is needed")
+        return Misconfigured(f"this ZooKeeper cannot do what {doing} needs ({name}); 3.5.3 or later is needed")
     if failure.code in (SESSION_EXPIRED, SESSION_MOVED, CONNECTION_LOST):
         return OutcomeUnknown(f"the session with ZooKeeper changed while {doing} ({name}); try again")
     return BackendUnavailable(f"ZooKeeper refused {doing}: {name}")

@@ -15,13 +15,13 @@ from __future__ import annotations
 from ..._core.flow import NOW, RANDOM, Call, Flow
 from ...errors import HoldfastError
 from ...model import LockSpec
+from .error_mapping import refused
 from .line import Picture, picture_of
 from .ops import EXISTS, NO_NODE, Create, Delete, Exists, Failure, List, Multi, Op
 from .paths import CLOCK, RATES, Trace, ghost_of
 from .places import Place
 from .requests import Batch
 from .tree import Tree
-from .trouble import refused
 
 CHANGED = -1.0
 A_MOMENT = 0.002
@@ -31,7 +31,7 @@ SWEEP_EVERY = 16
 SWEPT = 64
 
 
-class Traces:
+class Tombstones:
     def __init__(self, tree: Tree, timeout: float) -> None:
         self.tree = tree
         self._timeout = timeout

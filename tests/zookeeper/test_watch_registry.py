@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from holdfast.backends.zookeeper.book import Book
+from holdfast.backends.zookeeper.claim_tracker import ClaimTracker
 from holdfast.backends.zookeeper.ops import Unwatch, Watches, acl
 from holdfast.backends.zookeeper.places import GAP
 from holdfast.backends.zookeeper.session import CREATED, DATA_CHANGED, DELETED
-from holdfast.backends.zookeeper.wires.switchboard import Switchboard
+from holdfast.backends.zookeeper.watch_registry import WatchRegistry
 
 
-def board() -> Switchboard:
-    return Switchboard(Book(acl()))
+def board() -> WatchRegistry:
+    return WatchRegistry(ClaimTracker(acl()))
 
 
 def test_news_are_in_order_and_heard_once() -> None:

@@ -1,0 +1,123 @@
+"""The client: one session for each ttl in use, made when it is first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..._core.flow import NEW_EVENT, NOW, RANDOM, Endpoint, Flow, WaitEvent, WakeEvent
+from ..connections.pool import closed_error
+from ..connections.together import gather
+from .connection import SessionConnection
+from .connector import ServerRotation
+from .keepalive import attend
+from .ops import Watches
+from .requests import Batch
+from .session import Answer, Credentials
+from .timing import shared
+
+ANY_TTL_S = 10.0
+"""Whose session carries what is asked on behalf of nobody, if there is none yet."""
+
+
+class ZooKeeperClient:
+    """Carries out batches of operations."""
+
+    def __init__(
+        self, endpoints: Sequence[Endpoint], shown: str, credentials: Credentials, least: float, root: str, acl: bytes
+    ) -> None:
+        self._endpoints, self._shown, self._credentials = endpoints, shown, credentials
+        self._least, self._root, self._acl = least, root, acl
+        self._closed = False
+        self._begin()
+
+    def _begin(self) -> None:
+        self._links: dict[float, SessionConnection] = {}
+        self._waits: dict[str, SessionConnection] = {}
+        self._idle: list[WakeEvent] = []
+        """Of waits for what can never come: they end with the client."""
+
+    def call(self, request: Batch, deadline: float) -> Flow[list[Answer] | None]:
+        place = request.place
+        if place is None:
+            return (yield from self._call_for_nobody(request, deadline))
+        owner, mine = place.claim.owner, place.link
+        if not isinstance(mine, SessionConnection):
+            link = yield from self._link(place.claim.spec.ttl)
+            return (yield from link.call(request.ops, deadline, owner, (place, *request.companions)))
+        if request.ops[-1].__class__ is Watches:
+            self._waits[owner] = mine
+        elif request.leaving and self._waits.pop(owner, None) is not None:
+            mine.forget(owner)
+        if mine.over or mine.closed:
+            if self._closed:
+                raise closed_error()
+            return None
+        yield from mine.have_it_kept()
+        return (yield from mine.call(request.ops, deadline, owner))
+
+    def _call_for_nobody(self, request: Batch, deadline: float) -> Flow[list[Answer] | None]:
+        link = request.link
+        if not isinstance(link, SessionConnection):
+            link = yield from self._any()
+            return (yield from link.call(request.ops, deadline))
+        if link.over:
+            return None
+        answers = yield from link.call(request.ops, deadline)
+        now: float = yield NOW
+        if not link.kept and link.claims.next <= now < deadline:  # see `keepalive`, rule 2
+            yield from attend(link, now, deadline)
+        return answers
+
+    def _link(self, ttl: float) -> Flow[SessionConnection]:
+        now: float = yield NOW
+        chance: float = yield RANDOM
+        if self._closed:
+            raise closed_error()
+        key = shared(ttl, self._links, len(self._links))
+        link = self._links.get(key)
+        if link is None or link.over or link.closed:
+            servers = ServerRotation(self._endpoints, self._shown, int(chance * len(self._endpoints)))
+            link = SessionConnection(servers, self._credentials, key, self._least, self._root, self._acl, now)
+            self._links[key] = link
+        return link
+
+    def _any(self) -> Flow[SessionConnection]:
+        if self._closed:
+            raise closed_error()
+        for link in self._links.values():
+            if link.up is not None and not link.over:
+                return link
+        return (yield from self._link(max(ANY_TTL_S, self._least)))
+
+    def wait(self, owner: str, deadline: float) -> Flow[list[str] | None]:
+        if self._closed:
+            raise closed_error()
+        if (link := self._waits.get(owner)) is not None:
+            return (yield from link.wait(owner, deadline))
+        event: WakeEvent = yield NEW_EVENT
+        self._idle.append(event)
+        try:
+            now: float = yield NOW
+            if not self._is_closed():
+                yield WaitEvent(event, max(0.0, deadline - now))
+        finally:
+            self._idle.remove(event)
+        return None
+
+    def _is_closed(self) -> bool:
+        return self._closed
+
+    def close(self, deadline: float) -> Flow[None]:
+        self._closed = True
+        for event in self._idle:
+            event.set()
+        links = list(self._links.values())
+        if len(links) == 1:
+            yield from links[0].close(deadline)
+        else:
+            yield from gather([link.close(deadline) for link in links], deadline)
+
+    def after_fork_in_child(self) -> None:
+        for link in self._links.values():
+            link.abandon()
+        self._begin()

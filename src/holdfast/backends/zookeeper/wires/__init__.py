@@ -1,1 +1,0 @@
-"""The wires of ZooKeeper: sockets, threads and tasks around the session."""

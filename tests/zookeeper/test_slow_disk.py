@@ -44,7 +44,7 @@ async def settle_at_a_follower(ensemble: Ensemble, link: Any, locks: Any) -> Mem
     link.servers._endpoints = [Endpoint("127.0.0.1", member.port) for member in (first, second, *rest)]
     link.servers._at = 0
     link.drop(link.up, ConnectionError("planted"))
-    await locks.survey("nobody")  # whoever asks has it connected again
+    await (await locks.lock("another").acquire()).release()  # whoever asks has it connected again
     assert link.up is not None
     return first if link.servers._at == 0 else second
 

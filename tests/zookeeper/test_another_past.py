@@ -1,4 +1,4 @@
-"""ServerRotation that have lost their memory, or that remember an older time: the coordinator begins anew with them.
+"""Servers that have lost their memory, or that remember an older time: the coordinator begins anew with them.
 
 Such a server is behind what a client has seen, and turns it away as it would if it merely lagged. All of a session is
 over then, whatever the servers remember of it.

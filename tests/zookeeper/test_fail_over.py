@@ -1,4 +1,4 @@
-"""ServerRotation die and hang under held leases: JEOPARDY, and then HELD or LOST; never silently stale.
+"""Servers die and hang under held leases: JEOPARDY, and then HELD or LOST; never silently stale.
 
 Each is played for threads and for tasks, on an ensemble that is whole again afterwards.
 """

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast._core.flow import Call, Now
 from holdfast.backends.zookeeper.acquire import AcquireFlows
-from holdfast.backends.zookeeper.handoff import Handoff, farewell
+from holdfast.backends.zookeeper.handoff import Handoff, release_ops
 from holdfast.backends.zookeeper.jute import Stat
 from holdfast.backends.zookeeper.line import Heir, granted_of, judge, picture_of
 from holdfast.backends.zookeeper.ops import Create, Delete, Multi, Unwatch, Watches, acl
@@ -183,7 +183,7 @@ def test_only_a_hold_with_company_says_farewell() -> None:
         place = waiting(None)
         for name, value in options.items():
             setattr(place, name, value)
-        return [type(op) for op in farewell(place, acl())]
+        return [type(op) for op in release_ops(place, acl())]
 
     assert ops() == [Delete], "it gave up its place"
     assert ops(granted=1.0) == [Delete], "it was alone"
@@ -193,7 +193,7 @@ def test_only_a_hold_with_company_says_farewell() -> None:
     assert ops(granted=1.0, heirs=True, claim=Claim(LockSpec("x", capacity=3), "me", "actor")) == [Delete]
     place = waiting(None)
     place.granted, place.heirs = 1.0, True
-    [step] = farewell(place, acl())
+    [step] = release_ops(place, acl())
     assert isinstance(step, Farewell)
     steps = (Create(place.farewell, b"", acl()), Delete(place.farewell), Delete(place.path))
     assert (step.kind, step.body()) == (Multi.kind, Multi(steps).body())

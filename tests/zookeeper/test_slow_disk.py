@@ -1,4 +1,4 @@
-"""ServerRotation whose disk is slow, and forced: they hear of a write at different times. The client's server dies meanwhile.
+"""Servers whose disk is slow, and forced: they hear of a write at different times. The client's server dies meanwhile.
 
 A create whose reply was lost may be carried out, and the server that the session goes on at may not have heard of it
 yet. Whoever looks for it there without waiting (`Sync`) takes it for not done, and leaves it behind.

@@ -2,7 +2,7 @@
 
 1. The node is created (ephemeral, sequential) and the line is listed, both in one write to the socket; a name that is
    only ever used by us needs no listing (see `tree.Ground`). Whoever is not granted watches (see `line`), and lists
-   again when it is woken without being an heir (see `inheriting`), after a re-connection, and now and then.
+   again when it is woken without being an heir (see `handoff`), after a re-connection, and now and then.
 2. A hold is good for a ttl from when the request was sent that found it granted, if the leader had answered this
    session shortly before; else the leader is asked first. After a silence (a process that was stopped) the session may
    still end by what the leader knew before: a hold, and the promise to keep a place in the line, are shorter by it.
@@ -19,7 +19,7 @@ from ...errors import BackendUnavailable, Misconfigured, OutcomeUnknown
 from ...model import Claim, Grant, Queued
 from ..queue_backend import patience
 from .error_mapping import refused
-from .handoff import DOUBT, Handoff
+from .handoff import DOUBT_RATIO, Handoff
 from .line import Heir, Verdict, judge, picture_of
 from .ops import NO_NODE, CreateContainer, Failure, Op, Sync
 from .places import Place
@@ -29,9 +29,9 @@ from .tombstones import Tombstones
 from .tree import KNOWN_FOR, Tree
 from .unfair import Turns
 
-TRIES = 8
+TRIES_COUNT = 8
 """How often a take starts over because the ground moved: a parent that was removed, a node that was deleted."""
-A_MOMENT = 1.0
+A_MOMENT_S = 1.0
 AGAIN: Final[Any] = object()
 """The line has to be listed anew."""
 ALONE: Final[Any] = object()
@@ -57,7 +57,7 @@ class AcquireFlows:
 
     def take(self, claim: Claim, queue: bool, within: float | None = None) -> Flow[Grant | Queued | None]:
         timeout = self._timeout if within is None else min(self._timeout, within)
-        for _ in range(TRIES):
+        for _ in range(TRIES_COUNT):
             sent: float = yield NOW
             place = self._place(claim, sent)
             if place.tried:
@@ -112,7 +112,7 @@ class AcquireFlows:
         if bold:
             ops = ops[:1]
         elif sent > ground.known_until:
-            ground.known_until = sent + A_MOMENT  # one is enough, of all that come at the same time
+            ground.known_until = sent + A_MOMENT_S  # one is enough, of all that come at the same time
             ops = (CreateContainer(place.parent, self._tree.acl), *ops)
         answers = yield from self._send((place,), ops, sent, timeout)
         if answers is None:
@@ -134,7 +134,7 @@ class AcquireFlows:
     def _enter_all(self, places: Sequence[Place], sent: float, timeout: float) -> Flow[Sequence[Any]]:
         """The same for several, in one step; then their tokens are read."""
         check_size(places)
-        for _ in range(TRIES):
+        for _ in range(TRIES_COUNT):
             grounds = [self._tree.ground(place.claim.spec.name) for place in places]
             missing = [
                 CreateContainer(ground.parent, self._tree.acl) for ground in grounds if sent > ground.known_until
@@ -184,7 +184,7 @@ class AcquireFlows:
             place.tried = False
             return None
         ops: tuple[Op, ...] = (self._tree.ground(spec.name).listing,)
-        if sent - link.proved > DOUBT * spec.ttl:
+        if sent - link.proved > DOUBT_RATIO * spec.ttl:
             ops = (Sync(self._tree.root), *ops)
         answers = yield Call(Batch(ops, place), timeout)
         if answers is None:
@@ -233,7 +233,7 @@ class AcquireFlows:
             yield from self._leaving.release(place.claim)
             raise _mismatch(place.claim, verdict.capacity)
         if owner in picture.seats or (verdict.fits and not verdict.granted):
-            if (yield from self._turns.take_seat(place, picture, mine, timeout)):
+            if (yield from self._turns.claim_slot(place, picture, mine, timeout)):
                 return (yield from self._grant_with_care(place, sent, timeout))
             verdict.fits = False
         elif verdict.granted:
@@ -243,7 +243,7 @@ class AcquireFlows:
         if not queue:
             yield from self._leaving.release(place.claim)
             return None
-        if verdict.heir is not None and parent.version:  # somebody was granted out of turn: see `inheriting`, rule 4
+        if verdict.heir is not None and parent.version:  # somebody was granted out of turn: see `handoff`, rule 4
             verdict.heir = None if parent.mzxid > place.token else Heir(verdict.heir.of, False)
         return (yield from self._queue(place, verdict, opens, sent, timeout))
 

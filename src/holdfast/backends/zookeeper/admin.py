@@ -23,10 +23,10 @@ from .server_clock import ServerClock
 from .tree import Tree
 from .views import Node, holders_of, token_of, view_of
 
-AT_ONCE = 400
+AT_ONCE_COUNT = 400
 """Operations in one request of a survey."""
 ASKED = b',"asked":true}'
-TRIES = 4
+TRIES_COUNT = 4
 Line = tuple[Picture, dict[str, Node]]
 """What was listed, and what was read of it."""
 NOTHING: Line = (Picture(), {})
@@ -78,7 +78,7 @@ class AdminFlows:
 
     def evict(self, name: str, token: int) -> Flow[bool]:
         parent = self._tree.names + step(name)
-        for _ in range(TRIES):
+        for _ in range(TRIES_COUNT):
             lines, _ = yield from self._read([parent])
             picture, read = lines.get(0, NOTHING)
             for ghost in picture.ghosts:  # it keeps the name closed for somebody who has left
@@ -132,8 +132,8 @@ class AdminFlows:
 
     def _ask(self, ops: Sequence[Op]) -> Flow[list[Any]]:
         answers: list[Any] = []
-        for first in range(0, len(ops), AT_ONCE):
-            answers += yield Call(Batch(ops[first : first + AT_ONCE]), self._timeout)
+        for first in range(0, len(ops), AT_ONCE_COUNT):
+            answers += yield Call(Batch(ops[first : first + AT_ONCE_COUNT]), self._timeout)
         for op, answer in zip(ops, answers, strict=True):
             if isinstance(answer, Failure) and answer.code not in (NO_NODE, BAD_VERSION) and not isinstance(op, Write):
                 raise refused(answer, "looking")

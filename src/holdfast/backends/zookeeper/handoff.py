@@ -28,7 +28,7 @@ from .paths import farewell_of
 from .places import GAP, Place
 from .requests import Farewell
 
-DOUBT = 0.15
+DOUBT_RATIO = 0.15
 """For which part of its ttl a claim goes without a word of the leader before it asks for one."""
 
 
@@ -79,7 +79,7 @@ class Handoff:
         now: float = yield NOW
         assert link is not None
         since = link.proved
-        if now - since > DOUBT * ttl:
+        if now - since > DOUBT_RATIO * ttl:
             return None
         place.until = now + ttl
         if place.gone:  # it had lapsed, and is being deleted: see `places`, rule 3
@@ -90,7 +90,7 @@ class Handoff:
         return Grant(place.token, since, min(ttl, link.lasts - link.unheard(since)))
 
 
-def farewell(place: Place, acl: bytes) -> list[Op]:
+def release_ops(place: Place, acl: bytes) -> list[Op]:
     """Let go of a hold, and say so to its heir if there may be one; the answer to the last of these tells."""
     ops: list[Op] = [Unwatch(place.expects)] if place.expects else []
     spec = place.claim.spec

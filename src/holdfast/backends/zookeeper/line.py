@@ -18,7 +18,7 @@
 6. An *heir* is granted by the end of one claim, and need not look: all that stands between them fits, that claim takes
    all of the capacity, leaves no trace, and was not seated out of turn. For once it is granted, nothing stands before
    it, nobody behind it can be seated, and no ghost is made. What remains to be known is that it was granted: see
-   `inheriting`.
+   `handoff`.
 """
 
 from __future__ import annotations

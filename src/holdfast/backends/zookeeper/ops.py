@@ -251,7 +251,7 @@ class Check:
 class Multi:
     """All or none. Answers with the answers, or with the `Failure` that kept all from being done.
 
-    ServerRotation tell the path of a node that was created in one, and not its stat.
+    Servers tell the path of a node that was created in one, and not its stat.
     """
 
     ops: Sequence[Op]

@@ -9,7 +9,7 @@
    renewal and an expiry that cross cannot both succeed.
 4. A hold that lasts is confirmed once, a moment after its grant and off its path: the node's data then says since when
    it is held, and a watch tells of its deletion, or that somebody asks its holder to give way.
-5. `heir` and `ahead` are what the last look said, on the connection that is up since; see `inheriting`.
+5. `heir` and `ahead` are what the last look said, on the connection that is up since; see `handoff`.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Place:
     alone: bool = False
     """Nobody else stood in line when it was granted, and it leaves nothing behind."""
     expects: str = ""
-    """The farewell that it waits for (see `inheriting`)."""
+    """The farewell that it waits for (see `handoff`)."""
     heirs: bool = False
     """Somebody may be its heir: it says farewell."""
     entered: float = 0.0

@@ -2,7 +2,7 @@
 
 1. A lost reply is made good by looking: the owner and the session stand in the node's name. A node of ours that belongs
    to another session is about to vanish: it is deleted, never adopted; one that has lapsed is being deleted already.
-2. A release is one deletion; with a farewell (see `inheriting`), a will, a seat or a ghost, one `Multi`.
+2. A release is one deletion; with a farewell (see `handoff`), a will, a seat or a ghost, one `Multi`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from ..._core.flow import NOW, Call, Flow
 from ...model import Claim
-from .handoff import farewell
+from .handoff import release_ops
 from .line import picture_of
 from .ops import NO_NODE, Delete, Exists, Failure, List
 from .places import Place
@@ -41,14 +41,14 @@ class ReleaseFlows:
         now: float = yield NOW
         held = bool(place.granted) and now < place.until
         if not (place.will or place.seat or linger):
-            answers = yield Call(Batch(farewell(place, self._traces.tree.acl), place, leaving=True), self._timeout)
+            answers = yield Call(Batch(release_ops(place, self._traces.tree.acl), place, leaving=True), self._timeout)
             if answers and isinstance(answers[-1], Failure) and answers[-1].code != NO_NODE:  # no room for a farewell
                 answers = yield Call(Batch((Delete(place.path),), place), self._timeout)
             done = bool(answers and answers[-1])
             if done and place.alone:
                 self._traces.tree.ground(claim.spec.name).left(place)
         else:
-            done = yield from self._traces.bury(place, linger if held else 0.0)
+            done = yield from self._traces.delete_claim(place, linger if held else 0.0)
         place.gone = place.gone or "released"
         self._places.pop(claim.owner, None)
         return held and done

@@ -92,7 +92,7 @@ def check_size(places: Sequence[Place]) -> None:
 
 @dataclass(slots=True)
 class Farewell:
-    """Delete the node of a hold, and tell its heir so (see `inheriting`): a node is made, and both are deleted.
+    """Delete the node of a hold, and tell its heir so (see `handoff`): a node is made, and both are deleted.
 
     The same as a `Multi`, written in one go: the next holder waits for it.
     """

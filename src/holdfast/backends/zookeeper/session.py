@@ -9,7 +9,7 @@
    is taken up again with its id and password. Before anything else the new server catches up with the leader (`Sync`):
    whatever is read there tells what became of those requests, for what the leader had got of them comes before the
    `Sync`, and what it gets later, by way of the old connection, it refuses.
-3. ServerRotation that have caught up and are behind what we have seen have another past: they were wiped, or restored from a
+3. Servers that have caught up and are behind what we have seen have another past: they were wiped, or restored from a
    backup. A leader may be behind for a moment, with what it has told its followers to do; so it counts if they are so
    again and again. The session has ended then, even if they remember it.
 4. Watches are told to the new server, so that what happened meanwhile fires them; those for what is to be made are not,

@@ -9,7 +9,8 @@
    something on it after a silence gets a hold that is shorter by the silence, and is renewed like any other.
 4. A session that the server grants for less (its maxSessionTimeout) covers less, and a hold is good for less than
    its ttl.
-5. There is one session for each ttl in use; beyond `MOST_SESSIONS_COUNT` of them, ttls share those of the powers of two below.
+5. There is one session for each ttl in use; beyond `MOST_SESSIONS_COUNT`, ttls share those of the powers of two
+   below.
 """
 
 from __future__ import annotations

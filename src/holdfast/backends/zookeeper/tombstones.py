@@ -23,12 +23,12 @@ from .places import Place
 from .requests import Batch
 from .tree import Tree
 
-CHANGED = -1.0
-A_MOMENT = 0.002
+CHANGED_S = -1.0
+A_MOMENT_S = 0.002
 """The server counts in milliseconds; look when one more has passed."""
-SWEEP_EVERY = 16
+SWEEP_EVERY_COUNT = 16
 """Claims that may leave something behind, of one coordinator: with the first, and so many later, names are swept."""
-SWEPT = 64
+SWEPT_COUNT = 64
 
 
 class Tombstones:
@@ -42,7 +42,7 @@ class Tombstones:
         if not (spec.hold_at_least or spec.lock_delay):
             return False
         self._count += 1
-        return self._count % SWEEP_EVERY == 1
+        return self._count % SWEEP_EVERY_COUNT == 1
 
     def sweep(self, now: int) -> Flow[None]:
         """Some names of the namespace, at the server's time `now`: what is over, and nobody came for, is removed."""
@@ -51,13 +51,13 @@ class Tombstones:
             steps = [step for step in (listed[0] if listed else ()) if step not in (RATES, CLOCK)]
             chance: float = yield RANDOM
             first = int(chance * len(steps))
-            parents = [self.tree.names + step for step in (steps[first:] + steps[:first])[:SWEPT]]
+            parents = [self.tree.names + step for step in (steps[first:] + steps[:first])[:SWEPT_COUNT]]
             if not parents:
                 return
             listings = yield Call(Batch(tuple(map(List, parents))), self._timeout)
             pictures = [picture_of(found[0]) if found else Picture() for found in listings]
             orphans = [
-                self.raise_ghost(parent, will)
+                self.make_tombstone(parent, will)
                 for parent, picture in zip(parents, pictures, strict=True)
                 for will in picture.orphans
             ]
@@ -79,25 +79,25 @@ class Tombstones:
 
     def clear(self, picture: Picture, place: Place, timeout: float) -> Flow[float]:
         """Make ghosts of orphaned wills, remove ghosts that are over. In how many seconds the next one will be over;
-        0 if there is none; `CHANGED` if the line has to be listed again."""
+        0 if there is none; `CHANGED_S` if the line has to be listed again."""
         if orphans := picture.orphans:
             for will in orphans:
-                yield Call(Batch((self.raise_ghost(place.parent, will),), place), timeout)
-            return CHANGED
+                yield Call(Batch((self.make_tombstone(place.parent, will),), place), timeout)
+            return CHANGED_S
         if not picture.ghosts:
             return 0.0
         paths = [f"{place.parent}/{ghost.node}" for ghost in picture.ghosts]
         answers = yield Call(Batch(tuple(map(Exists, paths)), place), timeout)
         if answers is None or not all(answers):
-            return CHANGED
+            return CHANGED_S
         now: int = place.server_time((yield NOW))
         lefts: list[float] = [
             stat.ctime / 1000 + ghost.length - now / 1000 for stat, ghost in zip(answers, picture.ghosts, strict=True)
         ]
         if over := [path for path, left in zip(paths, lefts, strict=True) if left <= 0]:
             yield Call(Batch(tuple(map(Delete, over)), place), timeout)
-            return CHANGED
-        return min(lefts) + A_MOMENT
+            return CHANGED_S
+        return min(lefts) + A_MOMENT_S
 
     def write_will(self, place: Place, timeout: float) -> Flow[bool]:
         """Before it holds. It counts as written once that was answered; False if the claim is not there any more."""
@@ -113,12 +113,12 @@ class Tombstones:
         place.willed = True
         return True
 
-    def raise_ghost(self, parent: str, will: Trace) -> Multi:
+    def make_tombstone(self, parent: str, will: Trace) -> Multi:
         """An orphaned will becomes a ghost: in one step, so that only one is made of it."""
         ghost = ghost_of(will.owner, will.weight, will.capacity, will.length)
         return Multi((Delete(f"{parent}/{will.node}"), Create(f"{parent}/{ghost}", b"", self.tree.acl)))
 
-    def bury(self, place: Place, linger: float) -> Flow[bool]:
+    def delete_claim(self, place: Place, linger: float) -> Flow[bool]:
         """Let go of a claim and of all that stands with it, in one step; a ghost may stay for a while."""
         ops = self.ending(place, linger)
         answers = yield Call(Batch((Multi(ops),), place, leaving=True), self._timeout)

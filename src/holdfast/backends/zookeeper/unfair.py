@@ -42,7 +42,7 @@ class Turns:
         read = zip(seated, answers or (), strict=False)
         return {entry.owner for entry, found in read if found and "token" in read_about(found[0])}
 
-    def take_seat(self, place: Place, picture: Picture, mine: Entry, timeout: float) -> Flow[bool]:
+    def claim_slot(self, place: Place, picture: Picture, mine: Entry, timeout: float) -> Flow[bool]:
         """Out of turn, if it fits and still does once everybody can see it."""
         if mine.owner not in picture.seats:
             seat = Create(place.seat_prefix, b"", self._tree.acl, EPHEMERAL | SEQUENTIAL)

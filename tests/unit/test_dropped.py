@@ -19,7 +19,7 @@ import holdfast
 import holdfast.aio
 
 
-def eventually(look: Callable[[], object], seconds: float = 10.0) -> None:
+def eventually(look: Callable[[], object], seconds: float = 20.0) -> None:
     end = time.monotonic() + seconds
     while not look():
         assert time.monotonic() < end, "waited in vain"
@@ -30,29 +30,29 @@ def test_a_lease_that_nobody_has_is_not_renewed_and_warned_of(monkeypatch: pytes
     said: list[str] = []
     monkeypatch.setattr(warnings, "warn", lambda message, *_, **__: said.append(str(message)))
     with holdfast.connect("memory://lease") as locks:
-        kept = locks.lock("kept", ttl=0.3).acquire()
-        lost = locks.lock("dropped", ttl=0.3).acquire().lost
+        kept = locks.lock("kept", ttl=3).acquire()
+        lost = locks.lock("dropped", ttl=1).acquire().lost
         gc.collect()
         eventually(lambda: said)
         assert "'dropped'" in said[0]
-        assert lost.wait(5), "who waits for its end is told"
+        assert lost.wait(20), "who waits for its end is told"
         eventually(lambda: [view.name for view in locks.survey()] == ["kept"])
         kept.check()
 
 
 def test_a_lease_with_a_hook_is_kept_whoever_has_it() -> None:
     with holdfast.connect("memory://hook") as locks:
-        locks.lock("door", ttl=0.2, on_lost=print).acquire()
+        locks.lock("door", ttl=1.5, on_lost=print).acquire()
         gc.collect()
-        time.sleep(0.5)
+        time.sleep(2.0)
         assert [view.name for view in locks.survey()] == ["door"]
 
 
 def test_a_lease_of_asyncio_that_nobody_has_is_not_renewed() -> None:
     async def main() -> None:
         async with holdfast.aio.connect("memory://task") as locks:
-            kept = await locks.lock("kept", ttl=0.3).acquire()
-            await locks.lock("dropped", ttl=0.3).acquire()
+            kept = await locks.lock("kept", ttl=3).acquire()
+            await locks.lock("dropped", ttl=1).acquire()
             gc.collect()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ResourceWarning)
@@ -64,7 +64,7 @@ def test_a_lease_of_asyncio_that_nobody_has_is_not_renewed() -> None:
                     raise AssertionError("it is renewed for ever")
             kept.check()
 
-    asyncio.run(asyncio.wait_for(main(), 10))
+    asyncio.run(asyncio.wait_for(main(), 20))
 
 
 def count_descriptors() -> int:

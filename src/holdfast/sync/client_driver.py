@@ -72,6 +72,12 @@ class Monitor:
                 if kind is Now:
                     op = flow.send(clock())
                     continue
+                if kind is NewEvent:
+                    op = flow.send(ThreadEvent())
+                    continue
+                if kind is Random:
+                    op = flow.send(random.random())
+                    continue
                 failure: BaseException | None = None
                 answer: Any = None
                 lock.release()
@@ -106,10 +112,6 @@ class Monitor:
                 return wait_any(sources, deadline)
             case Sleep(seconds=seconds):
                 time.sleep(seconds)
-            case Random():
-                return random.random()
-            case NewEvent():
-                return ThreadEvent()
             case Shield(flow=flow):
                 return self.run(flow)
             case Spawn(flow=flow):

@@ -64,9 +64,14 @@ class Multiplexer:
 
         Whoever calls has made `data` right before: what several flows send leaves in the order of these calls.
         """
-        if not self.over and (self.connection.write(data) or (yield from self._send_rest(deadline))):
-            return (yield from self.until(pending, deadline))
-        return pending.done
+        if self.over or not (self.connection.write(data) or (yield from self._send_rest(deadline))):
+            return pending.done
+        if not self._receiving:  # most often nobody else is there
+            yield from self._receive(deadline)
+            if pending.done:
+                self._pass_on()
+                return True
+        return (yield from self.until(pending, deadline))
 
     def send(self, data: bytes, deadline: float) -> Flow[bool]:
         """False if the connection was lost."""

@@ -42,7 +42,9 @@ class ZooKeeperClient:
             return (yield from self._call_for_nobody(request, deadline))
         owner, mine = place.claim.owner, place.link
         if not isinstance(mine, SessionConnection):
-            link = yield from self._link(place.claim.spec.ttl)
+            link = self._links.get(place.claim.spec.ttl)
+            if link is None or link.over or link.closed or self._closed:
+                link = yield from self._link(place.claim.spec.ttl)
             return (yield from link.call(request.ops, deadline, owner, (place, *request.companions)))
         if request.ops[-1].__class__ is Watches:
             self._waits[owner] = mine
@@ -52,7 +54,8 @@ class ZooKeeperClient:
             if self._closed:
                 raise closed_error()
             return None
-        yield from mine.have_it_kept()
+        if not mine.kept:
+            yield from mine.have_it_kept()
         return (yield from mine.call(request.ops, deadline, owner))
 
     def _call_for_nobody(self, request: Batch, deadline: float) -> Flow[list[Answer] | None]:

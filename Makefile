@@ -51,8 +51,8 @@ coverage: $(venv)/.ready-dev  ## which lines the tests without a server reach, b
 bench: $(venv)/.ready-bench servers  ## holdfast, its peers and the bare engine, as ratios of one run
 	@$(bin)/python -m bench $(ARGS)
 
-sim: $(venv)/.ready-cli  ## the simulator on SEEDS=2000 seeds; a failing one prints how to replay it (SEED=1234)
-	@$(bin)/python -m holdfast_sim $(if $(SEED),--seed $(SEED),--seeds $(SEEDS)) $(ARGS)
+sim: $(venv)/.ready-cli  ## the simulator, SEEDS=2000 for the core and each engine (ENGINE=zookeeper); replay one: SEED=1234
+	@$(bin)/python -m holdfast_sim $(if $(SEED),--seed $(SEED) $(if $(ENGINE),--engine $(ENGINE)),--engine $(or $(ENGINE),all) --seeds $(SEEDS)) $(ARGS)
 
 likeness: $(venv)/.ready-dev servers  ## simulated servers against real ones, ROUNDS=500 random sequences for each
 	@LIKENESS_ROUNDS=$(ROUNDS) $(bin)/pytest -n $(JOBS) --timeout 7200 tests/likeness $(ARGS)

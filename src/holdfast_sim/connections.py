@@ -127,7 +127,9 @@ class SimConnection:
     def close(self) -> None:
         if not self.closed:
             self.closed = True
-            self._end(ConnectionAbortedError("this side has closed the connection"))
+            if self._ended is None:
+                self._ended = ConnectionAbortedError("this side has closed the connection")
+            self._process.after(TICK_S, self._wake)  # whoever waits on it runs in a step of its own
             self._tell_server()
 
     def abandon(self) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 
+from .bytes.engines import ENGINES
+from .bytes.planted import CLIENT_BUGS
 from .planted import BUGS
+from .seeds import CORE
 
 DEFAULT_SEED_COUNT = 2000
 
@@ -16,6 +19,8 @@ examples:
   python -m holdfast_sim --seed 1234                  tell all that happens in one seed
   python -m holdfast_sim --planted all                show that each planted bug is found
   python -m holdfast_sim --planted no-drain --seed 14 tell how one of them is found
+  python -m holdfast_sim --engine zookeeper           its own client and servers, simulated to the byte
+  python -m holdfast_sim --engine all                 the core, and every engine
 
 A seed is a story: it decides what clients ask for, which messages are lost, late or doubled, who stops or dies, what
 the engine forgets, and how the clocks run. After each step the invariants are checked. docs/adr/0004-simulator.md
@@ -28,6 +33,8 @@ bugs that can be planted:
 def parse(argv: Sequence[str] | None) -> Namespace:
     """The options; leaves with 2 if they make no sense."""
     bugs = "\n".join(f"  {bug.name:<33} {bug.about}" for bug in BUGS.values())
+    bugs += "\n\nbugs of clients, with --engine:\n"
+    bugs += "\n".join(f"  {bug.name:<33} {bug.engine}: {bug.about}" for bug in CLIENT_BUGS.values())
     parser = ArgumentParser(
         prog="python -m holdfast_sim",
         description="Simulate locks under faults, in virtual time, and check what holdfast promises.",
@@ -43,6 +50,12 @@ def parse(argv: Sequence[str] | None) -> Namespace:
         metavar="N",
     )
     which.add_argument("--seed", type=_seed, help="replay one seed, and tell all that happens in it", metavar="SEED")
+    parser.add_argument(
+        "--engine",
+        choices=(CORE, *ENGINES, "all"),
+        default=CORE,
+        help="the engine whose client is simulated to the byte; core: none of them (core)",
+    )
     parser.add_argument("--first", type=_seed, default=0, help="the first of the seeds (0)", metavar="SEED")
     parser.add_argument(
         "--planted",
@@ -55,7 +68,17 @@ def parse(argv: Sequence[str] | None) -> Namespace:
     args = parser.parse_args(argv)
     if args.seed is not None and args.planted == "all":
         parser.error("--seed replays one seed: name one bug to plant in it")
+    if args.engine == "all" and (args.seed is not None or args.planted not in (None, "all")):
+        parser.error("--engine all is for many seeds, or all planted bugs: name one engine")
+    if args.planted not in (None, "all") and (found := engine_of(args.planted)) != args.engine:
+        if args.engine != CORE:
+            parser.error(f"{args.planted} is a bug of {found}, not of {args.engine}")
+        args.engine = found
     return args
+
+
+def engine_of(bug: str) -> str:
+    return CLIENT_BUGS[bug].engine if bug in CLIENT_BUGS else CORE
 
 
 def _seed(text: str) -> int:
@@ -71,6 +94,6 @@ def _count(text: str) -> int:
 
 
 def _bug(text: str) -> str:
-    if text != "all" and text not in BUGS:
+    if text != "all" and text not in BUGS and text not in CLIENT_BUGS:
         raise ArgumentTypeError(f"no bug is called {text!r}; --help lists them")
     return text

@@ -14,7 +14,7 @@ from holdfast._core.coordinator_core import CoordinatorCore
 from holdfast._core.flow import Flow
 from holdfast._core.renewal import Keeper
 from holdfast._core.renewal_schedule import RenewalSchedule
-from holdfast.ports import Client
+from holdfast.ports import Backend, Client
 
 from .connections import Net, SimConnection
 from .driver import SimEvent, Task, TaskCancelled
@@ -34,7 +34,7 @@ class Process:
     def __init__(self, world: World, number: int, rate: float, base: float) -> None:
         self.world = world
         self.number = number
-        self.name = name = f"c{number}"
+        self.name = f"c{number}"
         self.rate = rate
         self._base = base
         self.wire = SimWire(self)
@@ -51,8 +51,13 @@ class Process:
         """Renewals in flight, and when the last one ended (by the process's clock)."""
         self.scripts = 0
         """How many scripts of the workload have not ended."""
-        keeper = Keeper(world.backend, RenewalSchedule(nullcontext()), SimEvent(), self._launch, self._begin)
-        self.core = CoordinatorCore(world.backend, keeper, name, None)
+        if world.backend is not None:
+            self.coordinate(world.backend)
+
+    def coordinate(self, backend: Backend) -> None:
+        """Make its coordinator."""
+        keeper = Keeper(backend, RenewalSchedule(nullcontext()), SimEvent(), self._launch, self._begin)
+        self.core = CoordinatorCore(backend, keeper, self.name, None)
 
     def clock(self) -> float:
         return self._base + self.world.timeline.now * self.rate

@@ -8,9 +8,10 @@ from textwrap import fill
 from types import TracebackType
 from typing import Any
 
+from .bytes.planted import CLIENT_BUGS
 from .planted import BUGS
 from .seed import Outcome
-from .seeds import SeedTotals
+from .seeds import CORE, SeedTotals, invariants_of
 
 SHOWN_SEED_COUNT = 10
 """How many broken seeds are printed one by one."""
@@ -47,21 +48,23 @@ class Progress:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-def replay_command(seed: int, bug: str | None = None) -> str:
-    return "python -m holdfast_sim" + (f" --planted {bug}" if bug else "") + f" --seed {seed}"
+def replay_command(seed: int, bug: str | None = None, engine: str = CORE) -> str:
+    chosen = "" if engine == CORE else f" --engine {engine}"
+    return f"python -m holdfast_sim{chosen}" + (f" --planted {bug}" if bug else "") + f" --seed {seed}"
 
 
-def outcome_data(outcome: Outcome, bug: str | None = None) -> dict[str, Any]:
+def outcome_data(outcome: Outcome, bug: str | None = None, engine: str = CORE) -> dict[str, Any]:
     return {
         "seed": outcome.seed,
         "invariant": outcome.invariant or None,
         "story": outcome.story or None,
-        "replay": replay_command(outcome.seed, bug),
+        "replay": replay_command(outcome.seed, bug, engine),
     }
 
 
-def summary_data(totals: SeedTotals, took: float) -> dict[str, Any]:
+def summary_data(totals: SeedTotals, took: float, engine: str = CORE) -> dict[str, Any]:
     return {
+        "engine": engine,
         "seeds": totals.seeds,
         "seeds_per_minute": round(totals.seeds / took * 60),
         "seconds": round(took, 1),
@@ -70,17 +73,17 @@ def summary_data(totals: SeedTotals, took: float) -> dict[str, Any]:
         "events": totals.events,
         "counts": dict(sorted(totals.counts.items())),
         "faults": dict(sorted(totals.faults.items())),
-        "broken": [outcome_data(outcome) for outcome in totals.broken],
+        "broken": [outcome_data(outcome, engine=engine) for outcome in totals.broken],
     }
 
 
-def summary(totals: SeedTotals, took: float) -> str:
+def summary(totals: SeedTotals, took: float, engine: str = CORE) -> str:
     def many(kind: str) -> str:
         return f"{totals.counts.get(kind, 0):,}"
 
     undone = sum(outcome.invariant == "the fence loses nothing" for outcome in totals.broken)
     lines = [
-        f"{totals.seeds:,} seeds in {took:.1f} s: {totals.seeds / took * 60:,.0f} a minute",
+        f"{engine}: {totals.seeds:,} seeds in {took:.1f} s: {totals.seeds / took * 60:,.0f} a minute",
         "",
         _row("time", f"{totals.seconds / 3600:,.1f} hours of virtual time, {totals.events:,} events"),
         _row("engine", f"{totals.operations:,} operations, {many('grants')} grants, {many('passes')} limiter passes"),
@@ -99,7 +102,7 @@ def summary(totals: SeedTotals, took: float) -> str:
     for outcome in totals.broken[:SHOWN_SEED_COUNT]:
         lines += [
             f'seed {outcome.seed} breaks "{outcome.invariant}": {outcome.story}',
-            f"    replay it: {replay_command(outcome.seed)}",
+            f"    replay it: {replay_command(outcome.seed, engine=engine)}",
         ]
     if len(totals.broken) > SHOWN_SEED_COUNT:
         lines.append(f"and {len(totals.broken) - SHOWN_SEED_COUNT} more of {totals.seeds:,} seeds")
@@ -115,22 +118,38 @@ def _row(head: str, text: str) -> str:
 
 def bug_data(bug: str, totals: SeedTotals, took: float) -> dict[str, Any]:
     outcome = totals.found(bug)
+    engine, about = _bug(bug)
     return {
         "bug": bug,
-        "about": BUGS[bug].about,
+        "engine": engine,
+        "about": about,
         "found": outcome is not None,
         "seconds": round(took, 1),
         "seeds": totals.seeds,
-        **(outcome_data(outcome, bug) if outcome is not None else {"invariant": BUGS[bug].invariant}),
+        **(
+            outcome_data(outcome, bug, engine)
+            if outcome is not None
+            else {"invariant": " or ".join(invariants_of(bug))}
+        ),
     }
 
 
+def _bug(bug: str) -> tuple[str, str]:
+    """Its engine, and what it is about."""
+    if bug in CLIENT_BUGS:
+        return CLIENT_BUGS[bug].engine, CLIENT_BUGS[bug].about
+    return CORE, BUGS[bug].about
+
+
 def bug_table_head() -> str:
-    return f"{'planted bug':<34} {'found at':>8}  by the invariant"
+    return f"{'engine':<10} {'planted bug':<36} {'found at':>8}  by the invariant"
 
 
 def bug_line(bug: str, totals: SeedTotals) -> str:
-    outcome, invariant = totals.found(bug), BUGS[bug].invariant
+    outcome, engine = totals.found(bug), _bug(bug)[0]
     if outcome is None:
-        return f"{bug:<34} {'never':>8}  {invariant} ({totals.seeds:,} seeds; {len(totals.broken)} broke others)"
-    return f"{bug:<34} {outcome.seed:>8}  {invariant}"
+        missed = " or ".join(invariants_of(bug))
+        return (
+            f"{engine:<10} {bug:<36} {'never':>8}  {missed} ({totals.seeds:,} seeds; {len(totals.broken)} broke others)"
+        )
+    return f"{engine:<10} {bug:<36} {outcome.seed:>8}  {outcome.invariant}"

@@ -8,9 +8,14 @@ from collections.abc import Generator
 from contextlib import closing
 from dataclasses import dataclass, field
 
+from .bytes.planted import CLIENT_BUGS, planted_client
+from .bytes.seed import run_bytes
 from .planted import BUGS, planted
 from .seed import Outcome, run
+from .world import Teller
 
+CORE = "core"
+"""In place of an engine: the core on a simulated store, without bytes."""
 CHUNK_SEED_COUNT = 20
 """Seeds that a core takes at a time: enough to be worth the message, few enough for smooth progress."""
 
@@ -39,8 +44,9 @@ class SeedTotals:
         self.broken += other.broken
 
     def found(self, bug: str) -> Outcome | None:
-        """The first seed that broke the invariant which is there to catch this bug."""
-        return next((outcome for outcome in self.broken if outcome.invariant == BUGS[bug].invariant), None)
+        """The first seed that broke an invariant which is there to catch this bug."""
+        caught = invariants_of(bug)
+        return next((outcome for outcome in self.broken if outcome.invariant in caught), None)
 
     def _sum(
         self, seeds: int, events: int, operations: int, seconds: float, counts: dict[str, int], faults: dict[str, int]
@@ -54,21 +60,35 @@ class SeedTotals:
                 mine[kind] = mine.get(kind, 0) + count
 
 
+def invariants_of(bug: str) -> tuple[str, ...]:
+    """Those that may catch it."""
+    return CLIENT_BUGS[bug].invariants if bug in CLIENT_BUGS else (BUGS[bug].invariant,)
+
+
+def run_one(engine: str, seed: int, bug: str | None = None, tell: Teller | None = None) -> Outcome:
+    """One seed of an engine that is simulated to the byte, or (CORE) of the core on a simulated store."""
+    if engine == CORE:
+        with planted(bug):
+            return run(seed, tell)
+    with planted_client(bug):
+        return run_bytes(engine, seed, tell)
+
+
 @dataclass(frozen=True, slots=True)
 class SeedRange:
     """Some seeds for one core. With a bug planted, the run ends at the first seed that finds it."""
 
     seeds: range
     bug: str | None
+    engine: str
 
 
 def run_seed_range(seed_range: SeedRange) -> SeedTotals:
     totals = SeedTotals()
-    with planted(seed_range.bug):
-        for seed in seed_range.seeds:
-            totals.add(run(seed))
-            if seed_range.bug is not None and totals.found(seed_range.bug):
-                break
+    for seed in seed_range.seeds:
+        totals.add(run_one(seed_range.engine, seed, seed_range.bug))
+        if seed_range.bug is not None and totals.found(seed_range.bug):
+            break
     return totals
 
 
@@ -76,9 +96,10 @@ def _leave_interrupts_to_the_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def run_all(seeds: range, jobs: int, bug: str | None = None) -> Generator[SeedTotals, None, None]:
+def run_all(seeds: range, jobs: int, bug: str | None = None, engine: str = CORE) -> Generator[SeedTotals, None, None]:
     """The totals of each range of seeds, in order. Close the iterator to stop early."""
-    seed_ranges = [SeedRange(seeds[at : at + CHUNK_SEED_COUNT], bug) for at in range(0, len(seeds), CHUNK_SEED_COUNT)]
+    starts = range(0, len(seeds), CHUNK_SEED_COUNT)
+    seed_ranges = [SeedRange(seeds[at : at + CHUNK_SEED_COUNT], bug, engine) for at in starts]
     if jobs == 1 or len(seed_ranges) == 1:
         yield from map(run_seed_range, seed_ranges)
         return
@@ -86,10 +107,10 @@ def run_all(seeds: range, jobs: int, bug: str | None = None) -> Generator[SeedTo
         yield from pool.imap(run_seed_range, seed_ranges)
 
 
-def find(bug: str, seeds: range, jobs: int) -> SeedTotals:
+def find(bug: str, seeds: range, jobs: int, engine: str = CORE) -> SeedTotals:
     """Look for a planted bug, up to the first seed in which its own invariant finds it."""
     found = SeedTotals()
-    with closing(run_all(seeds, jobs, bug)) as tallies:
+    with closing(run_all(seeds, jobs, bug, engine)) as tallies:
         for totals in tallies:
             found.merge(totals)
             if found.found(bug):

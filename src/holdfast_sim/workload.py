@@ -127,7 +127,7 @@ class SimWorker:
         if timeout is None or process.awake_since > began:
             return
         waited = process.clock() - began
-        requests = 4 + 2 * len(self.kinds)
+        requests = self.world.requests_beyond_timeout(len(self.kinds))
         if waited > timeout + requests * self.world.profile.request_timeout + 0.1:
             raise Violation("a timeout is kept", f"{process.name} waited {waited:.3f} s, and was to wait {timeout:g} s")
 

@@ -5,6 +5,7 @@ A name has one kind for a whole seed; everything else is drawn anew each time.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,7 @@ def draw_kinds(chance: Random) -> dict[str, str]:
 def obtain(worker: SimWorker, name: str, timeout: float | None) -> Flow[list[Hold]]:
     """Acquire a name, in one of the ways that its kind allows."""
     chance, core, kinds, actor = worker.chance, worker.process.core, worker.kinds, worker.actor
-    options = _options(chance)
+    options = _options(chance, worker.world.ttls)
     spec: LockSpec
     if kinds[name] == "shared":
         spec = (recipes.reader if chance.random() < 0.6 else recipes.writer)(name, options)
@@ -65,8 +66,8 @@ def pass_limiter(worker: SimWorker) -> Flow[None]:
     worker.world.invariants.limiter.passed(worker.task)
 
 
-def _options(chance: Random) -> Options:
-    options: Options = {"ttl": chance.choice((0.2, 0.5, 1.0, 2.0, 5.0))}
+def _options(chance: Random, ttls: Sequence[float]) -> Options:
+    options: Options = {"ttl": chance.choice(ttls)}
     if chance.random() < 0.2:
         options["renew"] = False
     if chance.random() < 0.15:

@@ -8,6 +8,7 @@ from typing import Any
 
 from holdfast.backends.queue_backend import Allow, Evict, QueueBackend, Release, Renew, Survey, Take
 from holdfast.model import Promises
+from holdfast.ports import Backend
 
 from .engine import SimEngine
 from .faults import FaultProfile
@@ -20,6 +21,8 @@ from .timeline import Timeline
 VERBS = frozenset({Allow, Evict, Release, Renew, Survey, Take})
 RATE_ERROR_RATIO = 0.0049
 """How wrong a clock may run. Two such clocks stay within the drift allowance of a lease, 1 % of the ttl."""
+
+TTLS_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 Teller = Callable[[float, str, str], None]
 
@@ -35,8 +38,9 @@ class World:
         self.counts: dict[str, int] = {}
         self.faults: dict[str, int] = {}
         self._tell = tell
+        self.ttls = TTLS_S
         promises = Promises(frozenset({"fencing", "linearizable", "shared", "counting"}))
-        self.backend = QueueBackend("sim", "sim", promises, 0.001, profile.request_timeout)
+        self.backend: Backend | None = QueueBackend("sim", "sim", promises, 0.001, profile.request_timeout)
         self.engine = SimEngine(self, self._rate())
         self.network = SimNetwork(self)
         self.resources = Resources(self)
@@ -47,6 +51,10 @@ class World:
 
     def _rate(self) -> float:
         return 1.0 + self.chance.uniform(-RATE_ERROR_RATIO, RATE_ERROR_RATIO)
+
+    def requests_beyond_timeout(self, names: int) -> int:
+        """How many requests an acquisition of so many names may still wait for when its timeout has passed."""
+        return 4 + 2 * names
 
     @staticmethod
     def is_verb(request: Any) -> bool:

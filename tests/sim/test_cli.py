@@ -24,7 +24,7 @@ ROOT = Path(__file__).parent.parent.parent
 def test_a_clean_run_ends_with_0(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--seeds", "20", "--jobs", "1"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("20 seeds in ")
+    assert out.startswith("core: 20 seeds in ")
     assert out.endswith("no invariant was broken\n")
 
 
@@ -131,7 +131,7 @@ def test_help_has_examples_and_names_every_bug(capsys: pytest.CaptureFixture[str
     assert all(f"  {bug} " in out for bug in BUGS)
 
 
-@pytest.mark.parametrize(("given", "passed"), [("SEED=1234", "--seed 1234"), ("SEEDS=50", "--seeds 50")])
+@pytest.mark.parametrize(("given", "passed"), [("SEED=1234", "--seed 1234"), ("SEEDS=50", "--engine all --seeds 50")])
 def test_make_passes_a_seed_on(given: str, passed: str) -> None:
     make = shutil.which("make")
     assert make is not None

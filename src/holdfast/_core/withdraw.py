@@ -77,14 +77,17 @@ def release_until_done(backend: Backend, claim: Claim, until: float = 0.0) -> Fl
 
 
 def release_all_until_done(backend: Backend, claims: list[tuple[Claim, float]]) -> Flow[None]:
-    """The same for several, in one task. The pauses stay short, so that all are released soon after an outage."""
+    """The same for several, in one task. The pauses stay short, so that all are released soon after an outage.
+
+    Each round begins with another claim, so that every one of them is tried, however long the outage.
+    """
     now: float = yield NOW
     end = max(max(now + claim.spec.ttl, until) for claim, until in claims)
-    tries = 0
-    while claims and now < end:
+    tries, count = 0, len(claims)
+    while claims and (now < end or tries < count):
         patience = Patience()
         yield from release_each(backend, claims, patience)
-        claims = patience.left
+        claims = patience.left[1:] + patience.left[:1]
         if claims:
             yield from backoff.pause(tries, base=0.05, cap=1.0)
             tries += 1

@@ -29,7 +29,10 @@ def due(hold: Hold) -> float:
     """When the lease ends for its holder, by its specification."""
     spec = hold.claim.spec
     final = NEVER if spec.max_hold is None else hold.since + spec.max_hold
-    return min(hold.valid_until - margin_of(spec, spec.ttl), final)
+    margin = margin_of(spec, spec.ttl)
+    if spec.mode == "election":  # a part of what was granted, which may be less than the ttl
+        margin = min(margin, hold.margin)
+    return min(hold.valid_until - margin, final)
 
 
 def told_by(process: Process, hold: Hold) -> float:

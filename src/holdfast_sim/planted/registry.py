@@ -38,8 +38,17 @@ def bug(invariant: str) -> Callable[[Plant], Plant]:
 @contextmanager
 def planted(name: str | None) -> Iterator[None]:
     """Plant a bug for the length of a `with`. None plants nothing."""
-    if name is not None and name not in BUGS:
+    if name is None:
+        yield
+        return
+    if name not in BUGS:
         raise Misconfigured(f"no bug is called {name!r}; there are: {', '.join(BUGS)}")
+    with apply_plant(BUGS[name].plant):
+        yield
+
+
+@contextmanager
+def apply_plant(plant: Plant) -> Iterator[None]:
     undo: list[tuple[Any, str, Any]] = []
 
     def patch(owner: Any, attribute: str, value: Any) -> None:
@@ -47,8 +56,7 @@ def planted(name: str | None) -> Iterator[None]:
         setattr(owner, attribute, value)
 
     try:
-        if name is not None:
-            BUGS[name].plant(patch)
+        plant(patch)
         yield
     finally:
         for owner, attribute, value in reversed(undo):

@@ -5,6 +5,7 @@
 3. Every place is looked at when it is due, and not before; what was released meanwhile is forgotten then.
 4. A place is known by its path before its watch is asked for: the end of its node may be told before whoever asked has
    come to note the answer.
+5. A place whose node was sent for and never heard of is looked for when it is over, and what is found is deleted.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
-from .ops import NO_NODE, Delete, Failure, Multi, Op, Read, Write
+from .line import picture_of
+from .ops import NO_NODE, Delete, Failure, List, Multi, Op, Read, Write
+from .paths import Entry
 from .places import Place
 from .tombstones import ending
 
@@ -112,6 +115,8 @@ class ClaimTracker:
         return bool(place.gone)
 
     def _burial(self, place: Place) -> list[Op]:
+        if not place.node:
+            return [List(place.parent)]
         ops = ending(place, place.claim.spec.lock_delay if place.granted else 0.0, self._acl)
         return [Multi(ops), Delete(place.path)] if len(ops) > 1 else ops
 
@@ -121,6 +126,10 @@ class ClaimTracker:
         if isinstance(last, Delete):
             place.buried = answer is True or (isinstance(answer, Failure) and answer.code == NO_NODE)
             self.own.pop(place.path, None)
+        elif isinstance(last, List):
+            children = answer[0] if isinstance(answer, tuple) else ()
+            place.node = next((each.node for each in picture_of(children).claims if _is_of(each, place)), "")
+            place.buried = not place.node  # else it is deleted next
         elif isinstance(answer, Failure):
             if answer.code == NO_NODE:
                 place.gone = place.gone or "evicted"
@@ -154,7 +163,7 @@ class ClaimTracker:
     def failed(self, work: list[tuple[Place, list[Op]]], now: float) -> None:
         """It did not come through. What has to be buried is in the book still; the rest is tried again."""
         for place, ops in work:
-            if not isinstance(ops[-1], Delete):
+            if not isinstance(ops[-1], (Delete, List)):
                 self.add(place, now)
 
     def _confirmation(self, place: Place) -> list[Op]:
@@ -167,6 +176,10 @@ class ClaimTracker:
     def _number(self) -> int:
         self._count += 1
         return self._count
+
+
+def _is_of(entry: Entry, place: Place) -> bool:
+    return entry.owner == place.claim.owner and entry.session == place.session
 
 
 def _rests(place: Place, now: float) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..._core.flow import NEW_EVENT, NOW, RANDOM, Endpoint, Flow, WaitEvent, WakeEvent
+from ...errors import OutcomeUnknown
 from ..connections.pool import closed_error
 from ..connections.together import gather
 from .connection import SessionConnection
@@ -14,6 +15,7 @@ from .ops import Watches
 from .requests import Batch
 from .session import Answer, Credentials
 from .timing import shared
+from .watch_registry import repeatable
 
 ANY_TTL_S = 10.0
 """Whose session carries what is asked on behalf of nobody, if there is none yet."""
@@ -61,8 +63,7 @@ class ZooKeeperClient:
     def _call_for_nobody(self, request: Batch, deadline: float) -> Flow[list[Answer] | None]:
         link = request.link
         if not isinstance(link, SessionConnection):
-            link = yield from self._any()
-            return (yield from link.call(request.ops, deadline))
+            return (yield from self._call_on_any(request, deadline))
         if link.over:
             return None
         answers = yield from link.call(request.ops, deadline)
@@ -70,6 +71,19 @@ class ZooKeeperClient:
         if not link.kept and link.claims.next <= now < deadline:  # see `keepalive`, rule 2
             yield from attend(link, now, deadline)
         return answers
+
+    def _call_on_any(self, request: Batch, deadline: float) -> Flow[list[Answer]]:
+        """The session may end meanwhile: what changes nothing is asked again on another."""
+        now: float = yield NOW
+        while now < deadline:
+            link = yield from self._any()
+            answers = yield from link.call(request.ops, deadline)
+            if answers is not None:
+                return answers
+            if not repeatable(request.ops):
+                break
+            now = yield NOW
+        raise OutcomeUnknown("the session with ZooKeeper ended while a request was in flight; try again")
 
     def _link(self, ttl: float) -> Flow[SessionConnection]:
         now: float = yield NOW

@@ -91,6 +91,7 @@ class SessionConnection:
     def keep(self, place: Place) -> None:
         """Called inside a flow's step, by whoever has heard of the place."""
         self.added = self.now
+        place.kept = True
         self.claims.add(place, self.now)
         if self.sleeps_until > self.now + 0.1:
             self.wake_keepalive()
@@ -110,7 +111,7 @@ class SessionConnection:
             return
         self.lasts = min(self.ttl, lasts(self.session.timeout, self._least))
         self._multiplexer = Multiplexer(connection, self._feed, self._lost)
-        self._proof.note(sent)
+        self._proof = Proof(sent, self.ttl, self._least)  # the leader has just begun its timeout anew
         self.refusal = self.failure = None
         self.tell_all()
 
@@ -145,14 +146,19 @@ class SessionConnection:
     # Requests
 
     def call(
-        self, ops: Sequence[Op], deadline: float, owner: str = "", places: Sequence[Place] = ()
+        self, ops: Sequence[Op], deadline: float, owner: str = "", places: Sequence[Place] = (), waits: bool = True
     ) -> Flow[list[Answer] | None]:
-        """The answers; None if the session has ended."""
+        """The answers; None if the session has ended. `waits`: for a connection, if there is none.
+
+        The keep-alive flow does not: it is the one that connects.
+        """
         began: float = yield NOW
         sent = began
         while True:
             multiplexer = self._multiplexer
             if multiplexer is None:
+                if not waits and not self.over:
+                    raise BackendUnavailable("the connection to ZooKeeper was lost")
                 if not (yield from self._await_connection(deadline, began)):
                     return None
             elif sent > self.now + IDLE_S and multiplexer.connection.readable():

@@ -42,7 +42,7 @@ def keep(link: SessionConnection) -> Flow[None]:
 def _keep(link: SessionConnection) -> Flow[None]:
     sign = (Sync(link.root),)
     heard: float = yield NOW
-    settling, tries = heard, 0
+    settling, tries = heard + LINGER_S, 0
     while not link.closed and not link.over:
         now: float = yield NOW
         link.now = max(link.now, now)
@@ -95,7 +95,7 @@ def _call(link: SessionConnection, ops: Sequence[Op], deadline: float) -> Flow[l
     """A server that does not answer in time is left (see `timing.forsaken`)."""
     multiplexer, received = link.up, link.received_count
     try:
-        return (yield from link.call(ops, deadline))
+        return (yield from link.call(ops, deadline, waits=False))
     except HoldfastError:
         now: float = yield NOW
         if forsaken(link.ttl, now, link.received_count == received, link.proved):

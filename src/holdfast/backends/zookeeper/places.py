@@ -75,6 +75,8 @@ class Place:
     """We have deleted its node, and know it."""
     asked: bool = False
     gone: str = ""
+    kept: bool = False
+    """The tracker of its session knows it."""
     watching: frozenset[str] = frozenset()
     heir: Heir | None = None
     ahead: Place | None = None

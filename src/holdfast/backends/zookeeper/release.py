@@ -2,7 +2,9 @@
 
 1. A lost reply is made good by looking: the owner and the session stand in the node's name. A node of ours that belongs
    to another session is about to vanish: it is deleted, never adopted; one that has lapsed is being deleted already.
-2. A release is one deletion; with a farewell (see `handoff`), a will, a seat or a ghost, one `Multi`.
+2. If no server can be asked, the tracker of the session gets the place, and with it its node, known or not: the flow
+   gives up with its claim's ttl, and the session would keep the node.
+3. A release is one deletion; with a farewell (see `handoff`), a will, a seat or a ghost, one `Multi`.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..._core.flow import NOW, Call, Flow
+from ...errors import BackendUnavailable
 from ...model import Claim
 from .handoff import release_ops
 from .line import picture_of
@@ -31,6 +34,15 @@ class ReleaseFlows:
         if place is None:
             return False
         place.ahead = None
+        try:
+            return (yield from self._release(place, linger))
+        except BackendUnavailable:
+            if place.link is not None and not place.kept:
+                place.link.keep(place)  # rule 2
+            raise
+
+    def _release(self, place: Place, linger: float) -> Flow[bool]:
+        claim = place.claim
         if not place.node and place.tried and place.link is not None and not place.gone:
             listed = yield Call(Batch((List(place.parent),), place), self._timeout)
             if listed and listed[0]:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 
 from .claim_tracker import ClaimTracker
@@ -86,25 +87,35 @@ class WatchRegistry:
 
 
 class Proof:
-    """When the leader was last heard, and how long it had not heard of us before: see `pace`, rule 3."""
+    """When the leader was last heard, and what it surely knows of us: see `timing`, rule 3.
+
+    A word that was answered by a follower's way has reached the leader after `settling`. So the leader surely knows of
+    the latest word that is older than that; the session covers it if there was one as usual.
+    """
 
     def __init__(self, now: float, ttl: float, least: float) -> None:
         self._usual = 1.5 * beat(ttl)
         self._settling = settling(least)
         self.at = now
-        self._before, self._until = now, 0.0
+        self._words: deque[float] = deque((now,))
+        """When we spoke, a few times a beat, from the latest that the leader surely knows of."""
 
     def note(self, sent: float) -> None:
-        gap = sent - self.at
-        if gap > self._usual:
-            if gap > self._settling or self.at > self._until:  # else the last word may be under way to the leader still
-                self._before = self.at
-            self._until = sent + self._settling
-        if gap > 0:
+        if sent > self.at:
             self.at = sent
+            words = self._words
+            if sent > words[-1] + self._usual / 4:
+                words.append(sent)
+                while len(words) > 1 and words[1] <= sent - self._settling:
+                    words.popleft()
 
     def unheard(self, now: float) -> float:
-        return now - self._before if now <= self._until else 0.0
+        surely = self._words[0]
+        for word in self._words:
+            if word > now - self._settling:
+                break
+            surely = word
+        return now - surely if now - surely > self._settling + self._usual else 0.0
 
 
 def proves(ops: Sequence[Op]) -> bool:

@@ -59,6 +59,8 @@ class Member:
         self._decided: deque[int | Request] = deque()
         """Zxids that are committed and syncs that have come back, in order, to be carried out."""
         self._touched: dict[int, int] = {}
+        self._writing: deque[Entry] = deque()
+        """On the way to the disk, in order; two timers of one moment may come in any."""
         self._disk_free_at = 0.0
         self._heard = 0.0
 
@@ -160,6 +162,7 @@ class Member:
         self.clients.close_all()
         self._decided.clear()
         self._touched.clear()
+        self._writing = deque()
         self._disk_free_at = 0.0
         self.ensemble.look_soon(self)
 
@@ -168,11 +171,13 @@ class Member:
     def log_entry(self, term: Leadership, entry: Entry) -> None:
         """To disk, and acknowledge. One disk writes one after the other."""
         now, takes = self.machine.host.now(), self.machine.between(self.fsync_s)
-        if takes == 0 and self._disk_free_at <= now:
+        if takes == 0 and not self._writing and self._disk_free_at <= now:
             self._on_disk(term, entry)
             return
         self._disk_free_at = max(now, self._disk_free_at) + takes
-        self.machine.later(self._disk_free_at - now, lambda: self._on_disk(term, entry))
+        writing = self._writing
+        writing.append(entry)
+        self.machine.later(self._disk_free_at - now, lambda: self._on_disk(term, writing.popleft()))
 
     def _on_disk(self, term: Leadership, entry: Entry) -> None:
         if self.term is not term:

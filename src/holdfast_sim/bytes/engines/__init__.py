@@ -1,0 +1,16 @@
+"""The engines that are simulated to the byte, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from .base import SimulatedEngine
+from .zookeeper import SimulatedZooKeeper
+
+if TYPE_CHECKING:
+    from ..world import ByteWorld
+
+ENGINES: dict[str, Callable[[ByteWorld], SimulatedEngine]] = {
+    "zookeeper": SimulatedZooKeeper,
+}

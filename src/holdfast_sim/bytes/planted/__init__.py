@@ -1,0 +1,10 @@
+"""Known bugs of clients, planted into the code that ships: the byte world must find each of them on its engine.
+
+Each is taken from a review of the clients that were written before there was a simulation to the byte. `table` prints
+which are found, and after how many seeds.
+"""
+
+from . import zookeeper
+from .registry import CLIENT_BUGS, ClientBug, planted_client
+
+__all__ = ["CLIENT_BUGS", "ClientBug", "planted_client", "zookeeper"]

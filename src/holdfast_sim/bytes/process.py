@@ -1,0 +1,145 @@
+"""One client process of the byte world: it opens the engine, runs the workload, gets in once more, and closes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from holdfast._core.flow import NOW, Flow, Sleep
+from holdfast._core.lease import Hold
+from holdfast.errors import BackendUnavailable, NotAcquired
+from holdfast.recipes import specs as recipes
+from holdfast.recipes.options import Options
+
+from ..driver import Task
+from ..process import Process
+from ..violation import Violation
+from ..workload import SimWorker
+from ..workload_recipes import PERMIT_COUNT
+from .observer import ObservedClient, observe_backend
+
+if TYPE_CHECKING:
+    from .world import ByteWorld
+
+OPEN_AGAIN_S = 0.3
+TRY_AGAIN_S = 0.1
+CLOSE_S = 1.0
+"""How long a process gives its client to say goodbye."""
+SLACK_S = 0.1
+
+
+class ClientProcess(Process):
+    """A `Process` whose client is the engine's own."""
+
+    world: ByteWorld  # type: ignore[assignment]
+
+    def __init__(self, world: ByteWorld, number: int, rate: float, base: float) -> None:
+        self.tasks: dict[Task, None] = {}
+        super().__init__(world, number, rate, base)  # type: ignore[arg-type]
+        self.net = world.network
+        self.is_open = False
+        self.closed = False
+
+    def spawn(self, flow: Flow[Any], label: str) -> Task:
+        task = super().spawn(flow, label)
+        self.tasks[task] = None
+        return task
+
+    def ended(self, task: Task, error: BaseException | None) -> None:
+        del self.tasks[task]
+        super().ended(task, error)
+
+    def run_script(self, flow: Flow[Any], label: str) -> None:
+        self.scripts += 1
+        self.spawn(flow, f"script {label}")
+
+    def begin(self, workers: int, kinds: dict[str, str]) -> None:
+        self.run_script(self._open(workers, kinds), "open")
+
+    def _open(self, workers: int, kinds: dict[str, str]) -> Flow[None]:
+        world = self.world
+        yield Sleep(world.chance.random() ** 2)
+        while True:
+            began: float = yield NOW
+            try:
+                opened = yield from world.engine.open(self)
+                break
+            except BackendUnavailable as error:
+                world.count("not opened")
+                world.trace(self.name, "does not get a connection: {}", error)
+            now: float = yield NOW
+            limit = 2 * world.profile.request_timeout + SLACK_S
+            if now - began > limit and self.awake_since <= began:
+                raise Violation("opening is bounded", f"{self.name} tried for {now - began:.3f} s, not {limit:g} s")
+            yield Sleep(OPEN_AGAIN_S)
+        world.trace(self.name, "has opened the engine")
+        self.client = ObservedClient(self, opened.client)
+        observe_backend(self, opened.backend)
+        self.coordinate(opened.backend)
+        self.is_open = True
+        for number in range(workers):
+            SimWorker(self, number, kinds)
+
+    # After the faults
+
+    def get_in_again(self, kinds: dict[str, str]) -> None:
+        for number, (name, kind) in enumerate(kinds.items()):
+            self.run_script(self._get_in(name, kind, number), f"probe {name}")
+
+    def _get_in(self, name: str, kind: str, number: int) -> Flow[None]:
+        options: Options = {"ttl": self.world.engine.ttls[0]}
+        core = self.core
+        if kind == "shared":
+            spec = recipes.writer(name, options)
+        elif kind == "counted":
+            spec = recipes.permit(name, PERMIT_COUNT, PERMIT_COUNT, options)
+        else:
+            spec = recipes.mutex(name, options)
+        while True:
+            try:
+                hold: Hold = yield from core.obtain(spec, None, core.actor(100 + number))
+            except BackendUnavailable as error:  # whoever called it would try again
+                self.world.trace(self.name, "does not get {!r}: {}", name, error)
+                self.world.count("not in at once")
+                yield Sleep(TRY_AGAIN_S)
+                continue
+            self.world.invariants.acquired(self, hold)
+            self.world.count("got in again")
+            yield Sleep(0.01)
+            if (yield from core.let_go(hold)) or hold.reason:
+                return
+
+    def try_after_idling(self, name: str) -> None:
+        self.run_script(self._try(name), f"try {name}")
+
+    def _try(self, name: str) -> Flow[None]:
+        """One request, without the patience of an acquisition."""
+        core = self.core
+        spec = recipes.mutex(name, {"ttl": self.world.engine.ttls[0]})
+        try:
+            hold: Hold = yield from core.obtain(spec, 0.0, core.actor(99))
+        except BackendUnavailable as error:
+            raise Violation(
+                "an idle connection costs nobody a request", f"{self.name} tried {name!r} once: {error!r}"
+            ) from error
+        except NotAcquired:
+            return
+        self.world.invariants.acquired(self, hold)
+        yield from core.let_go(hold)
+
+    def close(self) -> None:
+        self.run_script(self._close(), "close")
+
+    def _close(self) -> Flow[None]:
+        began: float = yield NOW
+        yield from self.core.close()
+        assert self.client is not None
+        now: float = yield NOW
+        yield from self.client.close(now + CLOSE_S)
+        now = yield NOW
+        if now - began > CLOSE_S + self.world.profile.request_timeout + SLACK_S:
+            raise Violation("closing is bounded", f"{self.name} took {now - began:.3f} s to close")
+        self.closed = True
+
+    @property
+    def open_connections(self) -> int:
+        return sum(not connection.closed for connection in self.connections)

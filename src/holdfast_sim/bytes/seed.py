@@ -1,0 +1,105 @@
+"""One seed to the byte: faults, calm, everybody once more, close."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from random import Random
+from unittest.mock import patch
+
+from ..seed import Outcome
+from ..violation import Violation
+from ..workload_recipes import draw_kinds
+from ..world import Teller
+from .profile import draw_byte_profile
+from .schedule import schedule_byte_faults
+from .world import ByteWorld
+
+SETTLE_LIMIT_S = 60.0
+"""How long after the last fault everything must have ended."""
+STEP_S = 0.25
+RECONNECT_S = 1.0
+"""From a lost connection until there is another one, when no fault is left."""
+IDLE_S = 0.3
+"""Between the end of idle connections and the next request."""
+
+
+def run_bytes(engine: str, seed: int, tell: Teller | None = None) -> Outcome:
+    """Run a seed."""
+    chance = Random(seed)
+    profile = draw_byte_profile(chance)
+    kinds = draw_kinds(chance)
+    outcome = Outcome(seed)
+    with _same_machine():
+        world = ByteWorld(engine, chance, profile, chance.randint(2, 3), tell)
+        world.trace("profile", "{}", profile)
+        world.trace("names", "{}", kinds)
+        for process in world.processes:
+            process.begin(chance.randint(1, 2), kinds)
+        schedule_byte_faults(world)
+        try:
+            _live(world, kinds)
+        except Violation as violation:
+            outcome.invariant, outcome.story = violation.invariant, violation.story
+            world.trace("VIOLATION", "{}", violation)
+    outcome.events = world.timeline.events
+    outcome.operations = world.operations
+    outcome.seconds = world.timeline.now
+    outcome.counts, outcome.faults = world.counts, world.faults
+    return outcome
+
+
+@contextmanager
+def _same_machine() -> Iterator[None]:
+    """What engines write of their process would else differ from run to run, and the bytes with it."""
+    with patch.object(os, "getpid", lambda: 4711), patch.object(socket, "gethostname", lambda: "sim"):
+        yield
+
+
+def _live(world: ByteWorld, kinds: dict[str, str]) -> None:
+    timeline, profile = world.timeline, world.profile
+    _run_scripts(world, profile.faults_end_at + SETTLE_LIMIT_S, "nobody waits for ever")
+    timeline.run(max(timeline.now, profile.faults_end_at, *(each.stopped_until for each in world.processes)))
+    world.trace("world", "is calm")
+    running = [process for process in world.processes if not process.crashed]
+    for process in running:
+        process.get_in_again(kinds)
+    bound = world.invariants.longest + world.engine.remains_s + 2 * profile.request_timeout
+    _run_scripts(world, timeline.now + bound, "everybody gets in again")
+    timeline.run(timeline.now + world.invariants.longest + world.engine.remains_s)
+    world.invariants.at_rest()
+    for listener in world.engine.listeners:
+        listener.end_connections()  # they were idle for long
+    timeline.run(timeline.now + IDLE_S)
+    for process in running:
+        process.try_after_idling(f"own{process.number}")
+    _run_scripts(world, timeline.now + 5.0, "everybody gets in again")
+    timeline.run(timeline.now + RECONNECT_S)
+    closed = running if world.chance.random() < 0.5 else running[1:]
+    for process in closed:
+        process.close()
+    _run_scripts(world, timeline.now + 5.0, "closing is bounded")
+    timeline.run(timeline.now + world.engine.after_close_s)
+    world.invariants.after_close()
+
+
+def _run_scripts(world: ByteWorld, limit: float, invariant: str) -> None:
+    timeline = world.timeline
+    until = timeline.now
+    while any(process.scripts for process in world.processes):
+        if until >= limit:
+            stuck = [
+                f"{process.name} ({', '.join(task.label for task in process.tasks if task.label.startswith('script'))})"
+                for process in world.processes
+                if process.scripts
+            ]
+            story = f"{', '.join(stuck)} did not come to an end"
+            if invariant == "nobody waits for ever":
+                raise Violation("nobody waits for ever", story)
+            if invariant == "closing is bounded":
+                raise Violation("closing is bounded", story)
+            raise Violation("everybody gets in again", story)
+        until += STEP_S
+        timeline.run(until)

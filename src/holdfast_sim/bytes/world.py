@@ -1,0 +1,65 @@
+"""One seed's world to the byte."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from ..resource import Resources
+from ..timeline import Timeline
+from ..world import RATE_ERROR_RATIO, Teller
+from .engines import ENGINES
+from .engines.base import SimulatedEngine
+from .invariants import ByteInvariants
+from .machine import SimHost
+from .network import ByteNetwork
+from .process import ClientProcess
+from .profile import ByteProfile
+
+
+class ByteWorld:
+    """Built from a seed, for one engine. A `Process` uses it as its world."""
+
+    backend = None
+    """Each process has its own, once it has opened the engine."""
+
+    def __init__(self, engine: str, chance: Random, profile: ByteProfile, clients: int, tell: Teller | None) -> None:
+        self.chance = chance
+        self.profile = profile
+        self.timeline = Timeline()
+        self.operations = 0
+        self.counts: dict[str, int] = {}
+        self.faults: dict[str, int] = {}
+        self._tell = tell
+        self.network = ByteNetwork(self)
+        shared: Any = self
+        self.resources = Resources(shared)
+        self.invariants = ByteInvariants(self)
+        self.engine: SimulatedEngine = ENGINES[engine](self)
+        self.ttls = self.engine.ttls
+        self.processes = [
+            ClientProcess(self, number, self.rate(), chance.uniform(100.0, 1000.0)) for number in range(clients)
+        ]
+
+    def host(self, name: str) -> SimHost:
+        return SimHost(self, name, self.rate(), self.chance.choice((0.0, 0.0, 3.0, -3.0)))
+
+    def rate(self) -> float:
+        return 1.0 + self.chance.uniform(-RATE_ERROR_RATIO, RATE_ERROR_RATIO)
+
+    def faults_active(self) -> bool:
+        return self.timeline.now < self.profile.faults_end_at
+
+    def requests_beyond_timeout(self, names: int) -> int:
+        """The one that is in flight, and the one that withdraws the claim."""
+        return 2
+
+    def fault(self, kind: str) -> None:
+        self.faults[kind] = self.faults.get(kind, 0) + 1
+
+    def count(self, kind: str) -> None:
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+
+    def trace(self, who: str, what: str, *args: Any) -> None:
+        if self._tell is not None:
+            self._tell(self.timeline.now, who, what.format(*args))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
 
 import holdfast
+from holdfast._core.flow import Flow, Sleep, WaitEvent
 from holdfast.backends import open_engine
 from holdfast.backends.etcd.entering import Sight
 from holdfast.backends.etcd.granting import Granting, Here
@@ -19,11 +21,14 @@ from holdfast.backends.etcd.rpc import Post, Rpc, b64
 from holdfast.backends.etcd.session import Session, Standing
 from holdfast.backends.etcd.sessions import Sessions
 from holdfast.backends.etcd.watch import HANDED, LOOK, Watch, for_one_before
-from holdfast.backends.etcd.wires.errands import Errands
+from holdfast.backends.etcd.worker import Worker
+from holdfast.clock import now
 from holdfast.errors import OutcomeUnknown
 from holdfast.model import Claim
 from holdfast.recipes import specs
+from holdfast.sync.client_driver import Monitor
 from holdfast.sync.coordinator import Coordinator
+from holdfast.sync.waiting import ThreadEvent
 from holdfast.testing.faults import FaultInjector, FaultyEngine
 from tests.etcd.cluster import Cluster, await_true
 
@@ -204,43 +209,70 @@ def test_since_when_a_holder_holds_is_told_soon(standing_cluster: Cluster) -> No
         assert leases[0].release()
 
 
-# Errands
+# The worker
 
 
-def test_an_errand_that_fails_keeps_no_other_from_being_told() -> None:
-    told: list[str] = []
-    both = threading.Event()
+class Telling:
+    """Tells a worker's RPCs to a list, when it may."""
 
-    def tell(rpcs: Any) -> None:
-        told.extend(rpc.path for rpc in rpcs)
-        if "second" in told:
-            both.set()
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.batches = 0
+        self.under_way, self.go_on = threading.Event(), threading.Event()
+        self.monitor = Monitor()
+        self.worker = Worker(self._tell)
+
+    def _tell(self, rpcs: Sequence[Rpc], deadline: float) -> Flow[None]:
+        self.batches += 1
+        self.under_way.set()
+        yield Sleep(0.0) if self.go_on.is_set() else WaitEvent(self.event, 20)
+        self.told.extend(rpc.path for rpc in rpcs)
         raise OutcomeUnknown("no answer")
 
-    errands = Errands(tell)
-    errands.put(Post(lambda: None))
-    errands.put(Post(lambda: Rpc("first", "")))
-    await_true(lambda: told == ["first"], "the first")
-    errands.put(Post(lambda: Rpc("second", "")))
-    assert both.wait(20)
-    errands.end(20)
+    def put(self, *paths: str | None) -> None:
+        for path in paths:
+            made = None if path is None else Rpc(path, "")
+            self.monitor.run(self.worker.put(Post(partial(lambda rpc: rpc, made))))
+
+    def let_go(self) -> None:
+        self.go_on.set()
+        self.event.set()
+
+    event: Any = None
 
 
-def test_who_ends_waits_for_what_is_still_to_be_told() -> None:
-    told: list[str] = []
-    under_way, go_on = threading.Event(), threading.Event()
+@pytest.fixture
+def telling() -> Telling:
+    made = Telling()
+    made.event = ThreadEvent()
+    return made
 
-    def tell(rpcs: Any) -> None:
-        under_way.set()
-        go_on.wait(20)
-        told.extend(rpc.path for rpc in rpcs)
 
-    errands = Errands(tell)
-    errands.put(Post(lambda: Rpc("first", "")))
-    assert under_way.wait(20)
-    errands.put(Post(lambda: Rpc("second", "")))
-    ending = threading.Thread(target=errands.end, args=(20,))
+def test_a_post_that_fails_keeps_no_other_from_being_told(telling: Telling) -> None:
+    telling.let_go()
+    telling.put(None, "first")
+    await_true(lambda: telling.told == ["first"], "the first")
+    telling.put("second")
+    await_true(lambda: telling.told == ["first", "second"], "the second")
+    telling.monitor.run(telling.worker.finish(now() + 20))
+
+
+def test_what_gathers_meanwhile_is_told_in_one_write(telling: Telling) -> None:
+    telling.put("first")
+    assert telling.under_way.wait(20)
+    telling.put("second", None, "third")
+    telling.let_go()
+    await_true(lambda: telling.told == ["first", "second", "third"], "all of them")
+    assert telling.batches == 2
+    telling.monitor.run(telling.worker.finish(now() + 20))
+
+
+def test_who_ends_waits_for_what_is_still_to_be_told(telling: Telling) -> None:
+    telling.put("first")
+    assert telling.under_way.wait(20)
+    telling.put("second")
+    ending = threading.Thread(target=telling.monitor.run, args=(telling.worker.finish(now() + 20),))
     ending.start()
-    go_on.set()
+    telling.let_go()
     ending.join(20)
-    assert told == ["first", "second"]
+    assert telling.told == ["first", "second"]

@@ -12,8 +12,9 @@ import pytest
 
 import holdfast
 import holdfast.aio
+from holdfast.backends.etcd.error_mapping import Unauthenticated, read
+from holdfast.backends.etcd.http import parse
 from holdfast.backends.etcd.rpc import Rejected
-from holdfast.backends.etcd.wires.http import Unauthenticated, parse, read
 from holdfast.errors import BackendUnavailable, HoldfastError, Misconfigured, OutcomeUnknown
 from tests.etcd.cluster import running
 

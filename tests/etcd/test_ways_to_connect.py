@@ -12,7 +12,7 @@ import pytest
 
 import holdfast
 import holdfast.aio
-from holdfast.backends.etcd.wires.address import of_url
+from holdfast.backends.etcd.address import parse
 from holdfast.errors import BackendUnavailable, Misconfigured
 from tests.etcd.cluster import Cluster, await_true, free_ports
 from tests.etcd.secured import PASSWORD, USER, jwt_words, with_password, with_tls
@@ -182,7 +182,7 @@ def test_what_is_wrong_with_a_url_is_said(url: str, what: str) -> None:
 
 
 def test_no_secret_is_shown(standing_cluster: Cluster) -> None:
-    address = of_url("etcd://keeper:s3cret@h1,[::1]:2380")
+    address = parse("etcd://keeper:s3cret@h1,[::1]:2380")
     assert address.url == "etcd://h1,[::1]:2380"
-    assert address.endpoints == (("h1", 2379), ("::1", 2380))
+    assert address.hosts == (("h1", 2379), ("::1", 2380))
     assert "s3cret" not in repr(address)

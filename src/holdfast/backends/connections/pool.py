@@ -5,15 +5,17 @@
    nothing should have come on it.
 3. After any trouble a connection is dropped and never used again, so that a reply that comes late cannot be taken for
    the reply to another request. Those that were idle meanwhile are dropped, too, where the server is to blame.
-4. Once closed, a pool gives out nothing, and what comes back to it is closed.
+4. A pool may be bounded. Who finds none free waits for one, in the order of coming, until its deadline.
+5. Once closed, a pool gives out nothing, and what comes back to it is closed.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
-from ..._core.flow import Connection, Flow
+from ..._core.flow import NEW_EVENT, NOW, Connection, Flow, WaitEvent, WakeEvent
 from ...errors import BackendUnavailable
 
 
@@ -30,25 +32,53 @@ def closed_error() -> BackendUnavailable:
     return BackendUnavailable("this coordinator is closed; connect() again")
 
 
+class PoolExhausted(BackendUnavailable):
+    """None came free in time."""
+
+
 class ConnectionPool(Generic[C]):
     """The newest idle connection is used first, so that those beyond need stay idle."""
 
-    def __init__(self, connect: Callable[[float], Flow[C]]) -> None:
+    def __init__(self, connect: Callable[[float], Flow[C]], limit: int | None = None) -> None:
         self._connect = connect
+        self._limit = limit
         self.idle: list[C] = []
         self._used: set[C] = set()
+        self._replaced: set[C] = set()
+        """In use, and not to be used again; they do not count any more."""
+        self._connecting = 0
+        self._waiters: deque[WakeEvent] = deque()
         self.closed = False
 
     def take(self, deadline: float) -> Flow[C]:
         """A connection for this flow alone, idle or new; `put` or `drop` it."""
-        self._check_open()
+        while True:
+            self._check_open()
+            if (pooled := self.take_idle()) is not None:
+                return pooled
+            if self._limit is None or len(self._used) + self._connecting < self._limit:
+                return (yield from self._open(deadline))
+            yield from self._wait(deadline)
+
+    def take_idle(self) -> C | None:
+        """One that can be had at once."""
         while self.idle:
             pooled = self.idle.pop()
             if not pooled.connection.readable():
                 self._used.add(pooled)
                 return pooled
             pooled.connection.close()
-        pooled = yield from self._connect(deadline)
+        return None
+
+    def _open(self, deadline: float) -> Flow[C]:
+        self._connecting += 1
+        try:
+            pooled = yield from self._connect(deadline)
+        except BaseException:
+            self._wake_next()
+            raise
+        finally:
+            self._connecting -= 1
         try:
             self._check_open()  # meanwhile it may have been closed
         except BackendUnavailable:
@@ -57,38 +87,72 @@ class ConnectionPool(Generic[C]):
         self._used.add(pooled)
         return pooled
 
+    def _wait(self, deadline: float) -> Flow[None]:
+        event: WakeEvent = yield NEW_EVENT
+        now: float = yield NOW
+        if now >= deadline:
+            raise PoolExhausted("no connection came free in time")
+        self._waiters.append(event)
+        try:
+            yield WaitEvent(event, deadline - now)
+        except BaseException:
+            self._wake_next()  # it may have been woken in vain
+            raise
+        finally:
+            if event in self._waiters:
+                self._waiters.remove(event)
+
+    def _wake_next(self) -> None:
+        if self._waiters:
+            self._waiters.popleft().set()
+
     def _check_open(self) -> None:
         if self.closed:
             raise closed_error()
 
     def put(self, pooled: C) -> None:
         """Give back a connection that can be used again."""
+        if self.closed or pooled.connection.closed or pooled in self._replaced:
+            self.drop(pooled)
+            return
         self._used.discard(pooled)
-        if self.closed or pooled.connection.closed:
-            pooled.connection.close()
-        else:
-            self.idle.append(pooled)
+        self.idle.append(pooled)
+        if self._waiters:
+            self._wake_next()
 
     def drop(self, pooled: C) -> None:
         """Close a connection that is in use (rule 3)."""
         self._used.discard(pooled)
+        self._replaced.discard(pooled)
         pooled.connection.close()
+        self._wake_next()
 
     def drop_idle(self) -> None:
         """Close those that nobody uses (rule 3)."""
         while self.idle:
             self.idle.pop().connection.close()
 
+    def replace_all(self) -> None:
+        """Use none of the present connections again: the server is to blame (rule 3)."""
+        self.drop_idle()
+        self._replaced |= self._used
+        self._used.clear()
+        for _ in range(len(self._waiters)):
+            self._wake_next()
+
     def close(self) -> None:
         """Also what is in use: whoever waits on it is told."""
         self.closed = True
         self.drop_idle()
-        for pooled in list(self._used):
+        for pooled in (*self._used, *self._replaced):
             self.drop(pooled)
+        for _ in range(len(self._waiters)):
+            self._wake_next()
 
     def abandon(self) -> None:
         """In a forked child."""
-        for pooled in (*self.idle, *self._used):
+        for pooled in (*self.idle, *self._used, *self._replaced):
             pooled.connection.abandon()
         self.idle.clear()
         self._used.clear()
+        self._replaced.clear()

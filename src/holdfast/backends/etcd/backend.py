@@ -10,7 +10,7 @@
 4. So nobody is granted who is dead or gone: what ends with its session, by an eviction or by a withdrawal is the end of
    a claim like any other; if it had not held, whoever stands behind it looks, and sees who does.
 5. Who holds after waiting says so in its value, since when, so that whoever stands behind it knows that its end will be
-   the grant. That is told aside, once the holder has been let in; whether it arrives matters to nobody's safety.
+   the grant. That is told in the background, once the holder has been let in; nobody's safety depends on it.
 6. A release is guarded by the create revision: it can end this claim and no other.
 """
 
@@ -50,9 +50,9 @@ class EtcdBackend:
         standing = self.sessions.standings.get(owner)
         return None if standing is None else standing.watch
 
-    def farewell(self) -> list[Rpc]:
-        """What a wire says last: the leases end, and all that hangs on them."""
-        return self.sessions.farewell()
+    def revoke_all(self) -> list[Rpc]:
+        """What a client says last: the leases end, and all that hangs on them."""
+        return self.sessions.revoke_all()
 
     def forget(self) -> None:
         """In a forked child."""

@@ -1,30 +1,33 @@
-"""`etcd://` and `etcds://`: see `wires.address` for the URL.
+"""`etcd://` and `etcds://`: see `address` for the URL.
 
-The cluster is asked for its id by each new wire, which is what a coordinator is connected by: in the loop, for asyncio,
-and within one request timeout for all members together. One that hangs keeps nobody from connecting to the others.
+The cluster is asked for its id when an engine is opened, within one request timeout for all members together: one that
+hangs keeps nobody from connecting to the others.
 """
 
 from __future__ import annotations
 
 import os
 import socket
-from typing import Any
+import ssl
 
 from ... import clock
-from ...errors import OutcomeUnknown
+from ..._core.flow import NOW, Endpoint, Flow
+from ...errors import BackendUnavailable, Misconfigured, OutcomeUnknown
 from ...model import Promises
-from ...ports import AsyncWire, Wire
+from ...ports import Opened
+from ..client_engine import ClientEngine
+from .address import Address, parse
 from .backend import EtcdBackend
+from .client import EtcdClient
+from .connector import Connector
 from .granting import Here
-from .rpc import Rpc
-from .wires.address import of_url
-from .wires.wire import EtcdWire
+from .rpc import Rejected, Replies, Request, Rpc
 
-LEAST_TTL = 0.2
+LEAST_TTL_S = 0.2
 """What a holder can keep: it renews three times in that. etcd itself counts whole seconds, and holds no lease for less
 than one and a half election timeouts (2 s by default): a holder that died is gone that much later."""
 
-WHO = (Rpc("/v3/maintenance/status", "{}"),)
+STATUS = (Rpc("/v3/maintenance/status", "{}"),)
 
 PROMISES = Promises(
     frozenset({"fencing", "linearizable", "durable", "shared", "counting"}),
@@ -35,52 +38,58 @@ PROMISES = Promises(
 )
 
 
-class EtcdEngine:
+class EtcdEngine(ClientEngine[Request, "Replies | None"]):
     """A cluster."""
 
     def __init__(self, url: str, namespace: str, request_timeout: float) -> None:
-        self._address = of_url(url)
-        self.url = self._address.url
-        here = Here(namespace, socket.gethostname(), os.getpid, clock.calendar_us, request_timeout)
-        self.backend = EtcdBackend(here, "", PROMISES, LEAST_TTL)
-        self._share = request_timeout / len(self._address.endpoints)
+        self._address = address = parse(url)
+        self.url = address.url
+        tls = tls_context(address)
+        name = address.options.get("name", "")
+        self._endpoints = [Endpoint(host, port, tls=tls, server_name=name) for host, port in address.hosts]
+        self._here = Here(namespace, socket.gethostname(), os.getpid, clock.calendar_us, request_timeout)
 
-    def wire(self) -> Wire:
-        wire = EtcdWire(self._address, self.backend.watch_of, self.backend.farewell, self.backend.forget)
-        try:
-            for others in reversed(range(len(self._address.endpoints))):
-                try:
-                    self.backend.cluster = _cluster(wire.call(WHO, self._share))
-                    break
-                except OutcomeUnknown:
-                    if not others:
-                        raise
-        except BaseException:
-            wire.close()
-            raise
-        return wire
-
-    async def async_wire(self) -> AsyncWire:
-        from .wires.aio import AsyncEtcdWire
-
-        wire = AsyncEtcdWire(self._address, self.backend.watch_of, self.backend.farewell, self.backend.forget)
-        try:
-            for others in reversed(range(len(self._address.endpoints))):
-                try:
-                    self.backend.cluster = _cluster(await wire.call(WHO, self._share))
-                    break
-                except OutcomeUnknown:
-                    if not others:
-                        raise
-        except BaseException:
-            await wire.close()
-            raise
-        return wire
+    def open(self) -> Flow[Opened[Request, Replies | None]]:
+        return open_cluster(self._address, self._endpoints, self._here)
 
 
-def _cluster(replies: Any) -> str:
+def open_cluster(address: Address, endpoints: list[Endpoint], here: Here) -> Flow[Opened[Request, Replies | None]]:
+    """A backend and a client for one coordinator."""
+    backend = EtcdBackend(here, "", PROMISES, LEAST_TTL_S)
+    connector = Connector(endpoints, address.url)
+    client = EtcdClient(connector, address.user, address.password, here.request_timeout, backend)
+    try:
+        for others in reversed(range(len(endpoints))):
+            now: float = yield NOW
+            try:
+                replies = yield from client.call(STATUS, now + here.request_timeout / len(endpoints))
+                break
+            except OutcomeUnknown:
+                if not others:
+                    raise
+    except BaseException:
+        client.end()
+        raise
+    assert replies is not None
     [status] = replies
-    return f"{int(status['header']['cluster_id']):x}"
+    if isinstance(status, Rejected):
+        client.end()
+        raise BackendUnavailable(f"etcd did not say which cluster it is: {status.message}")
+    backend.cluster = f"{int(status['header']['cluster_id']):x}"
+    return Opened(backend, client)
+
+
+def tls_context(address: Address) -> ssl.SSLContext | None:
+    if not address.tls:
+        return None
+    options = address.options
+    try:
+        context = ssl.create_default_context(cafile=options.get("ca") or None)
+        if "cert" in options:
+            context.load_cert_chain(options["cert"], options.get("key") or None)
+    except (OSError, ssl.SSLError) as error:
+        raise Misconfigured(f"{address.url}: the certificates cannot be read: {error}") from error
+    return context
 
 
 def open_engine(url: str, namespace: str, request_timeout: float) -> EtcdEngine:

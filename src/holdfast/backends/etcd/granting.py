@@ -10,7 +10,7 @@ from typing import Any
 from ..._core.flow import NOW, Call, Flow
 from ...model import Grant, Queued
 from . import overtaking
-from .aside import post
+from .background import post
 from .entering import Sight, shade_value, value
 from .keys import Keys
 from .places import CONFIRMED, MARKED
@@ -99,7 +99,7 @@ class Granting:
         return revision_of(reply)
 
     def mark(self, standing: Standing) -> Flow[None]:
-        """Say that it holds: made and sent aside, once its holder has been let in, and not if that has left by then."""
+        """Say that it holds: in the background, once its holder has been let in, and not if that has left by then."""
         return post(partial(self._mark_of, standing, self._here.calendar_us()))
 
     def _mark_of(self, standing: Standing, since: int) -> Rpc | None:

@@ -8,7 +8,7 @@ from typing import Any
 from ..._core.flow import Call, Flow
 from ...errors import BackendUnavailable
 from ...model import Claim
-from .aside import just, post
+from .background import post, unchanged
 from .entering import shade_value
 from .granting import Here
 from .keys import Keys
@@ -70,4 +70,4 @@ def forget(sessions: Sessions, standing: Standing) -> Flow[None]:
 
 def say_last(sessions: Sessions, standing: Standing) -> Flow[None]:
     for rpc in sessions.last_words(standing):
-        yield from post(partial(just, rpc))
+        yield from post(partial(unchanged, rpc))

@@ -1,15 +1,16 @@
 """What is said to etcd, in the words of its JSON gateway. Keys and values are base64 there, 64-bit numbers are text.
 
-A request is a tuple of `Rpc`s that leave in one write and are carried out one after the other; its reply is the list of
-their answers, each the decoded JSON or a `Rejected`. A `Post` is told aside, and nobody waits for it.
+A request is a sequence of `Rpc`s that leave in one write and are carried out one after the other; its reply is the list
+of their answers, each the decoded JSON or a `Rejected`. A `Post` is told in the background, and nobody waits for it.
 """
 
 from __future__ import annotations
 
+import json
 from binascii import a2b_base64, b2a_base64
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 TXN = "/v3/kv/txn"
 
@@ -44,6 +45,11 @@ class Rejected:
         return "lease already exists" in self.message
 
 
+Answer: TypeAlias = dict[str, Any]
+Request: TypeAlias = Sequence[Rpc] | Post
+Replies: TypeAlias = list[Answer | Rejected]
+
+
 def b64(text: str) -> str:
     return b2a_base64(text.encode(), newline=False).decode()
 
@@ -59,12 +65,16 @@ def end_of(prefix: str) -> str:
     return b2a_base64(data, newline=False).decode()
 
 
+def until(end: str) -> str:
+    """Of a request about the keys before `end`, and not about one key alone."""
+    return f',"range_end":"{end}"' if end else ""
+
+
 # Conditions: target 1 is CREATE, 2 is MOD; result 0 is EQUAL, 1 GREATER, 2 LESS. Over a range: true of every key in it.
 
 
 def absent(key: str, end: str = "") -> str:
-    until = f'"range_end":"{end}",' if end else ""
-    return f'{{"key":"{key}",{until}"target":1,"create_revision":0}}'
+    return f'{{"key":"{key}"{until(end)},"target":1,"create_revision":0}}'
 
 
 def exists(key: str) -> str:
@@ -99,8 +109,7 @@ def delete(key: str) -> str:
 
 
 def get(key: str, end: str = "") -> str:
-    until = f',"range_end":"{end}"' if end else ""
-    return f'{{"request_range":{{"key":"{key}"{until}}}}}'
+    return f'{{"request_range":{{"key":"{key}"{until(end)}}}}}'
 
 
 def youngest(key: str, end: str, count: int, created_by: int = 0) -> str:
@@ -148,6 +157,10 @@ def linearizable_read(key: str) -> Rpc:
 
 def revoke(lease: int) -> Rpc:
     return Rpc("/v3/lease/revoke", f'{{"ID":{lease}}}')
+
+
+def authenticate(user: str, password: str) -> Rpc:
+    return Rpc("/v3/auth/authenticate", json.dumps({"name": user, "password": password}))
 
 
 def seconds_left(reply: Any) -> int:

@@ -162,7 +162,7 @@ class Sessions:
         alone = (each for each in (standing.session, standing.shade) if each is not None and each.sole)
         return [revoke(each.lease) for each in alone if each.asked_for != NEVER]
 
-    def farewell(self) -> list[Rpc]:
+    def revoke_all(self) -> list[Rpc]:
         """What to say when the coordinator closes: all its leases end, and with them whatever hangs on them."""
         sessions = {id(each): each for each in self._shared.values()}
         for standing in list(self.standings.values()):

@@ -20,7 +20,7 @@ from typing import Any
 
 from ..._core.flow import NOW, Call, Flow
 from ...errors import BackendUnavailable
-from .aside import just, post
+from .background import post, unchanged
 from .keys import Keys
 from .rpc import Rejected, created_at, delete, get, txn, unb64
 from .session import Session, Standing, given_up
@@ -53,7 +53,7 @@ def sweep(suspects: Sequence[str], standings: Mapping[str, Standing], keys: Keys
             for kv in shown["response_range"].get("kvs", ()):
                 if _is_over(kv, standings, keys, now):
                     gone = txn([created_at(kv["key"], int(kv["create_revision"]))], [delete(kv["key"])])
-                    yield from post(partial(just, gone))
+                    yield from post(partial(unchanged, gone))
 
 
 def _is_over(kv: Any, standings: Mapping[str, Standing], keys: Keys, now: float) -> bool:

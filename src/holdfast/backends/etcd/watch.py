@@ -1,4 +1,4 @@
-"""What a waiter listens for, and what it makes of what it hears: pure, fed by a wire.
+"""What a waiter listens for, and what it makes of what it hears: pure, fed by a stream (`notifications`).
 
 1. Every watch begins at the revision after the look that it goes on from: nothing falls between. If anything was
    written meanwhile, wherever, etcd serves such a watch by a loop that comes by ten times a second. So each is
@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .places import Place
-from .rpc import unb64
+from .rpc import unb64, until
 
 HANDED = "handed"
 """What was waited for has happened: the claim holds."""
@@ -48,11 +48,11 @@ class Watch:
         """Of what ends in these ranges; with `words`, also of what is written there from now on."""
         past = f',"start_revision":{revision + 1},{_NO_PUTS}'
         now = "" if words else f",{_NO_PUTS}"
-        self.body = "".join(
-            f'{{"create_request":{{"key":"{key}","range_end":"{end}"{more}}}}}'
-            for key, end in ranges
-            for more in (past, now)
-        )
+        requests = [
+            f'{{"create_request":{{"key":"{key}"{until(end)}{more}}}}}' for key, end in ranges for more in (past, now)
+        ]
+        self.body = "".join(requests)
+        self.count = len(requests)
         self.key = ""
         """The claim that it is about, of a mutex."""
         self._created = 0
@@ -70,14 +70,16 @@ class Watch:
         """Its own claim has ended."""
         self._other = self._mine = b""
         """The key of the claim before it, and its own, as they stand in a message."""
-        self.parked: Callable[[], None] | None = None
-        """Ends what a wire keeps open for it, between two waits."""
+        self.on_end: Callable[[], None] | None = None
+        """Closes the stream that the client has open for it."""
+        self.ended = False
 
     def end(self) -> None:
         """Nobody will wait for it any more."""
-        parked, self.parked = self.parked, None
-        if parked is not None:
-            parked()
+        self.ended = True
+        on_end, self.on_end = self.on_end, None
+        if on_end is not None:
+            on_end()
 
     def holds(self, created: int) -> None:
         """A claim is known to hold. Nothing, if it is not the one that this is about."""

@@ -1,35 +1,24 @@
-"""Just enough HTTP/1.1 to speak with etcd's gateway: requests as bytes, and replies out of a buffer. No sockets here.
+"""Just enough HTTP/1.1 to speak with etcd's gateway: requests as bytes, and replies out of a buffer.
 
 Measured against http.client on the same kept-alive connection this costs a third of the CPU (see the ADR).
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from typing import Any
 
-from ....errors import BackendUnavailable, HoldfastError, Misconfigured, OutcomeUnknown
-from ..rpc import Rejected, Rpc
+from .rpc import Rpc
 
-UNAUTHENTICATED = 16
-OLD_TOKEN = "revision of auth store is old"
-"""What etcd says, as INVALID_ARGUMENT, of a signed token that was made before a user or role was changed."""
-NO_SUCH_PATH = (404, 405, 501)
-PASSED_ON = (5, 9)
-"""NOT_FOUND and FAILED_PRECONDITION: for the flows to judge."""
-NOT_TAKEN = ("no leader", "not capable", "too many requests", "space exceeded", "connection refused")
-
-
-_decode = json.JSONDecoder().raw_decode  # what json.loads comes to, once it is sure of the encoding
+REQUIRE_LEADER = "Grpc-Metadata-hasleader: true\r\n"
+"""A member that has lost its leader must say so on a stream instead of staying silent."""
+LAST_REQUEST = "Connection: close\r\n"
+"""Go's server begins to answer a stream when it has read the first 512 bytes of the request, and throws away what it
+has not read by then, so that the next request can begin; unless there will be none. So a watch says that it is the last
+request of its connection. Without this, up to half of the streams whose request was longer lost watches, silently."""
 
 
 class Garbled(Exception):
     """What came is no reply of a gateway."""
-
-
-class Unauthenticated(Exception):
-    """The token is not (or no longer) good."""
 
 
 def request(rpcs: Sequence[Rpc], head: str) -> bytes:
@@ -40,10 +29,6 @@ def request(rpcs: Sequence[Rpc], head: str) -> bytes:
     return "".join(
         f"POST {rpc.path} HTTP/1.1\r\n{head}Content-Length: {len(rpc.body)}\r\n\r\n{rpc.body}" for rpc in rpcs
     ).encode()
-
-
-def log_in(user: str, password: str) -> Rpc:
-    return Rpc("/v3/auth/authenticate", json.dumps({"name": user, "password": password}))
 
 
 def parse(buffer: bytearray) -> tuple[int, bytes] | None:
@@ -104,58 +89,7 @@ def chunk(buffer: bytearray, begin: int) -> tuple[bytes | None, int] | None:
     return bytes(buffer[line + 2 : line + 2 + size]), line + 2 + size + 2
 
 
-def read(status: int, body: bytes) -> Any:
-    """The answer to one request, or the `Rejected` that is for the flows to judge; raises all that is not."""
-    if status == 200:
-        try:
-            answer = _decode(body.decode())[0]
-        except ValueError:
-            raise no_answer(body) from None
-        if answer.__class__ is not dict:
-            raise no_answer(body)
-        return answer
-    try:
-        told = json.loads(body)
-        if isinstance(told.get("error"), dict):  # of a stream
-            told = told["error"]
-        code, message = int(told.get("code", told.get("grpc_code", 0))), str(told.get("message") or told.get("error"))
-    except (ValueError, AttributeError):
-        if status in NO_SUCH_PATH:
-            raise Misconfigured(
-                f"there is no gateway of etcd ({status}: {shown(body)}); see that the address is that of a client port "
-                "of etcd, and that etcd runs without --enable-grpc-gateway=false"
-            ) from None
-        code, message = 0, f"{status} {shown(body)}"
-    if code == UNAUTHENTICATED or status == 401 or OLD_TOKEN in message:
-        raise Unauthenticated(message)
-    if code in PASSED_ON:
-        return Rejected(code, message)
-    raise trouble(code, message)
-
-
-def shown(body: bytes) -> str:
-    return body.decode(errors="replace")[:200].strip()
-
-
-def no_answer(body: bytes) -> OutcomeUnknown:
-    return OutcomeUnknown(
-        f"what came is no answer of etcd: {shown(body)!r}; see that the address is that of a client port of etcd, and "
-        "what stands in between"
-    )
-
-
-def trouble(code: int, message: str) -> HoldfastError:
-    """What an error of etcd means."""
-    if code == 7 or "user name" in message:  # PERMISSION_DENIED
-        return Misconfigured(f"etcd does not allow it: {message}; give user:password@ in the URL, and the user a role")
-    if code in (3, 12):  # INVALID_ARGUMENT, UNIMPLEMENTED
-        return Misconfigured(f"etcd refused the request: {message}")
-    if any(word in message for word in NOT_TAKEN):
-        return BackendUnavailable(f"etcd can not take the request now: {message}")
-    return OutcomeUnknown(f"etcd did not say what became of the request: {message or code}")
-
-
-class Messages:
+class WatchMessages:
     """The messages of a watch, out of what comes in."""
 
     def __init__(self) -> None:

@@ -1,0 +1,55 @@
+"""`etcd://[user:password@]h1[:2379],h2,h3[?options]`, and `etcds://` for TLS.
+
+Options, for TLS: `ca` (a file with the authorities to trust; without it the system's), `cert` and `key` (files of a
+client certificate, where the cluster asks for one), `name` (the name that the members' certificates carry, if it is not
+the host's). The gateway that we speak with does not tell etcd who a certificate belongs to: for that, use a password.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, unquote
+
+from ...errors import Misconfigured
+
+DEFAULT_PORT = 2379
+OPTIONS = ("ca", "cert", "key", "name")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a cluster is, and as whom to speak with it."""
+
+    url: str
+    """Without secrets."""
+    hosts: tuple[tuple[str, int], ...]
+    user: str = ""
+    password: str = field(default="", repr=False)
+    tls: bool = False
+    options: dict[str, str] = field(default_factory=dict)
+
+
+def parse(url: str) -> Address:
+    scheme, _, rest = url.partition("://")
+    body, _, query = rest.partition("?")
+    userinfo, _, hosts = body.rstrip("/").rpartition("@")
+    shown = f"{scheme}://{hosts}"
+    user, _, password = userinfo.partition(":")
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    for option in options:
+        if option not in OPTIONS:
+            raise Misconfigured(f"{shown}: {option!r} is no option of etcd; there are: {', '.join(OPTIONS)}")
+    if options and scheme != "etcds":
+        raise Misconfigured(f"{shown}: {', '.join(options)} is for TLS; write etcds://")
+    members = tuple(_host(shown, host) for host in hosts.split(","))
+    return Address(shown, members, unquote(user), unquote(password), scheme == "etcds", options)
+
+
+def _host(shown: str, text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or "]" in port:  # no port, or [::1]
+        host, port = text, str(DEFAULT_PORT)
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise Misconfigured(f"{shown}: {text!r} is no host and port; write etcd://host1:2379,host2:2379")
+    return host, int(port)

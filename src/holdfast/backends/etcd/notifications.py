@@ -1,0 +1,65 @@
+"""A waiter's stream of events: a connection of its own, on which etcd answers to one request as long as it is open.
+
+1. A stream over HTTP/1.1 takes its watches with its request, so each waiter has a stream, which it reads itself.
+2. etcd says of each watch that it has begun. One that does not is not there, whatever became of it: what stands in
+   between may cut a request. Until all have begun nothing that is heard is a grant, only a reason to look; and if they
+   have not begun after a while, the stream is of no use.
+3. What comes while nobody waits is read by the next wait.
+"""
+
+from __future__ import annotations
+
+from ..._core.flow import Connection, Flow, Receive
+from .http import LAST_REQUEST, REQUIRE_LEADER, Garbled, WatchMessages, request
+from .rpc import Rpc
+from .watch import HANDED, LOOK, Watch
+
+BEGIN_S = 3.0
+"""Within this time all watches of a stream begin."""
+_CREATED = b'"created"'
+
+
+class WatchStream:
+    """One open stream."""
+
+    __slots__ = ("_begin_by", "_messages", "_missing", "_watch", "connection")
+
+    def __init__(self, connection: Connection, watch: Watch, now: float) -> None:
+        self.connection = connection
+        self._watch = watch
+        self._messages = WatchMessages()
+        self._missing = watch.count
+        self._begin_by = now + BEGIN_S
+
+    def request(self, head: str) -> bytes:
+        return request((Rpc("/v3/watch", self._watch.body),), f"{head}{REQUIRE_LEADER}{LAST_REQUEST}")
+
+    def verdict(self, deadline: float) -> Flow[str | None]:
+        """Receive until something is heard that matters; None at the deadline."""
+        while True:
+            until = min(deadline, self._begin_by) if self._missing else deadline
+            try:
+                data: bytes = yield Receive(self.connection, until)
+            except TimeoutError:
+                if until < deadline:
+                    raise Garbled(f"{self._missing} watches have not begun".encode()) from None
+                return None
+            if not data:
+                raise ConnectionResetError("the member closed the watch")
+            if (verdict := self.feed(data)) is not None:
+                return verdict
+
+    def feed(self, data: bytes) -> str | None:
+        watch = self._watch
+        if not self._missing and (seen := watch.glimpse(data)) is not None:
+            return seen
+        found: str | None = None
+        for line in self._messages.feed(data):
+            verdict = watch.hear(line)
+            if self._missing:
+                self._missing -= _CREATED in line
+                if verdict == HANDED:
+                    verdict = LOOK
+            if verdict is not None and found != HANDED:
+                found = verdict
+        return found

@@ -17,7 +17,7 @@ import pytest
 
 import holdfast
 import holdfast.aio
-from holdfast.backends.etcd.http import LAST_REQUEST, Garbled
+from holdfast.backends.etcd.http import LAST_REQUEST, MalformedReply
 from holdfast.backends.etcd.notifications import BEGIN_S, WatchStream
 from holdfast.backends.etcd.places import MARKED, Place
 from holdfast.backends.etcd.rpc import b64
@@ -143,7 +143,7 @@ def test_an_end_is_a_reason_to_look_while_one_has_not(begun: int) -> None:
 def test_a_stream_of_which_some_watches_do_not_begin_is_given_up() -> None:
     one = stream()
     one.feed(HEAD + BEGUN)
-    with pytest.raises(Garbled, match="3 watches have not begun"):
+    with pytest.raises(MalformedReply, match="3 watches have not begun"):
         Monitor().run(one.verdict(now() + 2 * BEGIN_S))
     one.feed(3 * BEGUN)
     assert Monitor().run(one.verdict(now() + 2 * BEGIN_S)) is None

@@ -17,7 +17,7 @@ OPTIONS = ("ca", "cert", "key", "name")
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ClusterAddress:
     """Where a cluster is, and as whom to speak with it."""
 
     url: str
@@ -29,7 +29,7 @@ class Address:
     options: dict[str, str] = field(default_factory=dict)
 
 
-def parse(url: str) -> Address:
+def parse(url: str) -> ClusterAddress:
     scheme, _, rest = url.partition("://")
     body, _, query = rest.partition("?")
     userinfo, _, hosts = body.rstrip("/").rpartition("@")
@@ -42,7 +42,7 @@ def parse(url: str) -> Address:
     if options and scheme != "etcds":
         raise Misconfigured(f"{shown}: {', '.join(options)} is for TLS; write etcds://")
     members = tuple(_host(shown, host) for host in hosts.split(","))
-    return Address(shown, members, unquote(user), unquote(password), scheme == "etcds", options)
+    return ClusterAddress(shown, members, unquote(user), unquote(password), scheme == "etcds", options)
 
 
 def _host(shown: str, text: str) -> tuple[str, int]:

@@ -21,8 +21,8 @@ from ..connections.pool import ConnectionPool, PoolExhausted, closed_error
 from .connection import EtcdConnection
 from .connector import Connector
 from .error_mapping import PERMISSION_DENIED_CODE, Unauthenticated, error_of, read
-from .http import Garbled
-from .login import Login
+from .handshake import Login
+from .http import MalformedReply
 from .notifications import WatchStream
 from .rpc import Post, Replies, Request, Rpc
 from .watch import HANDED, Watch
@@ -38,7 +38,7 @@ GOODBYE_S = 1.0
 BATCH_COUNT = 100
 
 
-class Watched(Protocol):
+class WatchSource(Protocol):
     """What a client needs to know of its coordinator's claims."""
 
     def watch_of(self, owner: str) -> Watch | None:
@@ -57,7 +57,7 @@ class Watched(Protocol):
 class EtcdClient:
     """Implements `ports.Client`."""
 
-    def __init__(self, connector: Connector, user: str, password: str, patience_s: float, claims: Watched) -> None:
+    def __init__(self, connector: Connector, user: str, password: str, patience_s: float, claims: WatchSource) -> None:
         self.connector = connector
         self._claims = claims
         self._login = Login(connector, user, password, patience_s, self._ask)
@@ -102,7 +102,7 @@ class EtcdClient:
             pooled, now = yield from self._take(deadline, now)
         try:
             received = yield from pooled.exchange(rpcs, self.connector.heads[pooled.member], deadline)
-        except (OSError, Garbled, ValueError) as error:
+        except (OSError, MalformedReply, ValueError) as error:
             self._pool.drop(pooled)
             late = isinstance(error, TimeoutError)
             if not late or deadline - now > IMPATIENT_S:
@@ -153,7 +153,7 @@ class EtcdClient:
             if stream is None:
                 stream = yield from self._open_stream(watch, deadline)
             verdict = yield from stream.verdict(deadline)
-        except (OSError, Garbled, ValueError):
+        except (OSError, MalformedReply, ValueError):
             self._close_stream(watch)
             if not self._closed and not watch.ended:
                 yield from self._pause(deadline)

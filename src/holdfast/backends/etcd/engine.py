@@ -16,7 +16,7 @@ from ...errors import BackendUnavailable, Misconfigured, OutcomeUnknown
 from ...model import Promises
 from ...ports import Opened
 from ..client_engine import ClientEngine
-from .address import Address, parse
+from .address import ClusterAddress, parse
 from .backend import EtcdBackend
 from .client import EtcdClient
 from .connector import Connector
@@ -53,7 +53,9 @@ class EtcdEngine(ClientEngine[Request, "Replies | None"]):
         return open_cluster(self._address, self._endpoints, self._here)
 
 
-def open_cluster(address: Address, endpoints: list[Endpoint], here: Here) -> Flow[Opened[Request, Replies | None]]:
+def open_cluster(
+    address: ClusterAddress, endpoints: list[Endpoint], here: Here
+) -> Flow[Opened[Request, Replies | None]]:
     """A backend and a client for one coordinator."""
     backend = EtcdBackend(here, "", PROMISES, LEAST_TTL_S)
     connector = Connector(endpoints, address.url)
@@ -79,7 +81,7 @@ def open_cluster(address: Address, endpoints: list[Endpoint], here: Here) -> Flo
     return Opened(backend, client)
 
 
-def tls_context(address: Address) -> ssl.SSLContext | None:
+def tls_context(address: ClusterAddress) -> ssl.SSLContext | None:
     if not address.tls:
         return None
     options = address.options

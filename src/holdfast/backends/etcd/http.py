@@ -17,7 +17,7 @@ has not read by then, so that the next request can begin; unless there will be n
 request of its connection. Without this, up to half of the streams whose request was longer lost watches, silently."""
 
 
-class Garbled(Exception):
+class MalformedReply(Exception):
     """What came is no reply of a gateway."""
 
 
@@ -37,7 +37,7 @@ def parse(buffer: bytearray) -> tuple[int, bytes] | None:
     if end < 0:
         return None
     if buffer[:7] != b"HTTP/1.":
-        raise Garbled(bytes(buffer[:80]))
+        raise MalformedReply(bytes(buffer[:80]))
     status = int(buffer[9:12])
     at = buffer.find(b"\r\nContent-Length: ", 0, end)  # as etcd writes it
     begin = end + 4
@@ -50,7 +50,7 @@ def parse(buffer: bytearray) -> tuple[int, bytes] | None:
         del buffer[: begin + size]
         return status, body
     if (header(buffer, end, b"transfer-encoding") or b"").strip() != b"chunked":
-        raise Garbled(bytes(buffer[:80]))
+        raise MalformedReply(bytes(buffer[:80]))
     parts = []
     while True:
         found = chunk(buffer, begin)
@@ -106,14 +106,14 @@ class WatchMessages:
             if end < 0:
                 return []
             if buffer[9:12] != b"200":
-                raise Garbled(bytes(buffer[:80]))
+                raise MalformedReply(bytes(buffer[:80]))
             del buffer[: end + 4]
             self._begun = True
         while (found := chunk(buffer, 0)) is not None:
             part, begin = found
             del buffer[:begin]
             if part is None:
-                raise Garbled(b"the watch ended")
+                raise MalformedReply(b"the watch ended")
             self._text += part
         *lines, self._text = self._text.split(b"\n")
         return [line for line in lines if line.strip()]

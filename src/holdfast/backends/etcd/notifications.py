@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from ..._core.flow import Connection, Flow, Receive
-from .http import LAST_REQUEST, REQUIRE_LEADER, Garbled, WatchMessages, request
+from .http import LAST_REQUEST, REQUIRE_LEADER, MalformedReply, WatchMessages, request
 from .rpc import Rpc
 from .watch import HANDED, LOOK, Watch
 
@@ -42,7 +42,7 @@ class WatchStream:
                 data: bytes = yield Receive(self.connection, until)
             except TimeoutError:
                 if until < deadline:
-                    raise Garbled(f"{self._missing} watches have not begun".encode()) from None
+                    raise MalformedReply(f"{self._missing} watches have not begun".encode()) from None
                 return None
             if not data:
                 raise ConnectionResetError("the member closed the watch")

@@ -149,8 +149,9 @@ class EtcdSession:
 
     def _messages(self, request: HttpRequest) -> list[service.Fields] | None:
         """Those of a stream; None if it has ended already."""
-        body, host = request.body, self._member.host
-        lost = len(body) > FIRST_READ_BYTES and host.chance.random() < self._member.cluster.settings.lost_body_chance
+        body, chance = request.body, self._member.host.chance
+        cut = request.keep_open and len(body) > FIRST_READ_BYTES
+        lost = cut and chance.random() < self._member.cluster.settings.lost_body_chance
         messages, error = service.read_messages(body[:FIRST_READ_BYTES] if lost else body)
         if error is not None and not messages:
             self._answer(RpcError(errors.UNKNOWN, error.message, of_gateway=True))

@@ -43,7 +43,7 @@ class Login:
 
     def replace(self, old: str, deadline: float) -> Flow[None]:
         """Have another token than this one, which is not (or no longer) good."""
-        if self._connector.token not in ("", old):
+        if self._connector.token != old:
             return
         attempt = self._attempt
         if attempt is None:
@@ -64,7 +64,6 @@ class Login:
     def _log_in(self, attempt: _Attempt) -> Flow[None]:
         try:
             now: float = yield NOW
-            self._connector.token = ""
             [reply] = yield from self._ask((self._rpc,), now + self._patience_s)
             if isinstance(reply, Rejected):
                 raise Misconfigured(f"etcd does not let {self.user!r} log in: {reply.message}")

@@ -15,9 +15,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
-from ..._core.flow import NOW, Flow, Send, Sleep
+from ..._core.flow import NOW, Exchange, Flow, Receive, Send, Sleep
 from ...errors import BackendUnavailable, HoldfastError
 from ..connections.pool import ConnectionPool, PoolExhausted, closed_error
+from . import http
 from .connection import EtcdConnection
 from .connector import Connector
 from .error_mapping import PERMISSION_DENIED_CODE, Unauthenticated, error_of, read
@@ -67,7 +68,7 @@ class EtcdClient:
     def _begin(self) -> None:
         self._pool: ConnectionPool[EtcdConnection] = ConnectionPool(self.connector.connect, CONNECTIONS_COUNT)
         self._streams: dict[Watch, WatchStream] = {}
-        self._worker = Worker(self._ask_with_token)
+        self._worker = Worker(self._ask_with_token if self._login.user else self._ask)
 
     # Requests
 
@@ -77,18 +78,16 @@ class EtcdClient:
         if isinstance(request, Post):
             yield from self._worker.put(request)
             return None
-        return (yield from self._ask_with_token(request, deadline))
+        return (yield from (self._ask_with_token if self._login.user else self._ask)(request, deadline))
 
     def _ask_with_token(self, rpcs: Sequence[Rpc], deadline: float) -> Flow[Replies]:
         token = self.connector.token
-        if not token and self._login.user:
+        if not token:
             yield from self._login.replace(token, deadline)
             token = self.connector.token
         try:
             return (yield from self._ask(rpcs, deadline))
-        except Unauthenticated as error:
-            if not self._login.user:
-                raise error_of(PERMISSION_DENIED_CODE, str(error)) from error
+        except Unauthenticated:
             yield from self._login.replace(token, deadline)
         try:
             return (yield from self._ask(rpcs, deadline))
@@ -101,7 +100,10 @@ class EtcdClient:
         if pooled is None:
             pooled, now = yield from self._take(deadline, now)
         try:
-            received = yield from pooled.exchange(rpcs, self.connector.heads[pooled.member], deadline)
+            sent = http.request(rpcs, self.connector.heads[pooled.member])
+            data: bytes = yield Exchange(pooled.connection, sent, deadline)
+            while (received := pooled.feed(data, len(rpcs))) is None:
+                data = yield Receive(pooled.connection, deadline)
         except (OSError, MalformedReply, ValueError) as error:
             self._pool.drop(pooled)
             late = isinstance(error, TimeoutError)
@@ -113,6 +115,11 @@ class EtcdClient:
             raise
         try:
             replies = [read(status, body) for status, body in received]
+        except Unauthenticated as error:
+            self._pool.put(pooled)
+            if not self._login.user:
+                raise error_of(PERMISSION_DENIED_CODE, str(error)) from error
+            raise
         except BackendUnavailable:
             self._pool.drop(pooled)
             self._mark_failed(pooled.member)
@@ -203,7 +210,7 @@ class EtcdClient:
             yield from self._worker.finish((now + end) / 2)
             rpcs = self._claims.revoke_all()
             for start in range(0, len(rpcs), BATCH_COUNT):
-                yield from self._ask_with_token(rpcs[start : start + BATCH_COUNT], end)
+                yield from self.call(rpcs[start : start + BATCH_COUNT], end)
         except HoldfastError:
             pass  # the leases end by themselves
         finally:

@@ -178,12 +178,16 @@ class ClientWorld:
 
     # Holds
 
-    def lock(self, process: Process, number: int, name: str, ttl: float, timeout: float, hold_s: float) -> Flow[None]:
-        """Obtain, hold for a while, let go."""
+    def lock(
+        self, process: Process, number: int, name: str, ttl: float, timeout: float, hold_s: float, must: bool = False
+    ) -> Flow[None]:
+        """Obtain, hold for a while, let go. `must`: nothing may keep it from that any more."""
         core = process.core
         try:
             hold = yield from core.obtain(specs.mutex(name, {"ttl": ttl}), timeout, core.actor(number))
-        except (NotAcquired, BackendUnavailable):
+        except (NotAcquired, BackendUnavailable) as error:
+            if must:
+                raise Violation("everybody gets in again", f"{process.name}: {error}") from error
             self.failures += 1
             return
         self._enter(process, hold)

@@ -15,6 +15,7 @@ from holdfast.backends.connections.pool import ConnectionPool, Pooled
 from holdfast.backends.etcd import notifications, sessions
 from holdfast.backends.etcd.address import ClusterAddress
 from holdfast.backends.etcd.backend import EtcdBackend
+from holdfast.backends.etcd.client import EtcdClient
 from holdfast.backends.etcd.engine import PROMISES, open_cluster
 from holdfast.backends.etcd.granting import Here
 from holdfast.backends.etcd.http import MalformedReply
@@ -30,7 +31,9 @@ MEMBERS_COUNT = PROCESSES_COUNT = 3
 WORKERS_COUNT = 2
 TTL_S = 3.0
 REQUEST_TIMEOUT_S = 1.0
-SETTLE_S = 120.0
+SETTLE_S = 300.0
+CALM_S = 20.0
+"""After the last fault: what hangs has timed out, leases of the lost have ended, and a leader is elected."""
 NAMES = ("door", "n" * 100)
 SEEDS = range(12)
 PLANTED_SEEDS_COUNT = 40
@@ -75,6 +78,9 @@ class EtcdWorld(ClientWorld):
             name = chance.choice(NAMES)
             timeout = chance.choice((0.0, 0.5, 60.0))
             yield from self.lock(process, number, name, TTL_S, timeout, chance.random() ** 2 * 10.0)
+        yield Sleep(max(0.0, self.faults_end_s - self.timeline.now) + CALM_S)
+        for name in NAMES:
+            yield from self.lock(process, number, name, TTL_S, 60.0, 0.1, must=True)
 
     def _disturb(self) -> Flow[None]:
         """One trouble after the other."""
@@ -152,6 +158,7 @@ class GiveUps:
 PLANTED: dict[str, tuple[object, str, object, int]] = {
     "a renewal rests on what the leader says by itself": (sessions, "linearizable_read", lambda _: time_to_live(1), 40),
     "a connection is used again after a time-out": (ConnectionPool, "drop", put_back, 0),
+    "a log-in carries the token that is no longer good": (EtcdClient, "_ask_without_token", EtcdClient._ask, 0),
     "a watch does not say that it is the last request": (notifications, "LAST_REQUEST", "", 0),
 }
 

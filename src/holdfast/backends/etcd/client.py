@@ -61,7 +61,7 @@ class EtcdClient:
     def __init__(self, connector: Connector, user: str, password: str, patience_s: float, claims: WatchSource) -> None:
         self.connector = connector
         self._claims = claims
-        self._login = Login(connector, user, password, patience_s, self._ask)
+        self._login = Login(connector, user, password, patience_s, self._ask_without_token)
         self._closing = self._closed = False
         self._begin()
 
@@ -94,13 +94,16 @@ class EtcdClient:
         except Unauthenticated as error:
             raise BackendUnavailable(f"etcd did not accept its own token: {error}") from error
 
-    def _ask(self, rpcs: Sequence[Rpc], deadline: float) -> Flow[Replies]:
+    def _ask_without_token(self, rpcs: Sequence[Rpc], deadline: float) -> Flow[Replies]:
+        return self._ask(rpcs, deadline, self.connector.plain_heads)
+
+    def _ask(self, rpcs: Sequence[Rpc], deadline: float, heads: Sequence[str] | None = None) -> Flow[Replies]:
         now: float = yield NOW
         pooled = self._pool.take_idle()
         if pooled is None:
             pooled, now = yield from self._take(deadline, now)
         try:
-            sent = http.request(rpcs, self.connector.heads[pooled.member])
+            sent = http.request(rpcs, (heads or self.connector.heads)[pooled.member])
             data: bytes = yield Exchange(pooled.connection, sent, deadline)
             while (received := pooled.feed(data, len(rpcs))) is None:
                 data = yield Receive(pooled.connection, deadline)

@@ -22,6 +22,8 @@ class Connector:
     def __init__(self, endpoints: Sequence[Endpoint], url: str) -> None:
         self._endpoints = endpoints
         self._url = url
+        self.plain_heads = [f"Host: {each}\r\n" for each in endpoints]
+        """The header lines of a log-in, by member: etcd refuses it with a token that is no longer good."""
         self.member = 0
         """The number of the endpoint that is in use."""
         self.token = ""
@@ -35,8 +37,8 @@ class Connector:
     def token(self, token: str) -> None:
         self._token = token
         authorization = f"Authorization: {token}\r\n" if token else ""
-        self.heads = [f"Host: {each}\r\n{authorization}" for each in self._endpoints]
-        """The header lines of every request, by member."""
+        self.heads = [f"{each}{authorization}" for each in self.plain_heads]
+        """The header lines of every other request, by member."""
 
     def connect(self, deadline: float) -> Flow[EtcdConnection]:
         """To the member in use, or the next one that accepts; each has its share of the time."""

@@ -17,7 +17,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..._core.flow import NOW, Flow, Wait
 from ...model import Claim, Extension, Grant, LockView, Promises, Queued, Refusal
@@ -101,7 +100,7 @@ class EtcdBackend:
     def ask(self, name: str, token: int | None) -> Flow[int]:
         return looking.ask(self._keys, name, token, self._timeout)
 
-    def guard(self, claim: Claim) -> dict[str, Any]:
+    def guard(self, claim: Claim) -> dict[str, str]:
         """A compare for a transaction of the user's own, in the words of the JSON gateway."""
         standing = self.sessions.standings.get(claim.owner)
         target = "MOD" if standing is not None and standing.confirmed else "CREATE"

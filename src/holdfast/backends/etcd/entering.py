@@ -14,12 +14,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ...model import Claim
 from .keys import Keys
 from .places import MARKED, WAITING, Line, Place, judge, read_all
-from .rpc import Rpc, absent, get, inner, put, txn, youngest
+from .rpc import OpResponse, Rpc, absent, get, inner, put, txn, youngest
 from .session import Standing
 
 
@@ -131,7 +130,7 @@ def look(keys: Keys, standings: Sequence[Standing], whole: bool) -> Rpc:
     return txn((), success)
 
 
-def sight(standing: Standing, listed: Any, haunted: Any, revision: int, whole: bool) -> Sight:
+def sight(standing: Standing, listed: OpResponse, haunted: OpResponse, revision: int, whole: bool) -> Sight:
     """From the two ranges of a look."""
     places = read_all(listed)
     found = read_all(haunted)

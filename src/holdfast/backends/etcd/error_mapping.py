@@ -28,13 +28,12 @@ def read(status: int, body: bytes) -> Answer | Rejected:
     """The answer to one request, or the `Rejected` that is for the flows to judge; raises all that is not."""
     if status == 200:
         try:
-            answer = _decode(body.decode())[0]
+            answer: Answer = _decode(body.decode())[0]
         except ValueError:
             raise no_answer(body) from None
         if answer.__class__ is not dict:
             raise no_answer(body)
-        found: Answer = answer
-        return found
+        return answer
     try:
         told = json.loads(body)
         if isinstance(told.get("error"), dict):  # of a stream

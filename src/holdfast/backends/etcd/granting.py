@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from ..._core.flow import NOW, Call, Flow
 from ...model import Grant, Queued
@@ -14,7 +13,7 @@ from .background import post
 from .entering import Sight, shade_value, value
 from .keys import Keys
 from .places import CONFIRMED, MARKED
-from .rpc import Rejected, Rpc, changed_at, put, revision_of, txn
+from .rpc import Rejected, Replies, Rpc, changed_at, put, revision_of, txn
 from .session import Standing
 from .sessions import Sessions
 from .watch import Watch, for_ghosts, for_one_before, for_room
@@ -91,7 +90,7 @@ class Granting:
             rpcs, about = [], []
         sent: float = yield NOW
         rpcs.append(txn(compare, puts))
-        replies: list[Any] = yield Call(tuple(rpcs), timeout)
+        replies: Replies = yield Call(tuple(rpcs), timeout)
         self._sessions.hear(about, replies, sent)
         reply = replies[-1]
         if isinstance(reply, Rejected) or not reply.get("succeeded"):

@@ -9,13 +9,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..._core.flow import NOW, Call, Flow
 from ...errors import BackendUnavailable
 from ...model import Claim, Extension, Refusal
 from .keys import Keys
-from .rpc import Rejected, get, txn
+from .rpc import Answer, Rejected, get, txn
 from .session import Session, Standing
 from .sessions import Sessions
 
@@ -59,7 +58,7 @@ def _listed(standing: Standing) -> bool:
 def _look_for(keys: Keys, missing: Sequence[Standing], timeout: float) -> Flow[dict[str, str]]:
     """Why each of these is gone, by owner; those that are there are not in it."""
     reads = [op for each in missing for op in (get(each.key), get(keys.note(each.claim.owner)))]
-    reply: Any
+    reply: Answer | Rejected
     [reply] = yield Call((txn((), reads),), timeout)
     if isinstance(reply, Rejected):
         raise BackendUnavailable(f"etcd refused a look: {reply.message}")

@@ -13,13 +13,12 @@ The key hangs on a lease that outlives what it says, so no name stays behind.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from ..._core import backoff, gcra
 from ..._core.flow import NOW, Call, Flow
 from ...errors import BackendUnavailable
 from .keys import Keys
-from .rpc import Rejected, Rpc, changed_at, get, grant_lease, put, revision_of, txn, unb64
+from .rpc import OpResponse, Rejected, Replies, Rpc, changed_at, get, grant_lease, put, revision_of, txn, unb64
 from .session import new_session, whole
 
 SECOND = 1_000_000
@@ -54,7 +53,7 @@ class Rates:
                 rpcs.append(txn([changed_at(key, changed)], [put(key, f"{after} {now}", lease)], [get(key)]))
             else:  # nothing to write: is it still so?
                 rpcs.append(txn([changed_at(key, changed)], [], [get(key)]))
-            replies: list[Any] = yield Call(tuple(rpcs), self._timeout)
+            replies: Replies = yield Call(tuple(rpcs), self._timeout)
             reply = replies[-1]
             if isinstance(reply, Rejected):
                 if not reply.lease_is_gone:
@@ -91,7 +90,7 @@ class Rates:
         self._known, self._leases = {}, {}
 
 
-def _read(response: Any) -> tuple[int, int, int]:
+def _read(response: OpResponse) -> tuple[int, int, int]:
     kvs = response["response_range"].get("kvs")
     if not kvs:
         return 0, 0, 0

@@ -10,14 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
-from typing import Any
 
 from ..._core.flow import Call, Flow
 from ...errors import BackendUnavailable
 from ...model import ClaimView, LockView
 from .keys import Keys
 from .places import Line, Place, judge, read_all
-from .rpc import Rejected, changed_at, created_at, delete, get, grant_lease, put, time_to_live, txn
+from .rpc import Answer, Rejected, Replies, changed_at, created_at, delete, get, grant_lease, put, time_to_live, txn
 from .session import new_session, whole
 
 SECOND = 1_000_000
@@ -41,7 +40,7 @@ def survey(
 
 def read_lines(keys: Keys, prefix: str, exact: bool, timeout: float) -> Flow[dict[str, Line]]:
     """All lines of names with this prefix, in one read."""
-    reply: Any
+    reply: Answer | Rejected
     [reply] = yield Call((txn((), [get(*(keys.line(prefix) if exact else keys.lines(prefix)))]),), timeout)
     if isinstance(reply, Rejected):
         raise BackendUnavailable(f"etcd refused a look: {reply.message}")
@@ -62,7 +61,7 @@ def _left(leases: Sequence[int], timeout: float) -> Flow[dict[int, float]]:
     left: dict[int, float] = {}
     for start in range(0, len(leases), AT_ONCE):
         batch = leases[start : start + AT_ONCE]
-        replies: list[Any] = yield Call(tuple(map(time_to_live, batch)), timeout)
+        replies: Replies = yield Call(tuple(map(time_to_live, batch)), timeout)
         for lease, reply in zip(batch, replies, strict=True):
             if not isinstance(reply, Rejected):
                 left[lease] = max(0.0, int(reply.get("TTL", 0)) + 0.5)
@@ -119,7 +118,7 @@ def evict(keys: Keys, name: str, token: int, timeout: float) -> Flow[bool]:
             words = {key: word for key, word in place.value.items() if key not in "go"} | {"k": token}
             ops.append(put(keys.ghost(name, place.owner), json.dumps(words), ghost.lease))
         rpcs.append(txn([changed_at(place.key, place.changed)], ops))
-        replies: list[Any] = yield Call(tuple(rpcs), timeout)
+        replies: Replies = yield Call(tuple(rpcs), timeout)
         reply = replies[-1]
         if not isinstance(reply, Rejected) and reply.get("succeeded"):
             return True
@@ -133,7 +132,7 @@ def ask(keys: Keys, name: str, token: int | None, timeout: float) -> Flow[int]:
     for place in lines[name].holding if name in lines else ():
         if token is None or place.token == token:
             word = txn([created_at(place.key, place.created)], [put(keys.ask(place.owner), "asked", place.lease)])
-            reply: Any
+            reply: Answer | Rejected
             [reply] = yield Call((word,), timeout)
             asked += not isinstance(reply, Rejected) and bool(reply.get("succeeded"))
     return asked

@@ -8,13 +8,12 @@ the same transaction: its grant will need a token above ours (`places`, rule 5).
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from ..._core.flow import Call, Flow
 from .entering import Sight
 from .keys import Keys
 from .places import CONFIRMED
-from .rpc import Rejected, changed_at, none_created_since, put, revision_of, txn, unchanged_since
+from .rpc import Answer, Rejected, changed_at, none_created_since, put, revision_of, txn, unchanged_since
 from .session import Standing
 
 LONGEST_LINE = 60
@@ -34,7 +33,7 @@ def overtake(keys: Keys, standing: Standing, seen: Sight, timeout: float) -> Flo
     compare.append(unchanged_since(*keys.line(own.name), seen.revision))
     _, puts = mark_all(keys, seen)
     puts.append(put(own.key, json.dumps(own.value | {"g": CONFIRMED}), own.lease))
-    reply: Any
+    reply: Answer | Rejected
     [reply] = yield Call((txn(compare, puts),), timeout)
     if isinstance(reply, Rejected) or not reply.get("succeeded"):
         return None

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .keys import GHOST
-from .rpc import unb64
+from .rpc import KeyValue, OpResponse, unb64
 
 WAITING, MARKED, CONFIRMED = 0, 1, 2
 """What a claim's value says of its grant: nothing; that it holds; that it holds since its last change (rule 5)."""
@@ -69,7 +69,7 @@ class Place:
         return self.changed if self.granted == CONFIRMED else self.created
 
 
-def read(kv: Any) -> Place:
+def read(kv: KeyValue) -> Place:
     key = kv["key"]
     head, _, seat = unb64(key).rpartition("\0")
     value = json.loads(unb64(kv["value"]))
@@ -85,9 +85,9 @@ def read(kv: Any) -> Place:
     )
 
 
-def read_all(response: Any) -> list[Place]:
+def read_all(response: OpResponse) -> list[Place]:
     """The places of one range, in their order."""
-    return sorted(map(read, response.get("response_range", response).get("kvs", ())), key=lambda place: place.created)
+    return sorted(map(read, response["response_range"].get("kvs", ())), key=lambda place: place.created)
 
 
 @dataclass(slots=True)

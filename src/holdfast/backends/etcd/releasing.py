@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from ..._core.flow import Call, Flow
 from ...errors import BackendUnavailable
@@ -12,7 +11,7 @@ from .background import post, unchanged
 from .entering import shade_value
 from .granting import Here
 from .keys import Keys
-from .rpc import Rejected, Rpc, created_at, delete, exists, grant_lease, put, txn
+from .rpc import Rejected, Replies, Rpc, created_at, delete, exists, grant_lease, put, txn
 from .session import Standing, new_session, whole
 from .sessions import Sessions
 
@@ -51,7 +50,7 @@ def _release(here: Here, keys: Keys, sessions: Sessions, standing: Standing, lin
     # Revoked on a clean end only: else a shade has to stay until its own time.
     if standing.session.sole and standing.shade is None:
         rpcs += sessions.last_words(standing)
-    replies: list[Any] = yield Call(tuple(rpcs), here.request_timeout)
+    replies: Replies = yield Call(tuple(rpcs), here.request_timeout)
     reply = replies[last]
     if isinstance(reply, Rejected):
         raise BackendUnavailable(f"etcd refused the release of {spec.name!r}: {reply.message}")

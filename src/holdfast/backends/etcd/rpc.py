@@ -10,7 +10,7 @@ import json
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias, TypedDict
 
 TXN = "/v3/kv/txn"
 
@@ -45,7 +45,53 @@ class Rejected:
         return "lease already exists" in self.message
 
 
-Answer: TypeAlias = dict[str, Any]
+class Header(TypedDict):
+    cluster_id: str
+    revision: str
+    raft_term: str
+
+
+class KeyValue(TypedDict, total=False):
+    key: str
+    value: str
+    create_revision: str
+    mod_revision: str
+    lease: str
+
+
+class RangeResponse(TypedDict, total=False):
+    kvs: list[KeyValue]
+    count: str
+
+
+class NestedTxn(TypedDict, total=False):
+    succeeded: bool
+
+
+class OpResponse(TypedDict, total=False):
+    """The answer to one operation of a transaction."""
+
+    response_range: RangeResponse
+    response_txn: NestedTxn
+
+
+class KeptAlive(TypedDict, total=False):
+    header: Header
+    TTL: str
+
+
+class Answer(TypedDict, total=False):
+    """All that we read of etcd's answers; what an answer has depends on its request, and zeros are left out."""
+
+    header: Header
+    succeeded: bool
+    responses: list[OpResponse]
+    result: KeptAlive
+    TTL: str
+    keys: list[str]
+    token: str
+
+
 Request: TypeAlias = Sequence[Rpc] | Post
 Replies: TypeAlias = list[Answer | Rejected]
 
@@ -163,16 +209,16 @@ def authenticate(user: str, password: str) -> Rpc:
     return Rpc("/v3/auth/authenticate", json.dumps({"name": user, "password": password}))
 
 
-def seconds_left(reply: Any) -> int:
+def seconds_left(reply: Answer) -> int:
     """The TTL that a keep-alive was answered with; 0: there is no such lease."""
     result = reply.get("result", reply)
     return int(result.get("TTL", 0))
 
 
-def term_of(reply: Any) -> int:
+def term_of(reply: Answer) -> int:
     """The term of the last entry that the answering member had applied."""
     return int(reply.get("result", reply)["header"]["raft_term"])
 
 
-def revision_of(reply: Any) -> int:
+def revision_of(reply: Answer) -> int:
     return int(reply["header"]["revision"])

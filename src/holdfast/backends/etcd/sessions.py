@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from ..._core.flow import NOW, Call, Flow
 from ...errors import BackendUnavailable
@@ -12,7 +11,9 @@ from ...model import LockSpec
 from . import sweeping
 from .keys import Keys
 from .rpc import (
+    Answer,
     Rejected,
+    Replies,
     Rpc,
     grant_lease,
     keep_alive,
@@ -79,7 +80,7 @@ class Sessions:
             about.append(session)
         return rpcs, about
 
-    def hear(self, about: Sequence[Session], replies: Sequence[Any], sent: float) -> None:
+    def hear(self, about: Sequence[Session], replies: Sequence[Answer | Rejected], sent: float) -> None:
         """What was answered to `prepare`; the last reply is that of the take, which went through consensus."""
         proof = replies[-1]
         for session, reply in zip(about, replies, strict=False):
@@ -116,7 +117,7 @@ class Sessions:
         sent: float = yield NOW
         rpcs = [rpc for each in sessions for rpc in (keep_alive(each.lease), keys_of(each.lease))]
         rpcs.append(linearizable_read(self._keys.root))
-        replies: list[Any] = yield Call(tuple(rpcs), timeout)
+        replies: Replies = yield Call(tuple(rpcs), timeout)
         proof = replies.pop()
         stray: list[str] = []
         for session, kept, listed in zip(sessions, replies[::2], replies[1::2], strict=True):
@@ -180,6 +181,6 @@ def _is_over(session: Session, now: float) -> bool:
     return session.dead or (session.since != NEVER and now - session.since > session.seconds)
 
 
-def _proven(kept: Any, proof: Any) -> bool:
+def _proven(kept: Answer, proof: Answer | Rejected) -> bool:
     """Whether what a keep-alive was answered counts: see `session`, rule 6."""
     return not isinstance(proof, Rejected) and term_of(kept) == term_of(proof)

@@ -16,13 +16,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from ..._core.flow import NOW, Call, Flow
 from ...errors import BackendUnavailable
 from .background import post, unchanged
 from .keys import Keys
-from .rpc import Rejected, created_at, delete, get, txn, unb64
+from .rpc import Answer, KeyValue, Rejected, created_at, delete, get, txn, unb64
 from .session import Session, Standing, given_up
 
 AT_ONCE = 100
@@ -43,7 +42,7 @@ def stray(session: Session, standings: Mapping[str, Standing], keys: Keys, now: 
 def sweep(suspects: Sequence[str], standings: Mapping[str, Standing], keys: Keys, timeout: float) -> Flow[None]:
     for start in range(0, len(suspects), AT_ONCE):
         read = txn((), [get(key) for key in suspects[start : start + AT_ONCE]])
-        reply: Any
+        reply: Answer | Rejected
         try:
             [reply] = yield Call((read,), timeout)
         except BackendUnavailable:
@@ -56,7 +55,7 @@ def sweep(suspects: Sequence[str], standings: Mapping[str, Standing], keys: Keys
                     yield from post(partial(unchanged, gone))
 
 
-def _is_over(kv: Any, standings: Mapping[str, Standing], keys: Keys, now: float) -> bool:
+def _is_over(kv: KeyValue, standings: Mapping[str, Standing], keys: Keys, now: float) -> bool:
     if (whose := keys.addressee(unb64(kv["key"]))) is not None:
         return whose not in standings
     standing = standings.get(json.loads(unb64(kv["value"]))["i"])

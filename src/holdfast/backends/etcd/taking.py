@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 from ..._core.flow import NOW, Call, Flow
 from ...errors import BackendUnavailable, Misconfigured
@@ -13,7 +12,7 @@ from .entering import Sight, describe, enter, look, sight, stand_in_line, take_f
 from .granting import Granting, Here, Moved
 from .keys import Keys
 from .releasing import forget, release
-from .rpc import Rejected, revision_of
+from .rpc import Answer, Rejected, Replies, revision_of
 from .session import Session, Standing, alone, new_session
 from .sessions import STALE, Sessions
 
@@ -105,7 +104,7 @@ class Taking:
             rpcs.append(enter(self._keys, standings, queue))
         for each in standings:
             each.entered = each.unsure = True
-        replies: list[Any] = yield Call(tuple(rpcs), timeout)
+        replies: Replies = yield Call(tuple(rpcs), timeout)
         for each, again in zip(standings, before, strict=True):
             each.unsure = again  # one that went before may still be under way
         if about:
@@ -143,7 +142,7 @@ class Taking:
         return (yield from self._judge(standings, sights, queue, sent, timeout))
 
     def _stood(
-        self, standing: Standing, reply: Any, revision: int, sent: float, timeout: float
+        self, standing: Standing, reply: Answer, revision: int, sent: float, timeout: float
     ) -> Flow[list[Grant | Queued] | None]:
         if not reply.get("succeeded"):  # it is there already
             return None
@@ -180,11 +179,11 @@ class Taking:
             yield from self._sessions.tend(stale, timeout)
             if any(session.dead for session in stale):
                 return None
-        reply: Any
+        reply: Answer | Rejected
         [reply] = yield Call((look(self._keys, standings, False),), timeout)
         return (yield from self._judge(standings, self._sights(standings, reply, False), queue, sent, timeout))
 
-    def _sights(self, standings: list[Standing], reply: Any, full: bool) -> list[Sight]:
+    def _sights(self, standings: list[Standing], reply: Answer | Rejected, full: bool) -> list[Sight]:
         if isinstance(reply, Rejected):
             raise BackendUnavailable(f"etcd refused a look: {reply.message}")
         shown = reply["responses"]
@@ -201,7 +200,7 @@ class Taking:
             seen.own is None or seen.capacity != each.claim.spec.capacity
             for each, seen in zip(standings, sights, strict=True)
         ):
-            reply: Any
+            reply: Answer | Rejected
             [reply] = yield Call((look(self._keys, standings, True),), timeout)
             sights = self._sights(standings, reply, True)
         outcomes: list[Grant | Queued] = []

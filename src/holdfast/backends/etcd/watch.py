@@ -26,10 +26,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from .places import Place
-from .rpc import unb64, until
+from .rpc import KeyValue, unb64, until
 
 HANDED = "handed"
 """What was waited for has happened: the claim holds."""
@@ -125,7 +124,7 @@ class Watch:
         self._behind = True
         return False
 
-    def _read(self, kv: Any) -> None:
+    def _read(self, kv: KeyValue) -> None:
         if kv["key"] == self.key and json.loads(unb64(kv["value"])).get("g"):
             self.holds(int(kv["create_revision"]))
 

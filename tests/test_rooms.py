@@ -40,7 +40,7 @@ class Room:
 
 
 DATA = "errors model ports core"
-FLOWS = "line relational connections flows"
+FLOWS = "line relational connections client-libraries flows"
 ROOMS = (
     # pure: data and flows, which every driver can run, the simulator too
     Room("errors", "errors.py", "", WORLD),
@@ -63,7 +63,14 @@ ROOMS = (
         f"{DATA} clock {FLOWS} relational-wires embedded wires client-engine",
     ),
     Room("embedded", "backends/memory/* backends/sqlite/*", f"{DATA} clock {FLOWS}"),
-    Room("flows", "backends/*", f"{DATA} line relational connections", WORLD),
+    Room(
+        "client-libraries",  # what a client takes from somebody else's: URLs, TLS settings, readers of replies
+        "backends/redis/address.py backends/redis/server.py backends/redis/reader.py",
+        f"{DATA} flows",
+        WORLD - {"ssl"},
+        "lazily",
+    ),
+    Room("flows", "backends/*", f"{DATA} line relational connections client-libraries", WORLD),
     # what users import
     Room("settings", "settings.py", f"{DATA} event engines"),
     Room("shared", "base_lease.py registry.py signals.py", f"{DATA} clock event"),

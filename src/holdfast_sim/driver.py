@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from holdfast._core.flow import (
+    Blocking,
     Call,
     Exchange,
     Flow,
@@ -202,6 +203,8 @@ class Task:
             return _LATER if ready is None else ready
         elif kind is NewEvent:
             return SimEvent()
+        elif kind is Blocking:
+            return op.function()
         elif kind is Random:
             return process.world.chance.random()
         elif kind is Sleep:
@@ -223,6 +226,7 @@ class SimEvent:
     """Wakes a waiting task."""
 
     __slots__ = ("_epoch", "_set", "_waiter", "_watchers")
+    cheap = True
 
     def __init__(self) -> None:
         self._waiter: Task | None = None

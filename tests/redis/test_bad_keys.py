@@ -66,6 +66,21 @@ def test_a_batch_of_renewals_is_renewed_but_for_that_one(
 
 
 @both
+def test_a_user_that_may_not_write_any_more_is_told_nothing_of_its_holds(server: RedisServer, face: str) -> None:
+    """What the server refuses to write says nothing about the hold: nobody can tell, and it is not lost."""
+    [mine] = claims(1)
+    url = f"redis://locks:s3cret@127.0.0.1:{server.port}"
+    server.raw("ACL", "SETUSER", "locks", "reset", "on", ">s3cret", "~*", "&*", "+@all")
+    try:
+        [taken] = carry_out(face, url, Take((mine,), True))
+        granted = replace(mine, token=taken[0].token)
+        no_more = lambda: server.raw("ACL", "SETUSER", "locks", "-set")  # noqa: E731
+        assert carry_out(face, url, no_more, Renew([granted]))[1] == ["unknown"]
+    finally:
+        server.raw("ACL", "DELUSER", "locks")
+
+
+@both
 def test_a_survey_shows_the_others(server: RedisServer, face: str) -> None:
     mine = claims(3)
     replies = carry_out(

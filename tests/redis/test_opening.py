@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from holdfast.aio.client_wire import AsyncClientWire
 from holdfast.backends import open_engine
 from holdfast.backends.queue_backend import Renew
-from holdfast.backends.redis.wires.address import of_url
-from holdfast.backends.redis.wires.aio import AsyncRedisWire
+from holdfast.backends.redis.address import of_url
+from holdfast.backends.redis.client import RedisClient
 from holdfast.errors import BackendUnavailable
 from tests.redis.faces import run
 from tests.redis.proxy import Proxy, proxied
@@ -76,7 +77,8 @@ def test_a_wire_that_is_closed_while_it_connects_cancels_nobody(server: RedisSer
     """Whoever waits for the connection is told that there is none; a task is cancelled by whoever cancels it."""
 
     async def main(proxy: Proxy) -> None:
-        wire = await AsyncRedisWire.open(of_url(f"{scheme}://127.0.0.1:{proxy.port}", 5.0), "holdfast", 5.0, True)
+        address = of_url(f"{scheme}://127.0.0.1:{proxy.port}", 5.0)
+        wire = AsyncClientWire(RedisClient(address, "holdfast", 5.0, lambda: ("host", 1)))
         asked = [asyncio.ensure_future(wire.call(Renew([claim()]), 3.0)) for _ in range(3)]
         await asyncio.sleep(0.2)
         before = time.monotonic()

@@ -75,9 +75,9 @@ def test_a_quorum_of_them(name: str) -> None:
 
 
 def test_a_disk_that_confirms(other: RedisServer) -> None:
-    """WAITAOF came with 7.2: what can not be kept is refused at once, and not with every take."""
+    """WAITAOF came with 7.2: what cannot be kept is refused at once, and not with every take."""
     if "valkey_version" not in other.client().info("server"):
-        with pytest.raises(Misconfigured, match=r"wait_aof= can not be kept .* appendfsync always"):
+        with pytest.raises(Misconfigured, match=r"wait_aof= cannot be kept .* appendfsync always"):
             holdfast.connect(f"{other.url}?wait_aof=1")
         return
     with pytest.raises(Misconfigured, match="appendonly"):
@@ -90,5 +90,5 @@ def test_a_disk_that_confirms(other: RedisServer) -> None:
 
 
 def test_debians_redis_has_no_disk_that_confirms(server: RedisServer) -> None:
-    with pytest.raises(Misconfigured, match=r"wait_aof= can not be kept"):
+    with pytest.raises(Misconfigured, match=r"wait_aof= cannot be kept"):
         holdfast.connect(f"{server.url}?wait_aof=1")

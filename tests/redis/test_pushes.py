@@ -13,9 +13,10 @@ import pytest
 
 import holdfast
 import holdfast.aio
+from holdfast._core.flow import Flow
+from holdfast.backends.redis import client as clients
+from holdfast.backends.redis import connection as connections
 from holdfast.backends.redis.resp import Pushed, Reader
-from holdfast.backends.redis.wires import link as links
-from holdfast.backends.redis.wires import wire as wires
 from tests.redis.faces import both, run, until
 from tests.support.redis_server import RedisServer
 from tests.support.redis_topologies import await_true
@@ -86,7 +87,7 @@ def test_a_namespace_may_have_any_name(server: RedisServer, face: str, namespace
 
 
 def test_more_waiters_than_connections(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wires, "MOST_PARKED", 1)
+    monkeypatch.setattr(clients, "MOST_WAITERS_COUNT", 1)
     with holdfast.connect(server.url) as locks:
         held = locks.lock("x").acquire()
         tokens: list[int] = []
@@ -121,20 +122,46 @@ def test_what_comes_unasked_is_no_reply(server: RedisServer) -> None:
         assert locks.survey("") == []
 
 
+class NoConnection:
+    """Its ops are answered by the test."""
+
+    closed = False
+
+    def readable(self) -> bool:
+        return False
+
+    def write(self, data: bytes) -> bool:
+        return True
+
+    def close(self) -> None: ...
+
+    def abandon(self) -> None: ...
+
+
+def answered(waiting: Flow[int], pieces: list[bytes]) -> int | None:
+    """What a flow comes to that receives these pieces."""
+    try:
+        waiting.send(None)
+        for piece in pieces:
+            waiting.send(piece)
+    except StopIteration as stop:
+        token: int = stop.value
+        return token
+    return None
+
+
 def test_a_push_may_come_in_pieces_and_with_others() -> None:
     begins = b">3\r\n$7\r\nmessage\r\n$2\r\nch\r\n"
     mine = begins + b"$25\r\nowner-22 1794739688509276\r\n"
     other = mine.replace(b"owner-22", b"owner-21")
     for pieces in ([mine], [other, mine], [mine[:30], mine[30:]], [other + mine[:9], mine[9:]]):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(links, "PUSHED", Pushed)
-            link: Any = links.Link.__new__(links.Link)
-            reader = Reader()
-            link._gets, link._feed, link._hears = reader.gets, reader.feed, begins
-            link.wait_to_read = lambda _: None
-            coming = iter(pieces)
-            link.recv = lambda _, coming=coming: next(coming)
-            assert link.await_push("owner-22", 1.0) == 1794739688509276
+            patch.setattr(connections, "PUSHED", Pushed)
+            patch.setattr(connections, "make_reader", Reader)
+            link = connections.RedisConnection(NoConnection(), set())
+            link.listens_on("ch")
+            waiting = link.await_push("owner-22", 1.0)
+            assert answered(waiting, pieces) == 1794739688509276
 
 
 def test_all_of_it_without_hiredis(server: RedisServer) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import holdfast
-from holdfast.backends.redis.wires.address import of_url
+from holdfast.backends.redis.address import of_url
 from holdfast.errors import HoldfastError, Misconfigured
 from tests.redis.faces import both, pair
 from tests.support.redis_server import RedisServer

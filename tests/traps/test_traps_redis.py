@@ -168,9 +168,8 @@ def test_19_a_dead_head_of_the_line_blocks_nobody(server: RedisServer) -> None:
             locks_of_the_dead = await holdfast.aio.connect(server.url)
             waiting = asyncio.ensure_future(locks_of_the_dead.lock("a").acquire())
             wire: Any = locks_of_the_dead._wire
-            await until(lambda: locks_of_the_dead.survey("a"), lambda _: wire._listener._waiting)  # it can be reached
-            await wire._listener.close()  # its sockets are gone, as those of a dead process are
-            await wire._servers.close()
+            await until(lambda: locks_of_the_dead.survey("a"), lambda _: wire._client._waiters.by_owner)
+            await wire.close()  # its sockets are gone, as those of a dead process are
             waiting.cancel()
             await asyncio.wait([waiting])
 

@@ -21,7 +21,7 @@ once, and the drivers only carry it out. More rules:
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
@@ -70,7 +70,10 @@ class Random:
 
 
 class WakeEvent(Protocol):
-    """What wakes a waiting flow; set from any thread or task of its driver."""
+    """What wakes a waiting flow; set from any thread or task of its driver.
+
+    One that has the attribute `cheap`, and it is true, wakes a flow in the next turn of a loop, without another thread.
+    """
 
     def set(self) -> None:
         """Wake whoever waits for it."""
@@ -119,6 +122,8 @@ class Endpoint:
     """An `ssl.SSLContext`: what is said is encrypted."""
     server_name: str = ""
     """The name to be found in the server's certificate, where it is not the host."""
+    keepalive_options: tuple[tuple[int, int], ...] = ()
+    """Of TCP (`TCP_KEEPIDLE` …), each with its value."""
 
     def __str__(self) -> str:
         return self.path or (f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}")
@@ -203,6 +208,19 @@ class Exchange:
         self.deadline = deadline
 
 
+class Blocking:
+    """Call a function that may block (a user's code, certificates that are read) on a thread of its own.
+
+    Answers with what it returns. It is left behind at the deadline, and goes on: what it does must not matter then.
+    """
+
+    __slots__ = ("deadline", "function")
+
+    def __init__(self, function: Callable[[], object], deadline: float) -> None:
+        self.function = function
+        self.deadline = deadline
+
+
 class WaitAny:
     """Wait until something has come on one of these, or an event is set. Answers with those that are ready.
 
@@ -237,6 +255,7 @@ Op: TypeAlias = (
     | Send
     | Receive
     | Exchange
+    | Blocking
     | WaitAny
     | NewEvent
 )

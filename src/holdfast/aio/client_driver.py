@@ -15,6 +15,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from .._core.flow import (
+    Blocking,
     Exchange,
     File,
     Flow,
@@ -32,13 +33,15 @@ from .._core.flow import (
     WaitEvent,
 )
 from ..clock import now as clock
-from .connection import TaskConnection, open_connection
+from .aside import on_a_thread
+from .connection import NewFuture, TaskConnection, Waited, open_connection
+from .stepped_future import SteppedFuture
+from .timers import LONGEST_WAIT_S, settle, settle_after
 
 T = TypeVar("T")
-LONGEST_WAIT_S = 30.0
-"""Waits of the loop count on a clock that stops in suspend, and ours does not: so no wait is longer than this."""
-
 _background: set[asyncio.Task[Any]] = set()
+_DIALS = (Open, Blocking)
+"""Ops during which nothing is under way."""
 
 
 class Drained(asyncio.Future[Any]):
@@ -51,47 +54,64 @@ class Drained(asyncio.Future[Any]):
 class TaskEvent:
     """Wakes waiting tasks of one loop."""
 
-    __slots__ = ("_set", "_waiters")
+    __slots__ = ("_set", "_waiters", "_watchers")
+    cheap = True
 
     def __init__(self) -> None:
         self._set = False
-        self._waiters: list[asyncio.Future[Any]] = []
+        self._waiters: list[Waited] = []
+        """Of those who wait for this event alone: they have heard it when they are woken."""
+        self._watchers: list[asyncio.Future[Any]] = []
 
     def set(self) -> None:
-        self._set = True
+        heard = False
         for waiter in self._waiters:
             if not waiter.done():
                 waiter.set_result(None)
+                heard = True
         self._waiters.clear()
+        if self._watchers or not heard:
+            self._set = True
+            for watcher in self._watchers:
+                if not watcher.done():
+                    watcher.set_result(None)
+            self._watchers.clear()
 
     def reset(self) -> bool:
         """Whether it was set."""
         was, self._set = self._set, False
         return was
 
-    def heard_by(self, waiter: asyncio.Future[Any]) -> None:
-        """This one has waited for it alone, and waits no longer."""
-        self.unwatch(waiter)
-        self._set = False
+    def wait(self, timeout: float | None, future: NewFuture) -> Waited | None:
+        """A future that is done when the event is set, or the time is over; None if it is set."""
+        if self._set:
+            self._set = False
+            return None
+        waiter = future()
+        if self._waiters:  # those of waits whose time was over
+            self._waiters = [each for each in self._waiters if not each.done()]
+        self._waiters.append(waiter)
+        settle_after(waiter, LONGEST_WAIT_S if timeout is None else timeout)
+        return waiter
 
     def watch(self, watcher: asyncio.Future[Any]) -> None:
-        self._waiters.append(watcher)
+        self._watchers.append(watcher)
 
     def unwatch(self, watcher: asyncio.Future[Any]) -> None:
-        if watcher in self._waiters:
-            self._waiters.remove(watcher)
+        if watcher in self._watchers:
+            self._watchers.remove(watcher)
 
 
 async def run_client(flow: Flow[T], drain: bool, shield: bool = False) -> T:
     """Run a flow of a client to its end: with `drain` as rule 1 has it, with `shield` even where it dials."""
     loop = asyncio.get_running_loop()
-    future: Callable[[], asyncio.Future[Any]] = (lambda: Drained(loop=loop)) if drain else loop.create_future
+    future: NewFuture = (lambda: SteppedFuture(loop)) if drain else loop.create_future
     cancelled: asyncio.CancelledError | None = None
     try:
         op: Any = flow.send(None)
         while True:
             answer: Any = None
-            pending: asyncio.Future[Any] | None = None
+            pending: Waited | None = None
             try:
                 kind = op.__class__
                 if kind is Now:
@@ -107,9 +127,15 @@ async def run_client(flow: Flow[T], drain: bool, shield: bool = False) -> T:
                     answer = op.connection.receive(op.deadline, future)
                 elif kind is Send:
                     answer = op.connection.send(op.data, op.deadline, future)
+                elif kind is WaitEvent:
+                    answer = op.event.wait(op.timeout, future)
+                elif kind is NewEvent:
+                    answer = TaskEvent()
+                elif drain and not (kind in _DIALS and not shield):
+                    answer = _begin(op, loop, lambda: Drained(loop=loop))
                 else:
-                    answer = _begin(op, loop, loop.create_future if kind is Open and not shield else future)
-                if isinstance(answer, asyncio.Future):
+                    answer = _begin(op, loop, loop.create_future)
+                if isinstance(answer, SteppedFuture | asyncio.Future):
                     pending = answer
                     answer = await pending
             except asyncio.CancelledError as error:
@@ -139,10 +165,13 @@ async def run_client(flow: Flow[T], drain: bool, shield: bool = False) -> T:
         raise
 
 
-async def _received(op: Exchange, future: Callable[[], asyncio.Future[Any]]) -> bytes:
+async def _received(op: Exchange, future: NewFuture) -> bytes:
     assert isinstance(op.connection, TaskConnection)
     answer = op.connection.receive(op.deadline, future)
-    return answer if isinstance(answer, bytes) else await answer
+    if isinstance(answer, bytes):
+        return answer
+    received: bytes = await answer
+    return received
 
 
 def _begin(op: object, loop: asyncio.AbstractEventLoop, future: Callable[[], asyncio.Future[Any]]) -> object:
@@ -150,24 +179,19 @@ def _begin(op: object, loop: asyncio.AbstractEventLoop, future: Callable[[], asy
     match op:
         case Open(endpoint=endpoint, deadline=deadline):
             return _finished(open_connection(endpoint, deadline), future, TaskConnection.close)
-        case WaitEvent(event=TaskEvent() as event, timeout=timeout):
-            if event.reset():
-                return None
-            waiter = future()
-            event.watch(waiter)
-            _at(loop, LONGEST_WAIT_S if timeout is None else timeout, waiter)
-            waiter.add_done_callback(lambda _: event.heard_by(waiter))
-            return waiter
+        case Blocking(function=function, deadline=deadline):
+            return _finished(_by(deadline, function), future, None)
         case WaitAny(sources=sources, deadline=deadline):
             return _wait_any(sources, deadline, loop, future)
         case Sleep(seconds=seconds):
             waiter = future()
-            _at(loop, seconds, waiter)
+            if seconds > 0:
+                settle_after(waiter, seconds)
+            else:
+                loop.call_soon(settle, waiter)
             return waiter
         case Random():
             return random.random()
-        case NewEvent():
-            return TaskEvent()
         case Shield(flow=flow):
             return _finished(run_client(flow, drain=True, shield=True), future, None)
         case Spawn(flow=flow):
@@ -175,15 +199,9 @@ def _begin(op: object, loop: asyncio.AbstractEventLoop, future: Callable[[], asy
     raise TypeError(f"not an op of a client: {op!r}")
 
 
-def _at(loop: asyncio.AbstractEventLoop, seconds: float, waiter: asyncio.Future[Any]) -> None:
-    """Have it done by then at the latest."""
-    timer = loop.call_later(max(0.0, min(seconds, LONGEST_WAIT_S)), _settle, waiter)
-    waiter.add_done_callback(lambda _: timer.cancel())
-
-
-def _settle(waiter: asyncio.Future[Any]) -> None:
-    if not waiter.done():
-        waiter.set_result(None)
+async def _by(deadline: float, function: Callable[[], T]) -> T:
+    async with asyncio.timeout(max(0.0, deadline - clock())):
+        return await on_a_thread(function)
 
 
 def _finished(
@@ -229,11 +247,11 @@ def _wait_any(
             source.watch(woken)
         elif isinstance(source, File):
             files.append(source)
-            (loop.add_writer if source.writable else loop.add_reader)(source.number, _settle, woken)
+            (loop.add_writer if source.writable else loop.add_reader)(source.number, settle, woken)
         else:
             raise TypeError(f"not a source of this driver: {source!r}")
     answer = future()
-    timer = loop.call_later(min(deadline - clock(), LONGEST_WAIT_S), _settle, woken)
+    timer = loop.call_later(min(deadline - clock(), LONGEST_WAIT_S), settle, woken)
 
     def tidy() -> list[Source]:
         timer.cancel()

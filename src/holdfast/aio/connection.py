@@ -17,17 +17,21 @@ from typing import Any
 from .._core.flow import Endpoint
 from ..clock import now as clock
 from .aside import on_a_thread
+from .stepped_future import SteppedFuture
 
 MOST_UNREAD_BYTES = 1 << 20
 """Beyond this the server has to wait until a flow has received some."""
 AddressInfo = tuple[Any, ...]
-NewFuture = Callable[[], "asyncio.Future[Any]"]
+Waited = asyncio.Future[Any] | SteppedFuture
+NewFuture = Callable[[], Waited]
+READ_BYTES = 1 << 14
 
 
-class TaskConnection(asyncio.Protocol):
+class TaskConnection(asyncio.BufferedProtocol):
     """A connection that the loop watches."""
 
     __slots__ = (
+        "_buffer",
         "_deadline",
         "_ended",
         "_loop",
@@ -47,7 +51,8 @@ class TaskConnection(asyncio.Protocol):
         self._unread = b""
         self._ended: Exception | None = None
         """Why nothing more will come; `EOFError` for the server's orderly end."""
-        self._receiver: asyncio.Future[Any] | None = None
+        self._buffer = memoryview(bytearray(READ_BYTES))  # TLS of asyncio writes into slices of it
+        self._receiver: Waited | None = None
         self._room: asyncio.Future[Any] | None = None
         """Somebody waits until the server has read enough."""
         self._watchers: list[asyncio.Future[Any]] = []
@@ -75,7 +80,7 @@ class TaskConnection(asyncio.Protocol):
             self._transport.write(data)
         return self._room is None and self._ended is None
 
-    def receive(self, deadline: float, future: NewFuture) -> bytes | asyncio.Future[Any]:
+    def receive(self, deadline: float, future: NewFuture) -> bytes | Waited:
         """The bytes that are there, or a future of them."""
         if self._unread:
             return self._take()
@@ -123,13 +128,23 @@ class TaskConnection(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        data = bytes(self._buffer[:nbytes])
         self._unread = self._unread + data if self._unread else data
         receiver = self._receiver
         if receiver is not None and not receiver.done():
             self._receiver = None
-            receiver.set_result(self._take())
-        elif len(self._unread) > MOST_UNREAD_BYTES and not self._paused and self._transport is not None:
+            if self._watchers:
+                self._tell_watchers()
+            if receiver.__class__ is SteppedFuture:
+                receiver.answer(self._take())  # it may do anything before it returns
+            else:
+                receiver.set_result(self._take())
+            return
+        if len(self._unread) > MOST_UNREAD_BYTES and not self._paused and self._transport is not None:
             self._paused = True
             self._transport.pause_reading()
         if self._watchers:
@@ -235,7 +250,7 @@ async def _first_that_answers(
             # Each address has its share of the time: one that does not answer leaves some for the others.
             async with asyncio.timeout(max(0.0, deadline - clock()) / (len(addresses) - number)):
                 await loop.sock_connect(sock, address)
-            set_options(sock)
+            set_options(sock, endpoint)
             return await _watched(sock, endpoint, loop)
         except BaseException as error:
             sock.close()
@@ -253,11 +268,13 @@ async def _watched(sock: socket.socket, endpoint: Endpoint, loop: asyncio.Abstra
     return connection
 
 
-def set_options(sock: socket.socket) -> None:
-    """What every connection of ours has."""
+def set_options(sock: socket.socket, endpoint: Endpoint) -> None:
+    """What every connection of ours has, and what this one is to have."""
     if sock.family != socket.AF_UNIX:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in endpoint.keepalive_options:
+            sock.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 async def _resolve(host: str, port: int) -> Sequence[AddressInfo]:

@@ -13,6 +13,7 @@ import time
 from typing import Any, TypeVar
 
 from .._core.flow import (
+    Blocking,
     Exchange,
     Flow,
     NewEvent,
@@ -30,6 +31,7 @@ from .._core.flow import (
 )
 from ..clock import now as clock
 from .connection import open_connection
+from .side_thread import on_a_thread
 from .waiting import ThreadEvent, wait_any
 
 T = TypeVar("T")
@@ -112,6 +114,8 @@ class Monitor:
                 return wait_any(sources, deadline)
             case Sleep(seconds=seconds):
                 time.sleep(seconds)
+            case Blocking(function=function, deadline=deadline):
+                return on_a_thread(function, deadline, "it was not done in time")
             case Shield(flow=flow):
                 return self.run(flow)
             case Spawn(flow=flow):

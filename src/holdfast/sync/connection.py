@@ -16,14 +16,16 @@ import struct
 import threading
 from collections import deque
 from collections.abc import Sequence
-from queue import Empty, SimpleQueue
 from typing import Any
 
 from .._core.flow import Endpoint
 from ..clock import now as clock
+from .side_thread import on_a_thread
 from .tls import Tls
 
 READ_BYTES = 65536
+SHORT_BYTES = 470
+"""What most replies are shorter than: a read of so much takes its memory from Python's own pool."""
 LONGEST_WAIT_S = 30.0
 """Waits of the system count on a clock that stops in suspend, and ours does not: so no wait is longer than this."""
 NEAR = 0.9
@@ -47,6 +49,29 @@ class ThreadConnection:
         sock.settimeout(None)
 
     def exchange(self, data: bytes, deadline: float) -> bytes:
+        left = deadline - clock()
+        near = NEAR * left
+        if (
+            self._tls is None
+            and near <= self._send_patience <= left
+            and near <= self._patience <= left
+            and not self._unsent
+            and self._sending.acquire(blocking=False)
+        ):
+            # Mostly there is nothing in the way; this decides as `send` and `receive` do.
+            try:
+                if not self._rest:
+                    self._rest, data = data, b""
+                    self._rest = self._rest[self._sock.send(self._rest) :]
+            except (BlockingIOError, TimeoutError):
+                pass  # `send` sends the rest
+            finally:
+                self._sending.release()
+            if not self._rest:
+                try:
+                    return self._sock.recv(SHORT_BYTES)
+                except (BlockingIOError, TimeoutError):
+                    return self.receive(deadline)
         self.send(data, deadline)
         return self.receive(deadline)
 
@@ -165,7 +190,7 @@ def open_connection(endpoint: Endpoint, deadline: float) -> ThreadConnection:
             # Each address has its share of the time: one that does not answer leaves some for the others.
             sock.settimeout(_left(deadline, endpoint) / (len(addresses) - number))
             sock.connect(address)
-            set_options(sock)
+            set_options(sock, endpoint)
             return ThreadConnection(sock, _secure(sock, endpoint, deadline))
         except BaseException as error:
             sock.close()
@@ -184,11 +209,13 @@ def _secure(sock: socket.socket, endpoint: Endpoint, deadline: float) -> Tls | N
     return tls
 
 
-def set_options(sock: socket.socket) -> None:
-    """What every connection of ours has."""
+def set_options(sock: socket.socket, endpoint: Endpoint) -> None:
+    """What every connection of ours has, and what this one is to have."""
     if sock.family != socket.AF_UNIX:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in endpoint.keepalive_options:
+            sock.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def _left(deadline: float, endpoint: Endpoint) -> float:
@@ -200,22 +227,8 @@ def _left(deadline: float, endpoint: Endpoint) -> float:
 def _resolve(host: str, port: int, deadline: float) -> Sequence[AddressInfo]:
     if _numeric(host):
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-    found: SimpleQueue[Sequence[AddressInfo] | BaseException] = SimpleQueue()
-
-    def look_up() -> None:
-        try:
-            found.put(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
-        except BaseException as error:  # noqa: BLE001  raised where it was asked for
-            found.put(error)
-
-    threading.Thread(target=look_up, name="holdfast-resolve", daemon=True).start()
-    try:
-        answer = found.get(timeout=max(0.0, deadline - clock()))
-    except Empty:
-        raise TimeoutError(f"the name {host} was not looked up in time") from None
-    if isinstance(answer, BaseException):
-        raise answer
-    return answer
+    late = f"the name {host} was not looked up in time"
+    return on_a_thread(lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM), deadline, late)
 
 
 def _numeric(host: str) -> bool:

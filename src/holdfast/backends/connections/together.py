@@ -33,18 +33,31 @@ def _run(race: _Race[T], number: int, flow: Flow[T]) -> Flow[None]:
     race.event.set()
 
 
-def first(flows: Sequence[Flow[T]], deadline: float, discard: Callable[[T], object]) -> Flow[T]:
-    """The first result; what comes later is discarded. The last failure if all fail; `TimeoutError` at the deadline."""
+def first(flows: Sequence[Flow[T]], deadline: float, discard: Callable[[T], object], stagger_s: float = 0.0) -> Flow[T]:
+    """The first result; what comes later is discarded. The last failure if all fail; `TimeoutError` at the deadline.
+
+    With `stagger_s` each next one begins when one has failed, or when none has had a result for so long.
+    """
+    if len(flows) == 1:
+        return (yield from flows[0])
     race: _Race[T] = _Race((yield NEW_EVENT), discard)
+    started = 0
     try:
-        yield from _start(race, flows)
         while not race.results and len(race.failures) < len(flows):
             now: float = yield NOW
             if now >= deadline:
                 raise TimeoutError("none of them answered in time")
-            yield WaitEvent(race.event, deadline - now)
+            if started < len(flows):
+                yield from _start(race, flows[started : started + 1] if stagger_s else flows, started)
+                started = started + 1 if stagger_s else len(flows)
+            if race.results or len(race.failures) == len(flows):
+                break
+            left = deadline - now
+            yield WaitEvent(race.event, min(left, stagger_s) if started < len(flows) else left)
     finally:
         race.over = True
+        for flow in flows[started:]:
+            flow.close()
         numbers = sorted(race.results)
         for number in numbers[1:]:
             discard(race.results[number])
@@ -73,8 +86,8 @@ def gather(
     return race.results, race.failures
 
 
-def _start(race: _Race[T], flows: Sequence[Flow[T]]) -> Flow[None]:
-    for number, flow in enumerate(flows):
+def _start(race: _Race[T], flows: Sequence[Flow[T]], begin: int = 0) -> Flow[None]:
+    for number, flow in enumerate(flows, begin):
         started: bool | None = yield Spawn(_run(race, number, flow))
         if started is False:
             race.failures[number] = OSError("no thread could be started for it")

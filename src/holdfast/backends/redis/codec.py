@@ -148,8 +148,20 @@ class Codec:
         ends = f"{kept.leaving}$1\r\n0\r\n${len(channel)}\r\n{channel}\r\n"
         return f"{kept.handing}{len(owner)}\r\n{owner}\r\n{ends}".encode()
 
+    def take_words(self, claim: Claim, wake: str) -> tuple[str, str]:
+        """The key of one take of many, and what is said of it."""
+        kept = self.of(claim.spec)
+        owner, actor = claim.owner, claim.actor
+        size = len(owner) + len(wake) + len(actor) + kept.size
+        return kept.key, f"${size}\r\n{owner} {wake}{kept.before}{actor}{kept.detail}"
+
+    def release_words(self, claim: Claim) -> tuple[str, str]:
+        """The key of one release of many, and what is said of it."""
+        kept = self.of(claim.spec)
+        return kept.key, f"${len(claim.owner)}\r\n{claim.owner}\r\n{kept.leaving}"
+
     def of(self, spec: LockSpec) -> Written:
-        """What is the same in every call for this ask."""
+        """What is the same in every call for this spec."""
         kept = self._written.get(id(spec))
         return kept if kept is not None and kept.spec is spec else self._write(spec)
 

@@ -7,7 +7,10 @@ inside a list. A push is a list of a type of its own.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
+
+Reply: TypeAlias = "int | bytes | Error | list[Any] | dict[Any, Any] | None"
+"""What a server answers; what stands inside a list or a dict is known to whoever has asked."""
 
 NOT_YET = False
 """What a reader gives while a reply is not complete; never a reply itself (a boolean of version 3 is an int here)."""
@@ -58,11 +61,12 @@ class Reader:
         self._buffer = self._buffer[self._at :] + data
         self._at = 0
 
-    def gets(self) -> Any:
+    def gets(self) -> Reply:
         """The next reply, or `NOT_YET`."""
         begin = self._at
         try:
-            return self._reply()
+            reply: Reply = self._reply()
+            return reply
         except _Short:
             self._at = begin
             return NOT_YET

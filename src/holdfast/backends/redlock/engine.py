@@ -18,12 +18,13 @@ from ... import clock
 from ...errors import Misconfigured
 from ...model import Promises
 from ...ports import AsyncWire, Wire
-from ..redis.wires.address import of_url
-from ..redis.wires.dialling import Dialler
+from ..redis.address import of_url
+from ..redis.server import Server
 from .backend import RedlockBackend
 from .keys import Keys
 from .quorum import Quorum
 from .wires.greeting import Manners
+from .wires.node.dialling import Dialler
 
 NODE_TIMEOUT = 0.25
 LONGEST_TTL = 60.0
@@ -53,7 +54,9 @@ class RedlockEngine:
     ) -> None:
         self.url, urls, times = parse(url)
         addresses = [of_url(each, request_timeout) for each in urls]
-        self._diallers: tuple[Dialler, ...] = tuple(address.dialler for address in addresses)
+        self._diallers: tuple[Dialler, ...] = tuple(
+            Dialler(address.primary) for address in addresses if isinstance(address.primary, Server)
+        )
         self._places = tuple(address.url.removeprefix("redis://") for address in addresses)
         if len(set(self._places)) < len(self._places):
             raise Misconfigured(f"{self.url} names a node twice; it would have two votes: name each once")

@@ -19,7 +19,10 @@ from .script_run import Model, Run
 
 SAID = ("held", "refused", "evicted", "expired")
 NOBODY_CAN_TELL = 4
-NOT_WRITTEN = ("OOM", "READONLY", "MISCONF", "NOREPLICAS", "NOPERM", "CLUSTERDOWN", "MASTERDOWN")
+NOT_WRITTEN = (
+    *("OOM", "READONLY", "MISCONF", "NOREPLICAS", "NOPERM", "CLUSTERDOWN", "MASTERDOWN"),
+    "user executing the script can't",
+)
 
 
 def _take_if_free(run: Run, key: bytes, said: bytes, left: bytes) -> bytes | None:

@@ -19,16 +19,16 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ....errors import BackendUnavailable, Misconfigured
+from ...redis.reader import make_reader
 from ...redis.resp import NOT_YET, Error
-from ...redis.wires.dialling import Dialler
-from ...redis.wires.link import make_reader
-from ...redis.wires.pipes import Pipe
-from ...redis.wires.reply import Reply
-from ...redis.wires.stream import Stream
 from ..fanout import SENT, Fanout, Tally
 from ..programs import frame, frame_with_source
 from .greeting import Manners, greet
 from .link import MOST_OWED
+from .node.dialling import Dialler
+from .node.pipes import Pipe
+from .node.reply import Reply
+from .node.stream import Stream
 
 GREETING_TIMEOUT = 1.0
 """For a new connection, from its first packet to the end of its greeting."""

@@ -18,9 +18,9 @@ from typing import Any, TypeAlias
 
 from .... import clock
 from ....errors import BackendUnavailable, Misconfigured
-from ...redis.wires.dialling import Dialler
 from .greeting import Manners, greet
 from .link import NodeLink, NotYet
+from .node.dialling import Dialler
 
 RETRY_AFTER = 0.5
 GREETING_TIMEOUT = 1.0

@@ -14,8 +14,8 @@ import ssl
 import struct
 from typing import Any
 
+from ...redis.reader import make_reader
 from ...redis.resp import NOT_YET
-from ...redis.wires.link import make_reader
 
 READ_SIZE = 1 << 14
 SOON = 0.008

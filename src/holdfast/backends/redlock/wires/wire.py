@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from .... import clock
 from ....errors import BackendUnavailable
-from ...redis.wires.dialling import Dialler
 from ..fanout import DECIDED, KEPT, Fanout, Tally
 from .dialling import NodeDiallers
 from .greeting import Manners
+from .node.dialling import Dialler
 from .panel import Panel
 
 IDLE = 16

@@ -18,7 +18,7 @@ from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context
 from typing import Any, TypeAlias
 
-from ....errors import OutcomeUnknown
+from .....errors import OutcomeUnknown
 
 Wake: TypeAlias = Callable[[Any], object]
 Settle: TypeAlias = Callable[["Reply", Any], None]

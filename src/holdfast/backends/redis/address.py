@@ -13,29 +13,30 @@ parser whose errors could show them. What is shown of a URL is its scheme and wh
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
-from ....errors import Misconfigured
-from ..durability import Durability
-from .dialling import WHERE, Dialler, Server, Watched, need_redis_py
+from ...errors import Misconfigured
+from .durability import Durability
+from .server import WHERE, SentinelService, Server, need_redis_py
 
 SENTINEL = "sentinel_"
 SECRETS = ("username", "password", "ssl_password")
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
-    """Where to connect. `seeds` are the known nodes of a cluster, else there is one dialler."""
+class RedisAddress:
+    """Where to connect. `seeds` are the known nodes of a cluster, else there is one primary."""
 
     url: str
-    dialler: Dialler
+    primary: Server | SentinelService
     seeds: tuple[Server, ...] = ()
     durability: Durability | None = None
 
 
-def of_url(url: str, request_timeout: float) -> Address:
+def of_url(url: str, request_timeout: float) -> RedisAddress:
     scheme, _, rest = url.partition("://")
     body, _, query = rest.partition("?")
     userinfo, _, place = body.rpartition("@")
@@ -53,19 +54,19 @@ def of_url(url: str, request_timeout: float) -> Address:
             if path.strip("/") not in ("", "0"):
                 raise Misconfigured(f"{shown}: a cluster has no database but 0")
             seeds = tuple(_server(who, host, "", options, secured) for host in hosts.split(","))
-            return Address(shown, seeds[0], seeds, durability)
+            return RedisAddress(shown, seeds[0], seeds, durability)
         service, _, db = path.partition("/")
         if not service:
             raise Misconfigured(f"{shown} names no service; write redis+sentinel://host:port,host:port/service")
         asked = {name.removeprefix(SENTINEL): options.pop(name) for name in list(options) if name.startswith(SENTINEL)}
         sentinels = tuple(_server({}, host, "", asked, False, 26379) for host in hosts.split(","))
-        return Address(
-            shown, Watched(unquote(service), sentinels, _server(who, "", db, options, secured)), (), durability
+        return RedisAddress(
+            shown, SentinelService(unquote(service), sentinels, _server(who, "", db, options, secured)), (), durability
         )
     if scheme in ("unix", "redis+unix"):
-        return Address(shown, _parse(f"unix://{place}", who, options), (), durability)
+        return RedisAddress(shown, _parse(f"unix://{place}", who, options), (), durability)
     host, _, db = place.partition("/")
-    return Address(shown, _server(who, host, db, options, secured), (), durability)
+    return RedisAddress(shown, _server(who, host, db, options, secured), (), durability)
 
 
 def _who(userinfo: str) -> dict[str, str]:
@@ -101,7 +102,7 @@ def _parse(url: str, who: dict[str, str], options: dict[str, str]) -> Server:
             raise Misconfigured(f"{url}: protocol={found['protocol']} is neither 2 nor 3")
         found["protocol"] = int(found["protocol"])
     server = Server(kind, found)
-    server.build(redis.connection, 1.0)  # finds out what redis-py does not take
+    server.build()  # finds out what redis-py does not take
     return server
 
 
@@ -123,28 +124,32 @@ def _durability(shown: str, options: dict[str, str], request_timeout: float) -> 
     return Durability(replicas, (disks[0], disks[1] if len(disks) > 1 else 0) if disks else None, timeout)
 
 
-def of_client(client: Any, request_timeout: float) -> Address:
+def of_client(client: Any) -> RedisAddress:
     """A client of redis-py, blocking or asyncio: connections of our own are opened to where it connects."""
     if (nodes := getattr(client, "nodes_manager", None)) is not None:
         options = _where(nodes.connection_kwargs)
         kind = "SSLConnection" if nodes.connection_kwargs.get("ssl") else "Connection"
         seeds = tuple(Server(kind, {**options, "host": n.host, "port": n.port}) for n in nodes.startup_nodes.values())
-        return Address(_shown("redis+cluster", seeds[0]), seeds[0], seeds)
+        return RedisAddress(_shown("redis+cluster", seeds[0]), seeds[0], seeds)
     pool = getattr(client, "connection_pool", None)
     if pool is None:
         raise Misconfigured(f"connect() takes a URL, or a client of redis-py; {client!r} is neither")
     options = _where(pool.connection_kwargs)
-    kind = pool.connection_class.__name__
+    kind = _kind(pool.connection_class.__name__, options)
     if (manager := getattr(pool, "sentinel_manager", None)) is not None:
         sentinels = tuple(Server("Connection", _where(s.connection_pool.connection_kwargs)) for s in manager.sentinels)
-        server = Server("SSLConnection" if "SSL" in kind else "Connection", options)
-        return Address(
+        return RedisAddress(
             f"redis+sentinel://{quote(sentinels[0].place)}/{quote(pool.service_name)}",
-            Watched(pool.service_name, sentinels, server),
+            SentinelService(pool.service_name, sentinels, Server(kind, options)),
         )
     server = Server(kind, options)
-    server.build(need_redis_py().connection, request_timeout)
-    return Address(_shown("unix" if "path" in options else "redis", server), server)
+    server.build()
+    return RedisAddress(_shown("unix" if "path" in options else "redis", server), server)
+
+
+def _kind(name: str, options: Mapping[str, Any]) -> str:
+    """Of redis-py's kinds of connections, the one whose way a user's own kind goes."""
+    return "UnixDomainSocketConnection" if "path" in options else "SSLConnection" if "SSL" in name else "Connection"
 
 
 def _where(options: dict[str, Any]) -> dict[str, Any]:

@@ -10,8 +10,8 @@ import socket
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .... import clock
-from ..resp import Error, command
+from ..... import clock
+from ....redis.resp import Error, command
 from .link import Link
 
 PLAIN = frozenset({"Connection", "UnixDomainSocketConnection"})

@@ -11,21 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Callable
 from queue import Empty, SimpleQueue
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from .... import clock
-from ....errors import BackendUnavailable
+from .....errors import BackendUnavailable
 
 T = TypeVar("T")
-
-STAGGER_S = 0.25
-"""How long one of several servers is waited for before the next is asked, too (as RFC 8305 has it for addresses)."""
-
-LEAST_DIAL_S = 1.0
-"""An attempt to connect is given so long, though whoever began it may have less time: others wait for it, too."""
 
 
 def begin(work: Callable[[], object]) -> None:
@@ -100,62 +92,3 @@ class Job(Generic[T]):
         result, self._result = self._result, None
         if result is not None and self._dispose is not None:
             self._dispose(result)
-
-
-def first(tries: Iterable[Callable[[], T]], timeout: float, dispose: Callable[[T], object]) -> T:
-    """What the first of several attempts that succeeds comes to. Blocking; to be called beside.
-
-    Each next one begins when the one before has failed, or has not succeeded for a moment. If none does, the last error
-    is raised.
-    """
-    waiting = list(tries)
-    if len(waiting) == 1:
-        return waiting[0]()
-    end = clock.now() + timeout
-    ended: SimpleQueue[tuple[Any, Exception | None]] = SimpleQueue()
-    mutex = threading.Lock()
-    decided = False
-    under_way = 0
-    trouble: Exception = TimeoutError(f"nobody answered within {timeout:g} s")
-
-    def run(attempt: Callable[[], T]) -> None:
-        try:
-            outcome: tuple[Any, Exception | None] = (attempt(), None)
-        except Exception as error:  # noqa: BLE001  raised if no other attempt succeeds
-            outcome = (None, error)
-        with mutex:
-            if not decided:
-                ended.put(outcome)
-                return
-        if outcome[1] is None:
-            dispose(outcome[0])
-
-    try:
-        while waiting or under_way:
-            if waiting:
-                attempt = waiting.pop(0)
-                begin(partial(run, attempt))
-                under_way += 1
-            left = end - clock.now()
-            if left <= 0:
-                break
-            try:
-                result, error = ended.get(timeout=min(left, STAGGER_S) if waiting else left)
-            except Empty:
-                continue
-            under_way -= 1
-            if error is None:
-                won: T = result
-                return won
-            trouble = error
-        raise trouble
-    finally:
-        with mutex:
-            decided = True
-        while True:
-            try:
-                result, error = ended.get_nowait()
-            except Empty:
-                break
-            if error is None:
-                dispose(result)

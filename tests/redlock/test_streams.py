@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.backends.redis.wires.reply import Turn
-from holdfast.backends.redis.wires.stream import Stream
+from holdfast.backends.redlock.wires.node.reply import Turn
+from holdfast.backends.redlock.wires.node.stream import Stream
 from holdfast.errors import OutcomeUnknown
 
 MARK: ContextVar[str] = ContextVar("mark", default="")

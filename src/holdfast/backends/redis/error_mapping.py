@@ -1,9 +1,9 @@
-"""What an error reply means: ask again elsewhere, try later, or mend the settings."""
+"""What an error reply, or an error of a connection, means: ask again elsewhere, try later, or change the settings."""
 
 from __future__ import annotations
 
-from ...errors import BackendUnavailable, Misconfigured
-from .resp import Error
+from ...errors import BackendUnavailable, Misconfigured, OutcomeUnknown
+from .resp import Error, NotRedis
 
 ELSEWHERE = frozenset({"READONLY", "MASTERDOWN", "CLUSTERDOWN", "MOVED", "ASK", "TRYAGAIN"})
 """The server is not, or not now, the one to ask: nothing was carried out."""
@@ -25,6 +25,35 @@ def translated(error: Error) -> Exception:
         ours = BackendUnavailable(f"Redis refused: {error}; raise maxmemory, or give locks a server of their own")
     else:
         ours = BackendUnavailable(f"Redis refused: {error}")
+    ours.__cause__ = error
+    return ours
+
+
+def no_answer(error: OSError) -> OutcomeUnknown:
+    """A request was sent, and its reply did not come."""
+    if isinstance(error, TimeoutError):
+        unknown = OutcomeUnknown("Redis did not answer in time; the request may have been carried out")
+    else:
+        unknown = OutcomeUnknown(
+            f"the connection to Redis was lost before the reply ({error}); the request may have been carried out"
+        )
+    unknown.__cause__ = error
+    return unknown
+
+
+def refused(place: str, error: Exception) -> Exception:
+    """Why there is no connection: wrong credentials are the user's to correct, anything else may pass."""
+    if isinstance(error, BackendUnavailable | Misconfigured):
+        return error
+    said = str(error) or type(error).__name__
+    if isinstance(error, Error) and (error.code in _SETTINGS or "AUTH" in said):
+        ours: Exception = Misconfigured(f"Redis at {place} refused the user or password: {said}")
+    elif isinstance(error, NotRedis):
+        ours = Misconfigured(f"what answers at {place} is not Redis: {said}; check the host and the port")
+    else:
+        ours = BackendUnavailable(
+            f"Redis at {place} cannot be reached: {said}; is it running, and reachable from here?"
+        )
     ours.__cause__ = error
     return ours
 

@@ -16,9 +16,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from ....errors import OutcomeUnknown
-from ..resp import NOT_YET, NotRedis
-from .link import PUSHED, make_reader
+from .....errors import OutcomeUnknown
+from ....redis.reader import PUSHED, make_reader
+from ....redis.resp import NOT_YET, NotRedis
 from .pipes import Pipe
 from .reply import Reply, Settle
 

@@ -1,0 +1,113 @@
+"""One connection to a Redis server: a frame out, replies in, and pushes between them.
+
+1. One flow uses it at a time. After any error or interruption it is closed and never used again, so that a reply that
+   comes late cannot be taken for the reply to another request.
+2. A connection that listens has a channel of its own, and is told there what its user waits for: the push wakes the
+   very thread or task that it is for. A push to whoever waited on it before is dropped: that one has left, or has asked
+   again, and then its reply says what the push would have said.
+"""
+
+from __future__ import annotations
+
+from ..._core.flow import Connection, Exchange, Flow, Receive, Send
+from .reader import PUSHED, make_reader
+from .resp import NOT_YET, Reply
+
+TOKEN_BYTES = 16
+"""Of a token in a push."""
+
+
+class RedisConnection:
+    """An open connection on which the server knows us. `channel` is where pushes reach it; empty if it does not."""
+
+    __slots__ = ("_all", "_feed", "_gets", "_hears", "channel", "connection")
+
+    def __init__(self, connection: Connection, everything: set[RedisConnection]) -> None:
+        self.connection = connection
+        self._all = everything
+        """All connections of one client: it is among them until it is closed."""
+        reader = make_reader()
+        self._gets, self._feed = reader.gets, reader.feed
+        self.channel = ""
+        self._hears = b""
+        everything.add(self)
+
+    def exchange(self, frame: bytes, deadline: float) -> Flow[Reply]:
+        """Send a request and read its reply. An OSError means that it may have been carried out."""
+        data: bytes = yield Exchange(self.connection, frame, deadline)
+        return (yield from self.parse(data, deadline))
+
+    def exchange_all(self, frames: list[bytes], deadline: float) -> Flow[list[Reply]]:
+        """Several requests in one write, and all their replies."""
+        replies = [(yield from self.exchange(b"".join(frames), deadline))]
+        while len(replies) < len(frames):
+            replies.append((yield from self.read(deadline)))
+        return replies
+
+    def parse(self, data: bytes, deadline: float) -> Flow[Reply]:
+        """The reply that begins with this data, however small the pieces are in which the rest comes."""
+        while True:
+            if not data:
+                raise ConnectionError("the server closed the connection")
+            self._feed(data)
+            if (reply := self._next()) is not NOT_YET:
+                return reply
+            data = yield Receive(self.connection, deadline)
+
+    def read(self, deadline: float) -> Flow[Reply]:
+        """The next reply, of several that are due."""
+        if (reply := self._next()) is not NOT_YET:
+            return reply
+        data: bytes = yield Receive(self.connection, deadline)
+        return (yield from self.parse(data, deadline))
+
+    def _next(self) -> Reply:
+        """The next reply that has come, or `NOT_YET`. What comes unasked is no reply."""
+        reply = self._gets()
+        while reply.__class__ is PUSHED:
+            reply = self._gets()
+        return reply
+
+    # Pushes
+
+    def send(self, frame: bytes, deadline: float) -> Flow[None]:
+        yield Send(self.connection, frame, deadline)
+
+    def read_any(self, deadline: float) -> Flow[Reply]:
+        """The next reply or push."""
+        while (told := self._gets()) is NOT_YET:
+            data: bytes = yield Receive(self.connection, deadline)
+            if not data:
+                raise ConnectionError("the server closed the connection")
+            self._feed(data)
+        return told
+
+    def listens_on(self, channel: str) -> None:
+        """The server has taken our subscription."""
+        self.channel = channel
+        self._hears = b">3\r\n$7\r\nmessage\r\n$%d\r\n%b\r\n" % (len(channel), channel.encode())
+
+    def await_push(self, owner: str, deadline: float) -> Flow[int]:
+        """The token that is pushed to this owner, or 0 at the deadline."""
+        me = owner.encode()
+        expected = self._hears + b"$%d\r\n%b " % (len(me) + 1 + TOKEN_BYTES, me)
+        size = len(expected) + TOKEN_BYTES + 2
+        while True:
+            while (pushed := self._gets()) is not NOT_YET:  # it may have come with the reply
+                if isinstance(pushed, list) and pushed.__class__ is PUSHED and pushed[0] == b"message":
+                    said, _, token = bytes(pushed[2]).partition(b" ")
+                    if said == me:
+                        return int(token)
+            try:
+                data: bytes = yield Receive(self.connection, deadline)
+            except TimeoutError:
+                return 0
+            if len(data) == size and data.startswith(expected):
+                return int(data[-TOKEN_BYTES - 2 : -2])
+            if not data:
+                raise ConnectionError("the server closed the connection")
+            self._feed(data)
+
+    def close(self) -> None:
+        self._all.discard(self)
+        self.connection.close()

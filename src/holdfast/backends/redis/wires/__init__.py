@@ -1,1 +1,0 @@
-"""Sockets to Redis: redis-py opens and authenticates them, the requests on them are our own."""

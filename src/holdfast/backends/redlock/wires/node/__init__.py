@@ -1,0 +1,1 @@
+"""How the blocking and the asyncio wire of a quorum reach one node."""

@@ -161,11 +161,11 @@ def test_importing_holdfast_loads_only_what_a_lock_needs() -> None:
         ("backends/etcd/backend.py", "import socket", "flows does without socket"),
         ("backends/sqlite/store.py", "import asyncio", "embedded does without asyncio"),
         (
-            "backends/relational/desk.py",
+            "backends/relational/local_queue.py",
             "from ..etcd import backend",
             "flows, which relational may not import",
         ),
-        ("backends/relational/desk.py", "import threading", "relational does without threading"),
+        ("backends/relational/local_queue.py", "import threading", "relational does without threading"),
         (
             "backends/relational/wires/table.py",
             "from ...etcd import wires",

@@ -29,6 +29,7 @@ from .._core.flow import (
     Sleep,
     Source,
     Spawn,
+    StartTls,
     WaitAny,
     WaitEvent,
 )
@@ -40,7 +41,7 @@ from .timers import LONGEST_WAIT_S, settle, settle_after
 
 T = TypeVar("T")
 _background: set[asyncio.Task[Any]] = set()
-_DIALS = (Open, Blocking)
+_DIALS = (Open, StartTls, Blocking)
 """Ops during which nothing is under way."""
 
 
@@ -181,6 +182,8 @@ def _begin(op: object, loop: asyncio.AbstractEventLoop, future: Callable[[], asy
             return _finished(open_connection(endpoint, deadline), future, TaskConnection.close)
         case Blocking(function=function, deadline=deadline):
             return _finished(_by(deadline, function), future, None)
+        case StartTls(connection=TaskConnection() as connection, server_name=name, deadline=deadline):
+            return _finished(connection.start_tls(op.context, name, deadline), future, None)
         case WaitAny(sources=sources, deadline=deadline):
             return _wait_any(sources, deadline, loop, future)
         case Sleep(seconds=seconds):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..relational.refusal import Refused, Rows
+from ..relational.error_mapping import Refused, Rows
 
 LONGEST = 0xFFFFFF - 1
 MORE_RESULTS = 0x0008

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Generator
 from typing import TypeVar
 
-from .refusal import Refused
+from .error_mapping import Refused
 
 R = TypeVar("R")
 G = TypeVar("G")

@@ -13,13 +13,13 @@ import asyncio
 import ssl
 from collections import deque
 
-from ...relational.refusal import Silence
+from ...relational.error_mapping import Silence
 from ...relational.wires.ports import Answer
 from ..codec import Order
 from ..greeting import Greeting
 from ..packets import Garbled, Reader, Reply
 from .link import AT_ONCE, Link
-from .translation import AGAIN, TRIES
+from ..error_mapping import AGAIN, TRIES
 
 NOT_NOW = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 

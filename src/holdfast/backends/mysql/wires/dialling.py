@@ -22,7 +22,7 @@ from ...relational.wires.dial import awaited_on_a_thread
 from ..greeting import greet
 from .aio_link import AsyncLink
 from .link import Link
-from .translation import TRANSLATION
+from ..error_mapping import ERRORS
 
 PORT = 3306
 TEXTS = frozenset({"unix_socket", "ssl_ca", "ssl_cert", "ssl_key", "read_default_file", "read_default_group"})
@@ -77,7 +77,7 @@ def read_url(url: str) -> dict[str, Any]:
 class Dialling:
     """Makes connections to one server."""
 
-    translation = TRANSLATION
+    translation = ERRORS
 
     def __init__(self, url: str, request_timeout: float, statements: Sequence[bytes] = ()) -> None:
         self._pymysql = driver()

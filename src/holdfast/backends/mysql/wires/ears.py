@@ -14,14 +14,14 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from ...relational.refusal import Refused, Silence
+from ...relational.error_mapping import Refused, Silence
 from ...relational.wires.asking import asked
 from ...relational.wires.ports import AsyncEar, Heard
 from ..codec import ALONE, ears_hear, ears_open, heard_in
 from .aio_link import AsyncLink
 from .dialling import Dialling
 from .link import Link
-from .translation import KILLED
+from ..error_mapping import KILLED
 
 PAUSE = 0.05
 

@@ -16,11 +16,11 @@ import socket
 import time
 from typing import Any
 
-from ...relational.refusal import Refused, Silence
+from ...relational.error_mapping import Refused, Silence
 from ..codec import Order
 from ..greeting import Greeting
 from ..packets import EXECUTE, QUIT, Garbled, Reader, Reply, prepare, prepared, query
-from .translation import AGAIN, TRIES
+from ..error_mapping import AGAIN, TRIES
 
 AT_ONCE = 65536
 

@@ -18,7 +18,7 @@ from ...relational.wires.dial import Deadline
 from ..greeting import Greeting, greet
 from .aio_link import AsyncLink
 from .link import Link
-from .translation import TRANSLATION
+from ..error_mapping import ERRORS
 
 DEFAULTS = {
     "application_name": "holdfast",
@@ -51,7 +51,7 @@ DENIED = re.compile(
 class Dialling:
     """Makes connections to one server."""
 
-    translation = TRANSLATION
+    translation = ERRORS
 
     def __init__(self, url: str, request_timeout: float) -> None:
         self._psycopg = psycopg = driver()

@@ -7,7 +7,7 @@ import socket
 import threading
 
 from holdfast.backends.queue_backend import Push
-from holdfast.backends.relational.error_mapping import Silence, ErrorMapping
+from holdfast.backends.relational.error_mapping import ErrorMapping, Silence
 from holdfast.backends.relational.wires.ears import Ears
 from holdfast.backends.relational.wires.ports import AsyncEar, Heard
 

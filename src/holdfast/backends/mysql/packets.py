@@ -44,6 +44,11 @@ def query(text: bytes, command: bytes = QUERY) -> bytes:
     return size.to_bytes(3, "little") + b"\x00" + command + text
 
 
+def frame(number: int, body: bytes) -> bytes:
+    """A packet of the log-in."""
+    return len(body).to_bytes(3, "little") + bytes((number & 0xFF,)) + body
+
+
 def prepare(text: bytes) -> bytes:
     return query(text, PREPARE)
 

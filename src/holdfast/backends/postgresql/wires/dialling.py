@@ -15,10 +15,10 @@ from ....errors import HoldfastError, Misconfigured
 from ...relational.talk import converse, converse_async
 from ...relational.url import shown
 from ...relational.wires.dial import Deadline
+from ..error_mapping import ERRORS
 from ..greeting import Greeting, greet
 from .aio_link import AsyncLink
 from .link import Link
-from ..error_mapping import ERRORS
 
 DEFAULTS = {
     "application_name": "holdfast",

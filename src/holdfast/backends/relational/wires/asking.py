@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from ..error_mapping import Refused, Silence, ErrorMapping
+from ..error_mapping import ErrorMapping, Refused, Silence
 from .ports import AsyncLink, Order
 
 TOO_LONG = "it took too long"

@@ -14,7 +14,7 @@ import time
 from queue import Empty, SimpleQueue
 
 from ...queue_backend import Push
-from ..error_mapping import Silence, ErrorMapping
+from ..error_mapping import ErrorMapping, Silence
 from .dial import Deadline, Dial
 from .ports import Ear, Hearing, Wake
 

@@ -17,8 +17,8 @@ from typing import Any
 from ....errors import BackendUnavailable, HoldfastError
 from ....model import Claim
 from ...queue_backend import Allow, Push, Release, Renew, Survey, Take, Taken, closed
-from ..local_queue import LOOK_AGAIN_S, LocalQueue
 from ..error_mapping import Refused, Silence
+from ..local_queue import LOOK_AGAIN_S, LocalQueue
 from .dial import Deadline
 from .pace import TIDY_NAMES, pause_before_look, time_to_tidy
 from .pool import Pool

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...session_backend import HASTE
-from ..error_mapping import Refused, Silence, ErrorMapping
+from ..error_mapping import ErrorMapping, Refused, Silence
 from .dial import Deadline
 from .ports import Link, Order
 

@@ -141,6 +141,8 @@ async def run_client(flow: Flow[T], drain: bool, shield: bool = False) -> T:
                     answer = await pending
             except asyncio.CancelledError as error:
                 if not drain or pending is None or not pending.done():
+                    if kind is Open and pending is not None:
+                        _close_made(pending)
                     op = flow.throw(error)
                     continue
                 cancelled = error
@@ -164,6 +166,12 @@ async def run_client(flow: Flow[T], drain: bool, shield: bool = False) -> T:
         if cancelled is not None:
             raise cancelled from error
         raise
+
+
+def _close_made(opening: Waited) -> None:
+    """The flow is cancelled in the very step in which it would have been given the connection."""
+    if opening.done() and not opening.cancelled() and opening.exception() is None:
+        opening.result().close()
 
 
 async def _received(op: Exchange, future: NewFuture) -> bytes:

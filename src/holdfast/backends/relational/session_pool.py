@@ -55,6 +55,13 @@ class SessionPool:
     def one_to_wait_on(self, deadline: float) -> Flow[DatabaseConnection]:
         """For one waiter alone: one that has rested, or a new one."""
         dialer: Dialer[DatabaseConnection] | None = None
+
+        def keep(session: DatabaseConnection) -> None:
+            if dialer in self._dialers:
+                self._idle.append(session)
+            else:  # the waiter has gone meanwhile
+                self.put_back(session)
+
         try:
             while True:
                 now: float = yield NOW
@@ -66,7 +73,7 @@ class SessionPool:
                 if self._closed:
                     raise closed_error()
                 if dialer is None:
-                    dialer = self._new_dialer(self._idle.append)  # and none for all: each waiter needs its own
+                    dialer = self._new_dialer(keep)  # and none for all: each waiter needs its own
                     self._dialers.add(dialer)
                 yield from dialer.wait(deadline)
         finally:

@@ -60,8 +60,9 @@ ROOMS = (
     Room(
         "engines",
         "backends/*__init__.py backends/*/engine.py",
-        f"{DATA} clock {FLOWS} relational-wires embedded wires client-engine",
+        f"{DATA} clock {FLOWS} relational-wires embedded wires mysql-address client-engine",
     ),
+    Room("mysql-address", "backends/mysql/address.py", f"{DATA} {FLOWS}", ASYNCIO, "lazily"),
     Room("embedded", "backends/memory/* backends/sqlite/*", f"{DATA} clock {FLOWS}"),
     Room(
         "client-libraries",  # what a client takes from somebody else's: URLs, TLS settings, readers of replies

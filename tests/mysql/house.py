@@ -13,7 +13,7 @@ from typing import Any
 import holdfast
 from holdfast.backends.mysql.address import read_login
 from holdfast.backends.mysql.codec import PREPARED, Codec
-from holdfast.backends.mysql.connector import Connector
+from holdfast.backends.mysql.connector import MariaDBConnector
 from holdfast.backends.relational.session_client import SessionClient
 from holdfast.clock import now
 from tests.mysql.server import Server, serving
@@ -24,14 +24,14 @@ _numbers = itertools.count(1)
 
 def connector(url: str, timeout: float = 5.0) -> BlockingConnector:
     """Makes connections that take the orders of the lock table."""
-    return BlockingConnector(lambda words: Connector(read_login(url), timeout, PREPARED, words))
+    return BlockingConnector(lambda words: MariaDBConnector(read_login(url), timeout, PREPARED, words))
 
 
 def said(locks: holdfast.Coordinator, statement: bytes) -> list[list[bytes | None]]:
     """What the server answers on the connection that a coordinator makes its requests on."""
     wire: Any = locks._wire
     client = wire._client
-    connection = client._pool._shared if isinstance(client, SessionClient) else client._connection
+    connection: Any = client._pool._shared if isinstance(client, SessionClient) else client._connection
     rows: list[list[bytes | None]] = wire._monitor.run(connection.say(statement, now() + 5)).rows
     return rows
 

@@ -37,7 +37,7 @@ def read_url(url: str) -> dict[str, Any]:
     parts = urlsplit(url)
     if "@" in f"{parts.path}{parts.query}{parts.fragment}" and "@" not in parts.netloc and ":" in parts.netloc:
         raise Misconfigured(
-            f"{shown(url)!r} can not be read: write / as %2F, ? as %3F, # as %23 and @ as %40 in a user or password"
+            f"{shown(url)!r} cannot be read: write / as %2F, ? as %3F, # as %23 and @ as %40 in a user or password"
         )
     words: dict[str, Any] = {"database": unquote(parts.path.removeprefix("/"))}
     if not words["database"] or "/" in words["database"]:

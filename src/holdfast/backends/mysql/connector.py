@@ -22,7 +22,7 @@ CHARACTERS = b"SET NAMES utf8mb4"
 DENIED = frozenset({1044, 1045, 1049, 1698})
 
 
-class Connector:
+class MariaDBConnector:
     """Makes connections to one server; on each, `first_words` are said, and `statements` prepared if that is possible.
 
     `login` is asked at each connection: an option file may have changed.
@@ -71,7 +71,7 @@ class Connector:
                 raise Misconfigured(f"{handshake.product} does not let us in: {error}") from error
             raise self.errors.unreachable(Exception(f"{error} ({error.code})")) from error
         except RuntimeError as error:  # a kind of password that needs a package which is not there
-            raise Misconfigured(f"{handshake.product} can not be logged in to: {error}") from error
+            raise Misconfigured(f"{handshake.product} cannot be logged in to: {error}") from error
         except (OSError, Garbled) as error:
             raise self.errors.unreachable(error) from error
         made = MariaDBConnection(connection, hello.session)

@@ -14,7 +14,7 @@ from ..relational.table_client import TableClient
 from ..relational.url import shown
 from .address import read_login
 from .codec import PREPARED, Codec
-from .connector import Connector
+from .connector import MariaDBConnector
 from .greeting import promises_of
 from .notifications import MariaDBNotifications
 
@@ -35,7 +35,7 @@ class MySQLEngine(ClientEngine[Any, Any]):
         return Codec(self._namespace, self._host, os.getpid())
 
     def open(self) -> Flow[Opened[Any, Any]]:
-        connector = Connector(self._login, self._timeout_s, PREPARED)
+        connector = MariaDBConnector(self._login, self._timeout_s, PREPARED)
         now: float = yield NOW
         connection = yield from connector.connect(now + self._timeout_s)
         greeting = connection.greeting

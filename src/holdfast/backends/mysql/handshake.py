@@ -22,9 +22,9 @@ FOUND_ROWS, WITH_DATABASE, TLS = 1 << 1, 1 << 3, 1 << 11
 SECURE, PLUGINS, ATTRIBUTES, LONG_ANSWERS = 1 << 15, 1 << 19, 1 << 20, 1 << 21
 FLAGS = 1 | FOUND_ROWS | 1 << 2 | 1 << 9 | 1 << 13 | SECURE | 1 << 17 | PLUGINS | ATTRIBUTES | LONG_ANSWERS
 """Besides those named: long passwords and flags, protocol 4.1, transactions, several results."""
-UTF8MB4 = 45
-MORE = 0x01
-FAST_DONE, FULL = 3, 4
+UTF8MB4_CODE = 45
+MORE_CODE = 0x01
+FAST_DONE_CODE, FULL_CODE = 3, 4
 NATIVE, CACHING, SHA256 = b"mysql_native_password", b"caching_sha2_password", b"sha256_password"
 ED25519, CLEAR, DIALOG = b"client_ed25519", b"mysql_clear_password", b"dialog"
 SALT_BYTES = 20
@@ -128,7 +128,7 @@ class Handshake:
             flags |= TLS
         elif login.tls is not None and login.tls_required:
             raise Refused(2026, "SSL is required but the server doesn't support it")
-        first = flags.to_bytes(4, "little") + LONGEST.to_bytes(4, "little") + bytes((UTF8MB4,)) + bytes(23)
+        first = flags.to_bytes(4, "little") + LONGEST.to_bytes(4, "little") + bytes((UTF8MB4_CODE,)) + bytes(23)
         if flags & TLS:
             number += 1
             yield StartEncryption(frame(number, first))
@@ -146,7 +146,7 @@ class Handshake:
                     number, body = yield from self._dialog(number, salt)
                 else:
                     number, body = yield frame(number + 1, self._answer(plugin, salt))
-            elif body[0] == MORE and plugin in (CACHING, SHA256):
+            elif body[0] == MORE_CODE and plugin in (CACHING, SHA256):
                 number, body = yield from self._prove(plugin, salt, number, body)
             elif body[0] == ERROR:
                 raise refused(body)
@@ -189,14 +189,14 @@ class Handshake:
         """A method of SHA-256 wants more: the password itself, encrypted with the server's key where others listen."""
         password = self._login.password
         if plugin == CACHING:
-            if body[1] == FAST_DONE:
+            if body[1] == FAST_DONE_CODE:
                 return (yield b"")
-            if body[1] != FULL:
+            if body[1] != FULL_CODE:
                 raise Garbled(f"a packet that is no part of a log-in: {body[:40]!r}")
             if self._secure:
                 return (yield frame(number + 1, password + b"\0"))
             number, body = yield frame(number + 1, b"\2")
-            if body[0] != MORE:
+            if body[0] != MORE_CODE:
                 return Packet(number, body)
         proof = self._login.scrambles.sha2_rsa_encrypt(password, salt[:SALT_BYTES], body[1:]) if password else b""
         return (yield frame(number + 1, proof))

@@ -11,18 +11,34 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..._core.flow import NOW, RANDOM, Flow, Sleep
-from ..connections.multiplexer import Pending
+from ..connections.multiplexer import Multiplexer, Pending
 from ..relational.connection import ask
 from ..relational.error_mapping import Refused
 from ..relational.notifications import Heard
 from .codec import ALONE, Order, ears_hear, ears_open, heard_in
 from .connection import MariaDBConnection
-from .connector import Connector
+from .connector import MariaDBConnector
 from .error_mapping import KILLED
 from .packets import Reply
 
 PAUSE_S = 0.05
-RANDOM_BITS = 53
+RANDOM_BITS_COUNT = 53
+
+
+class _PausingChannel(Multiplexer):
+    """`before` runs before whoever waits receives; False: it has taken the time for that."""
+
+    before: Callable[[float], Flow[bool]] | None = None
+
+    def _receive(self, deadline: float) -> Flow[bool]:
+        if self.before is not None:
+            self._receiving = True
+            try:
+                if not (yield from self.before(deadline)):
+                    return True
+            finally:
+                self._receiving = False
+        return (yield from super()._receive(deadline))
 
 
 class MariaDBListener:
@@ -31,7 +47,7 @@ class MariaDBListener:
     def __init__(self, connection: MariaDBConnection, wake: int, beside: Callable[[], int], heard: Heard) -> None:
         self.wake = wake
         self._connection = connection
-        self._channel = connection.channel
+        self._channel = connection.channel = _PausingChannel(connection.connection, connection.feed, connection.lost)
         self._beside = beside
         self._heard = heard
         self._connection.start(self._hear(), self._roused)
@@ -72,11 +88,11 @@ class MariaDBListener:
         return now < deadline
 
     def until(self, pending: Pending, deadline: float) -> Flow[bool]:
-        """As `Listener.until`."""
+        """As `PushListener.until`."""
         return (yield from self._connection.until(pending, deadline))
 
     def finish(self, pending: Pending) -> None:
-        """As `Listener.finish`. All pushes come from the server, so nobody who listens has to be told."""
+        """As `PushListener.finish`. All pushes come from the server, so nobody who listens has to be told."""
         self._channel.finish(pending)
 
     def close(self) -> None:
@@ -89,7 +105,7 @@ class MariaDBListener:
 class MariaDBNotifications:
     """Listens under one number, unless the connection that listened before is not yet gone."""
 
-    def __init__(self, connector: Connector) -> None:
+    def __init__(self, connector: MariaDBConnector) -> None:
         self._connector = connector
         self._wake = 0
 
@@ -110,4 +126,4 @@ class MariaDBNotifications:
 def _new_wake() -> Flow[int]:
     """A number that no other listener has."""
     chance: float = yield RANDOM
-    return int(chance * 2**RANDOM_BITS) + 1
+    return int(chance * 2**RANDOM_BITS_COUNT) + 1

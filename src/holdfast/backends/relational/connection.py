@@ -38,7 +38,7 @@ class Request(Pending):
         return self.value
 
 
-class Greeting(Protocol):
+class ServerGreeting(Protocol):
     """What the server said of itself when the connection was made."""
 
     @property
@@ -56,7 +56,7 @@ class DatabaseConnection(Protocol):
     """When it was last asked something that it answered; kept by whoever needs to know."""
 
     @property
-    def greeting(self) -> Greeting: ...
+    def greeting(self) -> ServerGreeting: ...
 
     @property
     def closed(self) -> bool: ...
@@ -71,6 +71,10 @@ class DatabaseConnection(Protocol):
 
     def start(self, order: Order) -> Request:
         """Send an order, behind those under way; see `finish` and `until`."""
+        ...
+
+    def ask(self, order: Order, deadline: float) -> Flow[Any]:
+        """`start` and `finish`."""
         ...
 
     def finish(self, request: Request, deadline: float) -> Flow[Any]:
@@ -90,7 +94,7 @@ class DatabaseConnection(Protocol):
     def abandon(self) -> None: ...
 
 
-class Connector(Protocol):
+class DatabaseConnector(Protocol):
     """Makes connections to one server: dials, logs in, and learns what the server is."""
 
     timeout_s: float
@@ -108,7 +112,7 @@ class Connector(Protocol):
 def ask(connection: DatabaseConnection, order: Order, deadline: float, errors: ErrorMapping) -> Flow[Any]:
     """One order and its reply; errors in holdfast's words."""
     try:
-        return (yield from connection.finish(connection.start(order), deadline))
+        return (yield from connection.ask(order, deadline))
     except Refused as error:
         if error.code in errors.gone:
             connection.fail("the session ended")

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias
 from ..._core.flow import Flow
 from ..connections.multiplexer import Pending
 from ..queue_backend import Push
-from .connection import Connector
+from .connection import DatabaseConnector
 from .dialer import Dialer
 
 Wake: TypeAlias = Any
@@ -23,7 +23,7 @@ Heard: TypeAlias = Callable[[str, int], None]
 """Takes a push: to whom, and its token."""
 
 
-class Listener(Protocol):
+class PushListener(Protocol):
     """A connection that listens, under one address."""
 
     @property
@@ -58,14 +58,14 @@ class Inbox(Pending):
 class Notifications:
     """One listener, opened with the first waiter. `listen` makes it, and gives what it hears to `deliver`."""
 
-    def __init__(self, listen: Callable[[Heard, float], Flow[Listener]], connector: Connector) -> None:
-        self._listener: Listener | None = None
+    def __init__(self, listen: Callable[[Heard, float], Flow[PushListener]], connector: DatabaseConnector) -> None:
+        self._listener: PushListener | None = None
         self._inboxes: dict[str, Inbox] = {}
-        self._dialer: Dialer[Listener] = Dialer(
+        self._dialer: Dialer[PushListener] = Dialer(
             lambda deadline: listen(self.deliver, deadline), self._keep, connector.timeout_s, connector.errors
         )
 
-    def _keep(self, listener: Listener) -> None:
+    def _keep(self, listener: PushListener) -> None:
         self._listener = listener
 
     @property

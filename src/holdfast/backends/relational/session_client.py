@@ -17,7 +17,7 @@ from ..._core.flow import NEW_EVENT, NOW, RANDOM, Flow, WaitEvent, WakeEvent
 from ...errors import BackendUnavailable, HoldfastError
 from ...model import Claim
 from ..queue_backend import Allow, Push, Release, Renew, Survey, Take, Taken
-from .connection import TOO_LONG, Connector, DatabaseConnection, Order, Request
+from .connection import TOO_LONG, DatabaseConnection, DatabaseConnector, Order, Request
 from .error_mapping import Refused, Silence
 from .local_queue import LOOK_AGAIN_S, LocalQueue
 from .session_pool import SessionPool
@@ -27,7 +27,7 @@ LOOK_TRIES_COUNT = 5
 """As if it were this look, for the pause of those who cannot wait at the server."""
 
 
-class SessionCodec(Protocol):
+class SessionLockCodec(Protocol):
     """Writes the orders of session locks."""
 
     def take(self, claim: Claim, queue: bool, seen: bool) -> Order:
@@ -65,7 +65,11 @@ class SessionClient:
     """Carries out the requests of one coordinator. `rest_s`: see `SessionPool`."""
 
     def __init__(
-        self, session: DatabaseConnection, connector: Connector, codec: Callable[[], SessionCodec], rest_s: float
+        self,
+        session: DatabaseConnection,
+        connector: DatabaseConnector,
+        codec: Callable[[], SessionLockCodec],
+        rest_s: float,
     ) -> None:
         self._connector = connector
         self._errors = connector.errors

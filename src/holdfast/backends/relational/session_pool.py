@@ -15,7 +15,7 @@ from typing import Any
 from ..._core.flow import NOW, Flow
 from ..queue_backend import closed as closed_error
 from ..session_backend import HASTE
-from .connection import Connector, DatabaseConnection, Order, ask
+from .connection import DatabaseConnection, DatabaseConnector, Order, ask
 from .dialer import Dialer
 
 MOST_IDLE_COUNT = 4
@@ -24,7 +24,9 @@ MOST_IDLE_COUNT = 4
 class SessionPool:
     """`holds` says whether a lock lives on a session. The pool begins with a session that was just made."""
 
-    def __init__(self, connector: Connector, rest_s: float, holds: Callable[[DatabaseConnection], bool]) -> None:
+    def __init__(
+        self, connector: DatabaseConnector, rest_s: float, holds: Callable[[DatabaseConnection], bool]
+    ) -> None:
         self._connector = connector
         self._rest_s = rest_s
         self._holds = holds

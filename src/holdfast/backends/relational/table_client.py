@@ -15,15 +15,15 @@ from ..._core.flow import NOW, RANDOM, Flow, Sleep
 from ...errors import BackendUnavailable, HoldfastError
 from ...model import Claim
 from ..queue_backend import Push, Release, Take, Taken, after_close
-from .connection import Connector, DatabaseConnection, Order, ask
+from .connection import DatabaseConnection, DatabaseConnector, Order, ask
 from .dialer import Dialer
 from .error_mapping import Refused, Silence
-from .notifications import Heard, Listener, Notifications, Wake
+from .notifications import Heard, Notifications, PushListener, Wake
 from .replies import Released
 from .timing import TIDY_COUNT, pause_before_look_s, requests_until_tidy
 
 
-class Codec(Protocol):
+class TableCodec(Protocol):
     """Writes the orders of the lock table."""
 
     def write(self, request: Any, wake: Wake = ..., waited: bool = ...) -> Order:
@@ -35,7 +35,7 @@ class Codec(Protocol):
         ...
 
 
-Listen = Callable[[Callable[[], int], Heard, float], Flow[Listener]]
+Listen = Callable[[Callable[[], int], Heard, float], Flow[PushListener]]
 """Opens a listener beside the request connection, whose session number it may ask for."""
 
 
@@ -43,7 +43,11 @@ class TableClient:
     """Carries out the requests of one coordinator. It begins with a connection that was just made."""
 
     def __init__(
-        self, connection: DatabaseConnection, connector: Connector, listen: Listen, codec: Callable[[], Codec]
+        self,
+        connection: DatabaseConnection,
+        connector: DatabaseConnector,
+        listen: Listen,
+        codec: Callable[[], TableCodec],
     ) -> None:
         self._connector = connector
         self._errors = connector.errors

@@ -1,7 +1,7 @@
 """How often: housekeeping, and looks where there are no pushes. Chance is given from outside, from 0 to 1.
 
 Housekeeping must drop more than is added, whoever adds it. A name that is used once costs two requests (take, release),
-and each request looks at `TIDY_COUNT` names with a chance of `TIDY_CHANCE`: six for each that is added. So the names
+and each request looks at `TIDY_COUNT` names with a chance of `TIDY_RATIO`: six for each that is added. So the names
 that are over stay fewer than those that are not. It is chance and not a count, because a process may live for two
 requests only; and it keeps no place to go on from, because that would be lost with the process.
 """
@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 
-TIDY_CHANCE = 1 / 128
+TIDY_RATIO = 1 / 128
 TIDY_COUNT = 400
 FIRST_LOOK_S, LAST_LOOK_S = 0.005, 0.25
 
 
 def requests_until_tidy(chance: float) -> int:
     """How many requests to count down, for the same chance at each: one draw for all of them."""
-    return 1 + int(math.log1p(-chance) / math.log1p(-TIDY_CHANCE))
+    return 1 + int(math.log1p(-chance) / math.log1p(-TIDY_RATIO))
 
 
 def pause_before_look_s(tries: int, chance: float) -> float:

@@ -14,7 +14,7 @@ from ...relational.session_client import SessionClient
 from ...relational.url import shown
 from ...session_backend import SessionBackend, session_promises
 from ..address import read_login
-from ..connector import Connector
+from ..connector import MariaDBConnector
 from ..greeting import Greeting, promises_of
 from .codec import BOUNDS, IDLE, PREPARED, SessionCodec
 
@@ -37,7 +37,7 @@ class SessionEngine(ClientEngine[Any, Any]):
         return SessionCodec(self._namespace, self._host, os.getpid())
 
     def open(self) -> Flow[Opened[Any, Any]]:
-        connector = Connector(self._login, self._timeout_s, PREPARED, FIRST_WORDS)
+        connector = MariaDBConnector(self._login, self._timeout_s, PREPARED, FIRST_WORDS)
         now: float = yield NOW
         session = yield from connector.connect(now + self._timeout_s)
         try:

@@ -110,6 +110,8 @@ class Notifications:
         inbox, listener = self._inboxes[owner], self._listener
         if listener is not None and not inbox.done:
             yield from listener.until(inbox, deadline)
+        if inbox.push is not None and self._inboxes.get(owner) is inbox:
+            self._inboxes[owner] = Inbox()  # a push is told once; the release still knows that it was waited for
         return inbox.push
 
     def close(self) -> None:

@@ -141,7 +141,7 @@ async def run_client(flow: Flow[T], drain: bool, shield: bool = False) -> T:
                     answer = await pending
             except asyncio.CancelledError as error:
                 if not drain or pending is None or not pending.done():
-                    if kind is Open and pending is not None:
+                    if kind is Open and isinstance(pending, asyncio.Future):
                         _close_made(pending)
                     op = flow.throw(error)
                     continue
@@ -168,7 +168,7 @@ async def run_client(flow: Flow[T], drain: bool, shield: bool = False) -> T:
         raise
 
 
-def _close_made(opening: Waited) -> None:
+def _close_made(opening: asyncio.Future[Any]) -> None:
     """The flow is cancelled in the very step in which it would have been given the connection."""
     if opening.done() and not opening.cancelled() and opening.exception() is None:
         opening.result().close()

@@ -6,6 +6,7 @@ PyMySQL reads the options (an option file, the certificates), as it does for its
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -20,6 +21,15 @@ PORT = 3306
 TEXTS = frozenset({"unix_socket", "ssl_ca", "ssl_cert", "ssl_key", "read_default_file", "read_default_group"})
 SWITCHES = frozenset({"ssl_verify_cert", "ssl_verify_identity", "ssl_disabled"})
 FILES = frozenset({"read_default_file", "read_default_group"})
+KEEP_ALIVE = tuple(
+    (getattr(socket, name), value)
+    for name, value in (
+        *(("TCP_KEEPIDLE", 10), ("TCP_KEEPALIVE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)),
+        ("TCP_USER_TIMEOUT", 25_000),
+    )
+    if hasattr(socket, name)
+)
+"""A dead peer is noticed in 25 seconds, not in the system's two hours."""
 PREFERRED: list[object] = []
 """What PyMySQL makes for TLS where nobody asked for any in particular. It takes 20 ms each time, so it is made once."""
 
@@ -85,7 +95,13 @@ def _login(pymysql: Any, words: dict[str, Any], own_tls: bool) -> Login:
     if not own_tls and not PREFERRED:
         PREFERRED.append(tls)
     user, database = (each.encode() if isinstance(each, str) else each for each in (read.user, read.db))
-    endpoint = Endpoint(read.host, read.port, read.unix_socket or "", source_host=read.bind_address or "")
+    endpoint = Endpoint(
+        read.host,
+        read.port,
+        read.unix_socket or "",
+        keepalive_options=KEEP_ALIVE,
+        source_host=read.bind_address or "",
+    )
     attributes = {"_client_name": "holdfast", "_pid": str(os.getpid()), "program_name": "holdfast"}
     scrambles = import_module("pymysql._auth")
     return Login(

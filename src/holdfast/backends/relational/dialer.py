@@ -24,7 +24,7 @@ class Closable(Protocol):
 C = TypeVar("C", bound=Closable)
 
 
-class _Attempt:
+class _DialAttempt:
     """One attempt to connect, and those who wait for its end."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Dialer(Generic[C]):
         self._keep = keep
         self._timeout_s = timeout_s
         self._errors = errors
-        self._attempt: _Attempt | None = None
+        self._attempt: _DialAttempt | None = None
         self._closed = False
 
     def wait(self, deadline: float) -> Flow[None]:
@@ -61,7 +61,7 @@ class Dialer(Generic[C]):
         attempt = self._attempt
         new = attempt is None
         if attempt is None:
-            attempt = self._attempt = _Attempt()
+            attempt = self._attempt = _DialAttempt()
         attempt.waiters.append(event)
         try:
             if new and (yield Spawn(self._dial(attempt))) is False:
@@ -76,7 +76,7 @@ class Dialer(Generic[C]):
         if attempt.error is not None:
             raise attempt.error
 
-    def _dial(self, attempt: _Attempt) -> Flow[None]:
+    def _dial(self, attempt: _DialAttempt) -> Flow[None]:
         now: float = yield NOW
         try:
             made = yield from self._connect(now + self._timeout_s)
@@ -92,7 +92,7 @@ class Dialer(Generic[C]):
             self._keep(made)
         self._end(attempt, None)
 
-    def _end(self, attempt: _Attempt, error: BaseException | None) -> None:
+    def _end(self, attempt: _DialAttempt, error: BaseException | None) -> None:
         if self._attempt is attempt:
             self._attempt = None
         attempt.end(error)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast._core.lease import Hold
 from holdfast.model import Claim
 
-from ..invariants.deadlines import DeadlineInvariants, due
+from ..invariants.deadlines import DeadlineInvariants
 from ..invariants.leases import LeaseInvariants
 from ..process import Process
 from ..violation import Violation
@@ -37,6 +37,10 @@ class ByteLeaseInvariants(LeaseInvariants):
 
     def stand(self, name: str) -> None:
         return
+
+    def counts(self, process: Process, hold: Hold) -> bool:
+        """Whether it is definitely held."""
+        return self._definite(process, hold)
 
     def held(self) -> list[tuple[str, int]]:
         """Names and tokens, as far as their holders know."""
@@ -89,7 +93,7 @@ class ByteInvariants:
 
     def _order(self, process: Process, hold: Hold) -> None:
         spec, token = hold.claim.spec, hold.token
-        if process.clock() >= due(hold):
+        if not self.leases.counts(process, hold):
             return  # it came too late to mean anything
         largest, exclusive = self._tokens.get(spec.name, (0, 0))
         alone = spec.weight == spec.capacity

@@ -23,7 +23,10 @@ def schedule_byte_faults(world: ByteWorld) -> None:
 
     def length() -> float:
         """Nothing outlasts the time of faults but a paused process."""
-        return min(profile.stop_length(chance), max(0.01, profile.faults_end_at - world.timeline.now))
+        return min(profile.stop_length(chance), left())
+
+    def left() -> float:
+        return max(0.01, profile.faults_end_at - world.timeline.now)
 
     def any_process() -> ClientProcess:
         return chance.choice(world.processes)
@@ -40,7 +43,7 @@ def schedule_byte_faults(world: ByteWorld) -> None:
     )
     enter(profile.wipes, lambda: engine.wipe(min(0.5, length()), chance.random() < 0.5))
     enter(profile.wipes, engine.back_up)
-    enter(profile.special, lambda: engine.special_fault(length()))
+    enter(profile.special, lambda: engine.special_fault(min(chance.uniform(0.2, 4.0), left())))
     enter(profile.calendar_jumps, lambda: engine.jump_calendar(chance.choice(engine.listeners)))
     world.timeline.at(profile.faults_end_at, engine.end_faults)
     if profile.mean_steps_between_pauses:

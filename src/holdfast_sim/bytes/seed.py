@@ -22,8 +22,8 @@ SETTLE_LIMIT_S = 60.0
 STEP_S = 0.25
 RECONNECT_S = 1.0
 """From a lost connection until there is another one, when no fault is left."""
-IDLE_S = 0.3
-"""Between the end of idle connections and the next request."""
+IDLE_S = 0.03
+"""Between the end of idle connections and the next request: too soon for anything but a look."""
 
 
 def run_bytes(engine: str, seed: int, tell: Teller | None = None) -> Outcome:

@@ -28,7 +28,7 @@ from .timing import lasts, session_for
 from .watch_registry import Proof, WatchRegistry, proves, repeatable
 
 IDLE_S = 0.01
-"""After so long without a word of the server, its last word may have been to end the connection."""
+"""So long after the last request, the server may have ended the connection."""
 
 
 class SessionConnection:
@@ -60,6 +60,8 @@ class SessionConnection:
         self.sleeps_until = 0.0
         self.now = now
         """When a flow last looked at the clock."""
+        self._spoke = now
+        """When a request was last sent: nobody may have looked at the connection since."""
         self.added = 0.0
         """When a place was last given to the tracker."""
         self.received_count = 0
@@ -161,10 +163,11 @@ class SessionConnection:
                     raise BackendUnavailable("the connection to ZooKeeper was lost")
                 if not (yield from self._await_connection(deadline, began)):
                     return None
-            elif sent > self.now + IDLE_S and multiplexer.connection.readable():
+            elif sent > self._spoke + IDLE_S and multiplexer.connection.readable():
                 yield from multiplexer.catch_up()
             else:
                 self.now = max(self.now, sent)
+                self._spoke = sent
                 for place in places:
                     place.link, place.session = self, self.session.id
                 if ops[-1].__class__ is Watches and self._watches.connect(owner, ops):

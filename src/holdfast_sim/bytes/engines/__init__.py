@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from .base import SimulatedEngine
+from .etcd import SimulatedEtcd
 from .zookeeper import SimulatedZooKeeper
 
 if TYPE_CHECKING:
     from ..world import ByteWorld
 
 ENGINES: dict[str, Callable[[ByteWorld], SimulatedEngine]] = {
+    "etcd": SimulatedEtcd,
     "zookeeper": SimulatedZooKeeper,
 }

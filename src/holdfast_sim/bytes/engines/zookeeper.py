@@ -42,6 +42,7 @@ class SimulatedZooKeeper(SimulatedEngine):
         slow = world.chance.choice((0.0, 0.0, 0.02))
         settings = Settings(
             tick_ms=TICK_MS,
+            sync_limit_ticks=world.chance.choice((5, 10)),
             container_check_s=CONTAINER_CHECK_S,
             link_s=(0.0001, 0.002),
             fsync_s=(0.0, slow),

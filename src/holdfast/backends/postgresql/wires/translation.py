@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..relational.error_mapping import ErrorMapping
+from ...relational.refusal import Translation
 
 AGAIN = "connect again to have it made, or run the output of `holdfast schema postgresql`"
 
-ERRORS = ErrorMapping(
+TRANSLATION = Translation(
     "PostgreSQL",
     permanent={
         "42501": "grant this role what the head of `holdfast schema postgresql` names",

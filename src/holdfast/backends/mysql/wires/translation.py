@@ -7,15 +7,15 @@
 
 from __future__ import annotations
 
-from ..relational.error_mapping import ErrorMapping
+from ...relational.refusal import Translation
 
 DEADLOCK, TOO_NEW = 1213, 1020
 AGAIN = frozenset({DEADLOCK, TOO_NEW})
-TRIES = 10
+TRIES = 5
 KILLED = frozenset({1053, 1317, 1927, 1969, 3024})
 """Interrupted, shut down or too long."""
 
-ERRORS = ErrorMapping(
+TRANSLATION = Translation(
     "MariaDB",
     permanent={
         **dict.fromkeys((1044, 1142, 1143, 1370), "grant this user what the head of `holdfast schema mysql` names"),

@@ -32,7 +32,7 @@ class Silence(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class ErrorMapping:
+class Translation:
     """What the errors of one engine mean."""
 
     product: str

@@ -1,0 +1,1 @@
+"""What touches PyMySQL and sockets: connections, the blocking wire and the asyncio wire."""

@@ -68,21 +68,28 @@ def _live(world: ByteWorld, kinds: dict[str, str]) -> None:
         process.get_in_again(kinds)
     bound = world.invariants.longest + world.engine.remains_s + 2 * profile.request_timeout
     _run_scripts(world, timeline.now + bound, "everybody gets in again")
-    timeline.run(timeline.now + world.invariants.longest + world.engine.remains_s)
+    _let_pass(world, world.invariants.longest + world.engine.remains_s)
     world.invariants.at_rest()
     for listener in world.engine.listeners:
         listener.end_connections()  # they were idle for long
-    timeline.run(timeline.now + IDLE_S)
+    _let_pass(world, IDLE_S)
     for process in running:
         process.try_after_idling(f"own{process.number}")
     _run_scripts(world, timeline.now + 5.0, "everybody gets in again")
-    timeline.run(timeline.now + RECONNECT_S)
+    _let_pass(world, RECONNECT_S)
     closed = running if world.chance.random() < 0.5 else running[1:]
     for process in closed:
         process.close()
     _run_scripts(world, timeline.now + 5.0, "closing is bounded")
-    timeline.run(timeline.now + world.engine.after_close_s)
+    _let_pass(world, world.engine.after_close_s)
     world.invariants.after_close()
+
+
+def _let_pass(world: ByteWorld, seconds: float) -> None:
+    """All of it, also if nothing happens at its end."""
+    end = world.timeline.now + seconds
+    world.timeline.run(end)
+    world.timeline.now = end
 
 
 def _run_scripts(world: ByteWorld, limit: float, invariant: str) -> None:

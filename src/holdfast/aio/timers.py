@@ -14,7 +14,7 @@ from .stepped_future import SteppedFuture
 
 LONGEST_WAIT_S = 30.0
 """Waits of the loop count on a clock that stops in suspend, and ours does not: so no wait is longer than this."""
-LONG_WAIT_S = 0.1
+LONG_WAIT_S = 0.08
 SWEEP_S = 0.05
 
 

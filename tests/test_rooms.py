@@ -60,8 +60,9 @@ ROOMS = (
     Room(
         "engines",
         "backends/*__init__.py backends/*/engine.py",
-        f"{DATA} clock {FLOWS} relational-wires embedded wires client-engine",
+        f"{DATA} clock {FLOWS} relational-wires embedded wires mysql-address client-engine",
     ),
+    Room("mysql-address", "backends/mysql/address.py", f"{DATA} {FLOWS}", ASYNCIO, "lazily"),
     Room("embedded", "backends/memory/* backends/sqlite/*", f"{DATA} clock {FLOWS}"),
     Room(
         "client-libraries",  # what a client takes from somebody else's: URLs, TLS settings, readers of replies
@@ -161,11 +162,11 @@ def test_importing_holdfast_loads_only_what_a_lock_needs() -> None:
         ("backends/etcd/backend.py", "import socket", "flows does without socket"),
         ("backends/sqlite/store.py", "import asyncio", "embedded does without asyncio"),
         (
-            "backends/relational/desk.py",
+            "backends/relational/local_queue.py",
             "from ..etcd import backend",
             "flows, which relational may not import",
         ),
-        ("backends/relational/desk.py", "import threading", "relational does without threading"),
+        ("backends/relational/local_queue.py", "import threading", "relational does without threading"),
         (
             "backends/relational/wires/table.py",
             "from ...etcd import wires",

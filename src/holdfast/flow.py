@@ -6,6 +6,7 @@ cancellation at its op.
 
     requests      Call, Wait                        of a backend, to the client of its engine
     connections   Open, Send, Receive, Exchange     of a client; each with a deadline on the clock of `NOW`
+                  StartTls                          for a connection that begins in the clear
     waiting       Sleep, WaitEvent, WaitAny, NEW_EVENT
     the world     NOW, RANDOM
     other flows   Shield, Spawn; `yield from` for one that is part of this one
@@ -30,6 +31,7 @@ from ._core.flow import (
     Shield,
     Sleep,
     Spawn,
+    StartTls,
     Wait,
     WaitAny,
     WaitEvent,
@@ -53,6 +55,7 @@ __all__ = [
     "Shield",
     "Sleep",
     "Spawn",
+    "StartTls",
     "Wait",
     "WaitAny",
     "WaitEvent",

@@ -9,7 +9,7 @@ from holdfast.backends.postgresql.programs import SQL
 from holdfast.backends.postgresql.session.codec import SessionCodec
 from holdfast.backends.postgresql.wires.results import rows_of
 from holdfast.backends.queue_backend import Release, Survey
-from holdfast.backends.relational.refusal import Refused
+from holdfast.backends.relational.error_mapping import Refused
 from holdfast_sim.servers.postgresql.queries import CREATING
 from holdfast_sim.servers.postgresql.server import PostgreSQLServer
 from tests.likeness.postgresql_play import Difference, Pair

@@ -10,11 +10,30 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import holdfast
+from holdfast.backends.mysql.address import read_login
 from holdfast.backends.mysql.codec import PREPARED, Codec
-from holdfast.backends.mysql.wires.dialling import Dialling
+from holdfast.backends.mysql.connector import MariaDBConnector
+from holdfast.backends.relational.session_client import SessionClient
+from holdfast.clock import now
 from tests.mysql.server import Server, serving
+from tests.relational.blocking import BlockingConnector
 
 _numbers = itertools.count(1)
+
+
+def connector(url: str, timeout: float = 5.0) -> BlockingConnector:
+    """Makes connections that take the orders of the lock table."""
+    return BlockingConnector(lambda words: MariaDBConnector(read_login(url), timeout, PREPARED, words))
+
+
+def said(locks: holdfast.Coordinator, statement: bytes) -> list[list[bytes | None]]:
+    """What the server answers on the connection that a coordinator makes its requests on."""
+    wire: Any = locks._wire
+    client = wire._client
+    connection: Any = client._pool._shared if isinstance(client, SessionClient) else client._connection
+    rows: list[list[bytes | None]] = wire._monitor.run(connection.say(statement, now() + 5)).rows
+    return rows
 
 
 @dataclass(slots=True)
@@ -47,8 +66,8 @@ class MariaDB:
         for table in ("holdfast_session", "holdfast_session_waiter", "holdfast_session_floor"):
             self.execute(url, f"DELETE FROM {table}")
 
-    def dialling(self, url: str) -> Dialling:
-        return Dialling(url, 30.0, PREPARED)
+    def dialling(self, url: str) -> BlockingConnector:
+        return connector(url, 30.0)
 
     def codec(self, namespace: str) -> Codec:
         return Codec(namespace, "host", 1)

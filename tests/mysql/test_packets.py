@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.backends.mysql.packets import LONGEST, Garbled, Reader, Reply, number_at, query
-from holdfast.backends.relational.refusal import Refused
+from holdfast.backends.relational.error_mapping import Refused
 
 COLUMN = b"\x03def\x00\x00\x00\x01a\x00\x0c\x3f\x00\x01\x00\x00\x00\x08\x81\x00\x00\x00\x00"
 

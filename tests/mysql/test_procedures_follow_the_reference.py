@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.backends.mysql.codec import PREPARED, Codec, Order, ears_hear
-from holdfast.backends.mysql.wires.dialling import Dialling
+from holdfast.backends.mysql.codec import Codec, Order, ears_hear
 from holdfast.backends.queue_backend import Release
 from tests.mysql.conftest import new_database
+from tests.mysql.house import connector
 from tests.mysql.server import Server
 from tests.relational.reference import same_answers, tidied_all_the_time
 
@@ -25,7 +25,7 @@ class Played:
     """One session at the server, with a clock of its own."""
 
     def __init__(self, url: str, isolation: str) -> None:
-        self.link = Dialling(url, 5.0, PREPARED).dial()
+        self.link = connector(url).dial()
         self.link.say(f"SET SESSION TRANSACTION ISOLATION LEVEL {isolation}".encode(), 5.0)
 
     def begin(self, namespace: str) -> None:

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
 
 import pytest
 
 import holdfast
 import holdfast.aio
 from holdfast.backends.mysql.programs import schema
-from holdfast.backends.mysql.wires.link import Link
-from holdfast.backends.relational.wires.session import SessionWire
-from holdfast.backends.relational.wires.table import TableWire
 from holdfast.errors import BackendUnavailable, Misconfigured
 from tests.mysql.conftest import new_database
+from tests.mysql.house import said
 from tests.mysql.server import Server, program, serving
 
 LEVELS = ["REPEATABLE-READ", "SERIALIZABLE"]
@@ -148,10 +144,7 @@ def test_tls_changes_nothing(papers: Path, scheme: str) -> None:
                 await (await waiting).release()
 
         with holdfast.connect(url) as locks, locks.lock("door"):
-            assert isinstance(locks._wire, TableWire | SessionWire)
-            link = locks._wire._link if isinstance(locks._wire, TableWire) else locks._wire._session(5.0).link
-            assert link is not None
-            assert isinstance(cast(Link, link).socket, ssl.SSLSocket)
+            assert said(locks, b"SHOW SESSION STATUS LIKE 'Ssl_cipher'")[0][1], "nothing is encrypted"
         asyncio.run(play())
         with holdfast.connect(f"{url}?ssl_disabled=true") as locks, locks.lock("door"):
             pass

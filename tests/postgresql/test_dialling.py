@@ -20,7 +20,7 @@ import holdfast.aio
 from holdfast.backends.postgresql.codec import Codec
 from holdfast.backends.postgresql.wires.aio_link import AsyncLink
 from holdfast.backends.postgresql.wires.dialling import Dialling
-from holdfast.backends.relational.refusal import Silence
+from holdfast.backends.relational.error_mapping import Silence
 from holdfast.errors import BackendUnavailable, HoldfastError
 from tests.postgresql.server import Server, running
 

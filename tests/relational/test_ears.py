@@ -7,7 +7,7 @@ import socket
 import threading
 
 from holdfast.backends.queue_backend import Push
-from holdfast.backends.relational.refusal import Silence, Translation
+from holdfast.backends.relational.error_mapping import ErrorMapping, Silence
 from holdfast.backends.relational.wires.ears import Ears
 from holdfast.backends.relational.wires.ports import AsyncEar, Heard
 
@@ -87,7 +87,7 @@ class Waiters:
 
 def opened() -> tuple[Ears, Quiet]:
     room = Room()
-    ears = Ears(room, Translation("a server", {}, frozenset()))
+    ears = Ears(room, ErrorMapping("a server", {}, frozenset()))
     assert not ears.wake
     ears.open(1.0)
     return ears, room.ears[0]

@@ -89,12 +89,16 @@ class Refusing:
         return order._replace(text=b"SIGNAL SQLSTATE '45000'", values=b"")
 
 
+def refuse_once(wire: Any) -> None:
+    client = getattr(wire, "_client", wire)
+    client._codec = Refusing(client._codec)
+
+
 def test_an_unlock_that_is_refused_is_tried_again(session_url: str, house: House) -> None:
     """The lock is still held, so its hold is not forgotten."""
     with holdfast.connect(session_url, request_timeout=LONG) as locks:
         lease = locks.lock("door", **PATIENT).acquire()
-        wire: Any = locks._wire
-        wire._codec = Refusing(wire._codec)
+        refuse_once(locks._wire)
         try:
             lease.release()
         except HoldfastError:
@@ -108,8 +112,7 @@ def test_an_unlock_that_is_refused_is_tried_again_for_tasks(session_url: str, ho
     async def main() -> None:
         async with holdfast.aio.connect(session_url, request_timeout=LONG) as locks:
             lease = await locks.lock("door", **PATIENT).acquire()
-            wire: Any = locks._wire
-            wire._codec = Refusing(wire._codec)
+            refuse_once(locks._wire)
             try:
                 await lease.release()
             except HoldfastError:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from holdfast.backends.queue_backend import Push, Release, Take, Taken
-from holdfast.backends.relational.refusal import Translation
+from holdfast.backends.relational.error_mapping import ErrorMapping
 from holdfast.backends.relational.replies import Released
 from holdfast.backends.relational.wires.aio_table import AsyncTableWire
 from holdfast.backends.relational.wires.ports import Answer, AsyncEar, Heard
@@ -65,7 +65,7 @@ def reply_to(order: tuple[Any, Any, bool]) -> Any:
 
 class Dialling:
     timeout = 5.0
-    translation = Translation("a server", {}, frozenset())
+    translation = ErrorMapping("a server", {}, frozenset())
 
     def dial(self, words: Sequence[bytes] = ()) -> Link:
         return Link()

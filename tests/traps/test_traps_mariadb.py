@@ -15,9 +15,8 @@ import pytest
 
 import holdfast
 from holdfast.backends.mysql.session.codec import IDLE, SessionCodec
-from holdfast.backends.mysql.wires.dialling import Dialling
-from holdfast.backends.relational.wires.session import SessionWire
 from holdfast.errors import Misconfigured, NotAcquired
+from tests.mysql.house import connector, said
 from tests.mysql.server import Server, serving
 
 
@@ -71,21 +70,19 @@ def test_38_what_was_refused_is_not_held(session_url: str) -> None:
 
 def test_39_connections_keep_themselves_alive(url: str) -> None:
     """A dead peer is noticed in seconds, not in the system's two hours."""
-    link = Dialling(url, 5.0).dial()
-    assert link.socket.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+    connection = connector(url).dial()
+    sock: socket.socket = connection.connection.connection._sock
+    assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
     options = (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
-    idle, every, count = (link.socket.getsockopt(socket.IPPROTO_TCP, option) for option in options)
-    link.close()
+    idle, every, count = (sock.getsockopt(socket.IPPROTO_TCP, option) for option in options)
+    connection.close()
     assert 0 < idle + every * count <= 30
 
 
 def test_39_the_server_notices_a_dead_holder(server: Server, session_url: str) -> None:
     """A session that says nothing is ended; a renewal says something, ten times as often."""
     with holdfast.connect(session_url, namespace="t39") as locks, locks.lock("door"):
-        wire = locks._wire
-        assert isinstance(wire, SessionWire)
-        said = wire._session(5.0).link.say(b"SELECT @@wait_timeout", 5.0)
-        assert said.rows == [[b"%d" % IDLE]]
+        assert said(locks, b"SELECT @@wait_timeout") == [[b"%d" % IDLE]]
         assert IDLE <= 30
 
 

@@ -23,7 +23,7 @@ UPDATE = "UPDATE floor SET value = %s WHERE id = 1"
 
 
 def connect(target: Target) -> Any:
-    from holdfast.backends.mysql.wires.dialling import read_url
+    from holdfast.backends.mysql.address import read_url
 
     return import_module("pymysql").connect(autocommit=True, **read_url(target.url))
 

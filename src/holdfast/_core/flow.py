@@ -124,6 +124,8 @@ class Endpoint:
     """The name to be found in the server's certificate, where it is not the host."""
     keepalive_options: tuple[tuple[int, int], ...] = ()
     """Of TCP (`TCP_KEEPIDLE` …), each with its value."""
+    source_host: str = ""
+    """The address of this machine to connect from; any, where it is empty."""
 
     def __str__(self) -> str:
         return self.path or (f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}")
@@ -221,6 +223,19 @@ class Blocking:
         self.deadline = deadline
 
 
+class StartTls:
+    """Encrypt what is said from now on: shake hands on a connection that began in the clear, and asked for this."""
+
+    __slots__ = ("connection", "context", "deadline", "server_name")
+
+    def __init__(self, connection: Connection, context: object, server_name: str, deadline: float) -> None:
+        self.connection = connection
+        self.context = context
+        """An `ssl.SSLContext`."""
+        self.server_name = server_name
+        self.deadline = deadline
+
+
 class WaitAny:
     """Wait until something has come on one of these, or an event is set. Answers with those that are ready.
 
@@ -256,6 +271,7 @@ Op: TypeAlias = (
     | Receive
     | Exchange
     | Blocking
+    | StartTls
     | WaitAny
     | NewEvent
 )

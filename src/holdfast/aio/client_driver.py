@@ -29,6 +29,7 @@ from .._core.flow import (
     Sleep,
     Source,
     Spawn,
+    StartTls,
     WaitAny,
     WaitEvent,
 )
@@ -40,7 +41,7 @@ from .timers import LONGEST_WAIT_S, settle, settle_after
 
 T = TypeVar("T")
 _background: set[asyncio.Task[Any]] = set()
-_DIALS = (Open, Blocking)
+_DIALS = (Open, StartTls, Blocking)
 """Ops during which nothing is under way."""
 
 
@@ -140,6 +141,8 @@ async def run_client(flow: Flow[T], drain: bool, shield: bool = False) -> T:
                     answer = await pending
             except asyncio.CancelledError as error:
                 if not drain or pending is None or not pending.done():
+                    if kind is Open and isinstance(pending, asyncio.Future):
+                        _close_made(pending)
                     op = flow.throw(error)
                     continue
                 cancelled = error
@@ -165,6 +168,12 @@ async def run_client(flow: Flow[T], drain: bool, shield: bool = False) -> T:
         raise
 
 
+def _close_made(opening: asyncio.Future[Any]) -> None:
+    """The flow is cancelled in the very step in which it would have been given the connection."""
+    if opening.done() and not opening.cancelled() and opening.exception() is None:
+        opening.result().close()
+
+
 async def _received(op: Exchange, future: NewFuture) -> bytes:
     assert isinstance(op.connection, TaskConnection)
     answer = op.connection.receive(op.deadline, future)
@@ -181,6 +190,8 @@ def _begin(op: object, loop: asyncio.AbstractEventLoop, future: Callable[[], asy
             return _finished(open_connection(endpoint, deadline), future, TaskConnection.close)
         case Blocking(function=function, deadline=deadline):
             return _finished(_by(deadline, function), future, None)
+        case StartTls(connection=TaskConnection() as connection, server_name=name, deadline=deadline):
+            return _finished(connection.start_tls(op.context, name, deadline), future, None)
         case WaitAny(sources=sources, deadline=deadline):
             return _wait_any(sources, deadline, loop, future)
         case Sleep(seconds=seconds):

@@ -94,6 +94,19 @@ class TaskConnection(asyncio.BufferedProtocol):
         self._set_timer(deadline)
         return receiver
 
+    async def start_tls(self, context: object, server_name: str, deadline: float) -> None:
+        """Shake hands now. Nobody else uses the connection meanwhile."""
+        assert isinstance(context, ssl.SSLContext)
+        assert self._transport is not None
+        try:
+            async with asyncio.timeout_at(self._loop.time() + deadline - clock()):
+                transport = await self._loop.start_tls(self._transport, self, context, server_hostname=server_name)
+        except TimeoutError as error:
+            raise TimeoutError("the TLS handshake took too long") from error
+        if transport is None:
+            raise ConnectionError("the connection ended during the TLS handshake")
+        self._transport = transport
+
     def readable(self) -> bool:
         return bool(self._unread) or self._ended is not None
 
@@ -247,6 +260,8 @@ async def _first_that_answers(
         sock = socket.socket(family, kind, protocol)
         try:
             sock.setblocking(False)
+            if endpoint.source_host:
+                sock.bind((endpoint.source_host, 0))
             # Each address has its share of the time: one that does not answer leaves some for the others.
             async with asyncio.timeout(max(0.0, deadline - clock()) / (len(addresses) - number)):
                 await loop.sock_connect(sock, address)

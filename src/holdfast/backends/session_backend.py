@@ -2,7 +2,7 @@
 
 1. There is no ttl at the server. A lease's ttl says for how long its holder trusts a server that it has not heard from:
    a renewal asks whether the session is alive, and a session that ended is LOST (`session`) then. Between processes two
-   may believe to hold until then; within a coordinator nobody is let in before (`relational/desk.py`).
+   may believe to hold until then; within a coordinator nobody is let in before (`relational/local_queue.py`).
 2. That trust is at most `patience` (10 s) or, with a long margin, `TRUST`, so that a holder who is cut off has stopped
    before the server gives up a session that it does not hear from (PostgreSQL by keep-alives, 25 s; MariaDB by its
    `wait_timeout`, 30 s).

@@ -26,11 +26,12 @@ from .._core.flow import (
     Shield,
     Sleep,
     Spawn,
+    StartTls,
     WaitAny,
     WaitEvent,
 )
 from ..clock import now as clock
-from .connection import open_connection
+from .connection import ThreadConnection, open_connection
 from .side_thread import on_a_thread
 from .waiting import ThreadEvent, wait_any
 
@@ -116,6 +117,8 @@ class Monitor:
                 time.sleep(seconds)
             case Blocking(function=function, deadline=deadline):
                 return on_a_thread(function, deadline, "it was not done in time")
+            case StartTls(connection=ThreadConnection() as connection, server_name=name, deadline=deadline):
+                connection.start_tls(op.context, name, deadline)
             case Shield(flow=flow):
                 return self.run(flow)
             case Spawn(flow=flow):

@@ -112,6 +112,14 @@ class ThreadConnection:
             self._rest = data
         return not self._rest and not self._unsent
 
+    def start_tls(self, context: object, server_name: str, deadline: float) -> None:
+        """Shake hands now. Nobody else uses the connection meanwhile."""
+        assert isinstance(context, ssl.SSLContext)
+        tls = Tls(context, server_name)
+        tls.handshake(self._sock, lambda: _left(deadline, server_name))
+        self._sock.settimeout(None)
+        self._tls = tls
+
     def receive(self, deadline: float) -> bytes:
         if self._tls is not None and (found := self._tls.decrypt(None)) is not None:
             return found
@@ -189,6 +197,8 @@ def open_connection(endpoint: Endpoint, deadline: float) -> ThreadConnection:
         try:
             # Each address has its share of the time: one that does not answer leaves some for the others.
             sock.settimeout(_left(deadline, endpoint) / (len(addresses) - number))
+            if endpoint.source_host:
+                sock.bind((endpoint.source_host, 0))
             sock.connect(address)
             set_options(sock, endpoint)
             return ThreadConnection(sock, _secure(sock, endpoint, deadline))
@@ -218,7 +228,7 @@ def set_options(sock: socket.socket, endpoint: Endpoint) -> None:
             sock.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
-def _left(deadline: float, endpoint: Endpoint) -> float:
+def _left(deadline: float, endpoint: Endpoint | str) -> float:
     if (left := deadline - clock()) <= 0:
         raise TimeoutError(f"no connection to {endpoint} in time")
     return left

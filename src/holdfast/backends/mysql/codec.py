@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ...model import Claim, LockSpec, LockView
 from ..execute import us
 from ..queue_backend import Allow, Evict, Release, Renew, Survey, Take, Taken, patience
-from ..relational.refusal import Refused
+from ..relational.error_mapping import Refused
 from ..relational.replies import Released, allowed_of, taken_of, text_of, views_of
 from .packets import Reply, bound, number_value, text_value
 

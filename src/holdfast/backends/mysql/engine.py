@@ -4,56 +4,45 @@ from __future__ import annotations
 
 import os
 import socket
+from typing import Any
 
-from ...ports import AsyncWire, Wire
+from ..._core.flow import NOW, Flow
+from ...ports import Opened
+from ..client_engine import ClientEngine
 from ..queue_backend import QueueBackend
+from ..relational.table_client import TableClient
 from ..relational.url import shown
+from .address import read_login
 from .codec import PREPARED, Codec
+from .connector import MariaDBConnector
 from .greeting import promises_of
+from .notifications import MariaDBNotifications
 
-LEAST_TTL = 0.05
+LEAST_TTL_S = 0.05
 
 
-class MySQLEngine:
-    """Greets the server once, to see that it can be used; each wire has connections of its own."""
+class MySQLEngine(ClientEngine[Any, Any]):
+    """The lock table at one server."""
 
     def __init__(self, url: str, namespace: str, request_timeout: float) -> None:
-        from ..relational.wires.dial import dialled
-        from .wires.dialling import Dialling
-        from .wires.link import Link
-
         self.url = shown(url)
         self._namespace = namespace
-        self._dialling = Dialling(url, request_timeout, PREPARED)
+        self._timeout_s = request_timeout
+        self._login = read_login(url)
         self._host = socket.gethostname()
-        link = dialled(self._dialling.dial, Link.close, self._dialling.translation, request_timeout)
-        link.close()
-        greeting = link.greeting
-        self._quick = greeting.quick
-        self.backend = QueueBackend("mysql", greeting.cluster, promises_of(greeting), LEAST_TTL, request_timeout)
 
     def codec(self) -> Codec:
-        return Codec(self._namespace, self._host, os.getpid(), self._quick)
+        return Codec(self._namespace, self._host, os.getpid())
 
-    def wire(self) -> Wire:
-        from ..relational.wires.table import TableWire
-        from .wires.ears import Hearing, Requests
-
-        requests = Requests(self._dialling)
-        return TableWire(requests, self.codec, lambda: Hearing(self._dialling, requests))
-
-    async def async_wire(self) -> AsyncWire:
-        from ..relational.wires.aio_table import AsyncTableWire
-        from .wires.ears import Hearing, Requests
-
-        requests = Requests(self._dialling)
-        wire = AsyncTableWire(requests, self.codec, lambda: Hearing(self._dialling, requests))
-        try:
-            await wire.open()
-        except BaseException:
-            await wire.close()
-            raise
-        return wire
+    def open(self) -> Flow[Opened[Any, Any]]:
+        connector = MariaDBConnector(self._login, self._timeout_s, PREPARED)
+        now: float = yield NOW
+        connection = yield from connector.connect(now + self._timeout_s)
+        greeting = connection.greeting
+        promises = promises_of(greeting)
+        backend = QueueBackend("mysql", greeting.cluster, promises, LEAST_TTL_S, self._timeout_s)
+        listen = MariaDBNotifications(connector).listen
+        return Opened(backend, TableClient(connection, connector, listen, self.codec))
 
 
 def open_engine(url: str, namespace: str, request_timeout: float) -> MySQLEngine:

@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeAlias
 
 from ...errors import Misconfigured
 from ...model import Promises
-from ..relational.refusal import Refused
+from ..relational.error_mapping import Refused
 from .packets import Reply
 from .programs import VERSION, schema, statements
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..relational.refusal import Refused, Rows
+from ..relational.error_mapping import Refused, Rows
 
 LONGEST = 0xFFFFFF - 1
 MORE_RESULTS = 0x0008
@@ -42,6 +42,11 @@ def query(text: bytes, command: bytes = QUERY) -> bytes:
     if size > LONGEST:
         raise ValueError(f"a statement of {size} bytes; at most {LONGEST} fit into a packet")
     return size.to_bytes(3, "little") + b"\x00" + command + text
+
+
+def frame(number: int, body: bytes) -> bytes:
+    """A packet of the log-in."""
+    return len(body).to_bytes(3, "little") + bytes((number & 0xFF,)) + body
 
 
 def prepare(text: bytes) -> bytes:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ...model import Claim, LockSpec, LockView
 from ..execute import us
 from ..queue_backend import Allow, Evict, Release, Renew, Survey, Take, Taken, patience
-from ..relational.refusal import Rows
+from ..relational.error_mapping import Rows
 from ..relational.replies import Released, allowed_of, taken_of, views_of
 from .programs import SQL, Statement
 

@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeAlias
 
 from ...errors import BackendUnavailable, Misconfigured
 from ...model import Promises
-from ..relational.refusal import Refused, Rows
+from ..relational.error_mapping import Refused, Rows
 from .programs import SQL, VERSION, schema
 
 OLDEST = 120000

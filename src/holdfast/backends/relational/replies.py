@@ -9,7 +9,7 @@ from ..._core.line import GHOST
 from ...model import ClaimView, LockView
 from ..execute import SECOND
 from ..queue_backend import Taken
-from .refusal import Rows
+from .error_mapping import Rows
 
 YES = frozenset({"t", "1"})
 

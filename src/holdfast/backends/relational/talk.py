@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Generator
 from typing import TypeVar
 
-from .refusal import Refused
+from ..._core.flow import Flow
+from .error_mapping import Refused
 
 R = TypeVar("R")
 G = TypeVar("G")
@@ -34,6 +35,22 @@ async def converse_async(talk: Generator[bytes, R, G], say: Callable[[bytes], Aw
         while True:
             try:
                 reply = await say(words)
+            except Refused as error:
+                words = talk.throw(error)
+            else:
+                words = talk.send(reply)
+    except StopIteration as stop:
+        outcome: G = stop.value
+        return outcome
+
+
+def converse_flow(talk: Generator[bytes, R, G], say: Callable[[bytes], Flow[R]]) -> Flow[G]:
+    """The same as part of a flow."""
+    try:
+        words = next(talk)
+        while True:
+            try:
+                reply = yield from say(words)
             except Refused as error:
                 words = talk.throw(error)
             else:

@@ -4,56 +4,50 @@ from __future__ import annotations
 
 import os
 import socket
+from typing import Any
 
+from ...._core.flow import NOW, Flow
 from ....errors import Misconfigured
-from ....ports import AsyncWire, Wire
+from ....ports import Opened
+from ...client_engine import ClientEngine
+from ...relational.session_client import SessionClient
 from ...relational.url import shown
 from ...session_backend import SessionBackend, session_promises
+from ..address import read_login
+from ..connector import MariaDBConnector
 from ..greeting import Greeting, promises_of
 from .codec import BOUNDS, IDLE, PREPARED, SessionCodec
 
 TABLE = "mysql://"
-WORDS = (BOUNDS,)
-REST = IDLE * 0.6
+FIRST_WORDS = (BOUNDS,)
+REST_S = IDLE * 0.6
 
 
-class SessionEngine:
-    """Greets the server once, to see that it can be used; each wire has connections of its own."""
+class SessionEngine(ClientEngine[Any, Any]):
+    """The session locks at one server."""
 
     def __init__(self, url: str, namespace: str, request_timeout: float) -> None:
-        from ...relational.wires.dial import dialled
-        from ..wires.dialling import Dialling
-        from ..wires.link import Link
-
         self.url = shown(url)
         self._namespace = namespace
-        self._dialling = Dialling(url, request_timeout, PREPARED)
+        self._timeout_s = request_timeout
+        self._login = read_login(url)
         self._host = socket.gethostname()
-        link = dialled(self._dialling.dial, Link.close, self._dialling.translation, request_timeout)
-        link.close()
-        check(link.greeting, self.url)
-        self._quick = link.greeting.quick
-        promises = session_promises(TABLE, "KILL CONNECTION", promises_of(link.greeting))
-        self.backend = SessionBackend("mysql+session", TABLE, link.greeting.cluster, promises, request_timeout)
 
     def codec(self) -> SessionCodec:
-        return SessionCodec(self._namespace, self._host, os.getpid(), self._quick)
+        return SessionCodec(self._namespace, self._host, os.getpid())
 
-    def wire(self) -> Wire:
-        from ...relational.wires.session import SessionWire
-
-        return SessionWire(self._dialling, self.codec, WORDS, REST)
-
-    async def async_wire(self) -> AsyncWire:
-        from ...relational.wires.aio_session import AsyncSessionWire
-
-        wire = AsyncSessionWire(self._dialling, self.codec, WORDS, REST)
+    def open(self) -> Flow[Opened[Any, Any]]:
+        connector = MariaDBConnector(self._login, self._timeout_s, PREPARED, FIRST_WORDS)
+        now: float = yield NOW
+        session = yield from connector.connect(now + self._timeout_s)
         try:
-            await wire.open()
-        except BaseException:
-            await wire.close()
+            check(session.greeting, self.url)
+        except Misconfigured:
+            session.close()
             raise
-        return wire
+        promises = session_promises(TABLE, "KILL CONNECTION", promises_of(session.greeting))
+        backend = SessionBackend("mysql+session", TABLE, session.greeting.cluster, promises, self._timeout_s)
+        return Opened(backend, SessionClient(session, connector, self.codec, REST_S))
 
 
 def check(greeting: Greeting, url: str) -> None:

@@ -6,7 +6,7 @@ import hashlib
 
 from ....model import Claim
 from ...queue_backend import Allow, Survey
-from ...relational.refusal import Rows
+from ...relational.error_mapping import Rows
 from ..codec import KEPT, Codec, Order, nothing, yes
 from ..programs import SQL
 

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...relational.refusal import Rows, Silence
+from ...relational.error_mapping import Rows, Silence
 from ...relational.wires.ports import Answer
 from ..codec import Order
 from ..greeting import Greeting

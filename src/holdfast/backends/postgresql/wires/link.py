@@ -15,7 +15,7 @@ import socket
 import time
 from typing import TYPE_CHECKING, Any
 
-from ...relational.refusal import Refused, Rows, Silence
+from ...relational.error_mapping import Refused, Rows, Silence
 from ..codec import Order
 from ..greeting import Greeting
 from ..programs import Statement

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...relational.refusal import Refused, Rows
+from ...relational.error_mapping import Refused, Rows
 
 if TYPE_CHECKING:
     from psycopg.pq.abc import PGresult

@@ -9,7 +9,7 @@ from typing import Any
 from ....errors import BackendUnavailable, HoldfastError
 from ....model import Claim
 from ...queue_backend import Allow, Push, Release, Renew, Survey, Take, Taken
-from ..desk import LOOK_AGAIN, Desk
+from ..local_queue import LOOK_AGAIN_S, LocalQueue
 from .aio_pool import AsyncPool
 from .asking import TOO_LONG, Reply, asked, look_away, tidied
 from .dial import Deadline
@@ -38,7 +38,7 @@ class AsyncSessionWire:
         self._pool = self._make_pool()
         self._session = self._pool.shared
         self._ask = self._pool.ask
-        self._desk: Desk[AsyncLink] = Desk(lambda link: link.closed, self._loop.time)
+        self._desk: LocalQueue[AsyncLink] = LocalQueue(lambda link: link.closed)
         self._claims: dict[str, Claim] = {}
         self._seen: dict[str, AsyncLink] = {}  # who is seen waiting, through which session
         self._waiters: dict[str, tuple[AsyncLink, Reply]] = {}
@@ -48,7 +48,7 @@ class AsyncSessionWire:
         await self._session(self._open_timeout)
 
     def _holds_something(self, link: AsyncLink) -> bool:
-        return any(held.link is link for held in self._desk.holds.values())
+        return self._desk.holds_on(link)
 
     def _asked(self, link: AsyncLink, order: Order) -> Reply:
         """A reply that may be long in coming, or that nobody waits for."""
@@ -71,15 +71,15 @@ class AsyncSessionWire:
         name, owner = claim.spec.name, claim.owner
         deadline = Deadline(timeout)
         held = self._desk.holds.get(owner)
-        if held is not None and not held.link.closed:
+        if held is not None and not held.connection.closed:
             return Taken(held.token)
-        before = self._desk.enter(name, owner, queue)
+        before = self._desk.enter(name, owner, queue, self._loop.time())
         if before is None:
             return Taken(0)
         self._claims[owner] = claim
         if before or owner in self._waiters:
             await self._show(claim, deadline)
-            return Taken(0, LOOK_AGAIN, before or 1)
+            return Taken(0, LOOK_AGAIN_S, before or 1)
         link = None
         try:
             link = await self._session(timeout)
@@ -91,14 +91,14 @@ class AsyncSessionWire:
             raise
         if token:
             self._seen.pop(owner, None)
-            self._desk.hold(claim, token, link)
+            self._desk.hold(claim, token, link, self._loop.time())
             self._tidy(link)
             return Taken(token)
         if queue:
             self._seen[owner] = link
         else:
             self._leave(name, owner)
-        return Taken(0, LOOK_AGAIN, 1)
+        return Taken(0, LOOK_AGAIN_S, 1)
 
     async def _show(self, claim: Claim, deadline: Deadline) -> None:
         """Have others see that it waits, for as long as the session lives that says so."""
@@ -154,34 +154,34 @@ class AsyncSessionWire:
             self._pool.put_back(link)
             return None
         self._seen.pop(owner, None)
-        self._desk.hold(claim, token, link)
+        self._desk.hold(claim, token, link, self._loop.time())
         return Push(token)
 
     async def _renew(self, claims: Any, timeout: float) -> list[str]:
         """One question per connection: is the session alive?"""
         held = [self._desk.holds.get(claim.owner) for claim in claims]
-        links = {one.link for one in held if one is not None and not one.link.closed}
+        links = {one.connection for one in held if one is not None and not one.connection.closed}
         asking = [self._ask(link, self._codec.alive(), timeout) for link in links]
         await asyncio.gather(*asking, return_exceptions=True)
         for claim, one in zip(claims, held, strict=True):
-            if one is not None and not one.link.closed:
-                self._desk.heard(one)
+            if one is not None and not one.connection.closed:
+                self._desk.heard(one, self._loop.time())
             elif one is not None:
                 self._leave(claim.spec.name, claim.owner)  # who waits behind it here need not wait for its release
-        return ["refused" if one is None else "session" if one.link.closed else "held" for one in held]
+        return ["refused" if one is None else "session" if one.connection.closed else "held" for one in held]
 
     async def _release(self, claim: Claim, timeout: float) -> bool:
         name, owner = claim.spec.name, claim.owner
         deadline = Deadline(timeout)
         held = self._desk.holds.get(owner)
         unlocked = False
-        if held is not None and held.link.look():
+        if held is not None and held.connection.look():
             try:
-                unlocked = await self._ask(held.link, self._codec.unlock(name), timeout)
+                unlocked = await self._ask(held.connection, self._codec.unlock(name), timeout)
             except BackendUnavailable:
-                if not held.link.closed:
+                if not held.connection.closed:
                     raise  # refused: it is still held
-            self._pool.put_back(held.link)
+            self._pool.put_back(held.connection)
         self._desk.holds.pop(owner, None)
         waiter = self._waiters.pop(owner, None)
         seen = self._seen.pop(owner, None)
@@ -222,7 +222,7 @@ class AsyncSessionWire:
 
     def _links(self) -> set[AsyncLink]:
         waiting = [link for link, _ in self._waiters.values()]
-        holding = [held.link for held in self._desk.holds.values()]
+        holding = [held.connection for held in self._desk.holds.values()]
         return {*waiting, *holding, *self._pool.links()}
 
     def before_fork(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from ..refusal import Refused, Silence, Translation
+from ..error_mapping import ErrorMapping, Refused, Silence
 from .ports import AsyncLink, Order
 
 TOO_LONG = "it took too long"
@@ -21,7 +21,7 @@ class Reply(asyncio.Future[Any]):
 def asked(
     link: AsyncLink,
     order: Order,
-    translation: Translation,
+    translation: ErrorMapping,
     loop: asyncio.AbstractEventLoop,
     timeout: float | None = None,
 ) -> Reply:

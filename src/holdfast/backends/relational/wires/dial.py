@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from concurrent import futures
 from typing import Generic, TypeVar
 
-from ..refusal import Translation
+from ..error_mapping import ErrorMapping
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ class Deadline:
 class Dial(Generic[T]):
     """Makes connections, one at a time. Whoever calls `get` sees to it that nobody else does meanwhile."""
 
-    def __init__(self, make: Callable[[], T], translation: Translation) -> None:
+    def __init__(self, make: Callable[[], T], translation: ErrorMapping) -> None:
         self._make = make
         self._translation = translation
         self._under_way: futures.Future[T] | None = None
@@ -63,7 +63,7 @@ class Dial(Generic[T]):
 class AsyncDial(Generic[T]):
     """The same for tasks. Several may wait at once, and all get the same connection."""
 
-    def __init__(self, make: Callable[[], Awaitable[T]], translation: Translation) -> None:
+    def __init__(self, make: Callable[[], Awaitable[T]], translation: ErrorMapping) -> None:
         self._make = make
         self._translation = translation
         self._under_way: asyncio.Future[T] | None = None
@@ -94,7 +94,7 @@ class AsyncDial(Generic[T]):
             under_way.cancel()
 
 
-def dialled(make: Callable[[], T], drop: Callable[[T], object], translation: Translation, seconds: float) -> T:
+def dialled(make: Callable[[], T], drop: Callable[[T], object], translation: ErrorMapping, seconds: float) -> T:
     """One connection, for somebody who will not come again: what is made too late is dropped."""
     dial = Dial(make, translation)
     try:
@@ -104,7 +104,7 @@ def dialled(make: Callable[[], T], drop: Callable[[T], object], translation: Tra
         raise
 
 
-def on_a_thread(make: Callable[[], T], translation: Translation) -> futures.Future[T]:
+def on_a_thread(make: Callable[[], T], translation: ErrorMapping) -> futures.Future[T]:
     """What is made on a daemon thread. Nobody can cancel it: whatever is made reaches somebody."""
     future: futures.Future[T] = futures.Future()
     future.set_running_or_notify_cancel()
@@ -128,7 +128,7 @@ def leave_to(future: futures.Future[T], use: Callable[[T], object]) -> None:
     future.add_done_callback(lambda made: None if made.exception() else use(made.result()))
 
 
-async def awaited_on_a_thread(make: Callable[[], T], drop: Callable[[T], object], translation: Translation) -> T:
+async def awaited_on_a_thread(make: Callable[[], T], drop: Callable[[T], object], translation: ErrorMapping) -> T:
     """For a driver that can only block: made on a thread. Whoever is cancelled does not wait for it."""
     future = on_a_thread(make, translation)
     try:

@@ -14,7 +14,7 @@ import time
 from queue import Empty, SimpleQueue
 
 from ...queue_backend import Push
-from ..refusal import Silence, Translation
+from ..error_mapping import ErrorMapping, Silence
 from .dial import Deadline, Dial
 from .ports import Ear, Hearing, Wake
 
@@ -22,7 +22,7 @@ from .ports import Ear, Hearing, Wake
 class Ears:
     """One ear, opened with the first waiter."""
 
-    def __init__(self, hearing: Hearing, translation: Translation) -> None:
+    def __init__(self, hearing: Hearing, translation: ErrorMapping) -> None:
         self._translation = translation
         self._dial = Dial(hearing.listen, translation)
         self._ear: Ear | None = None

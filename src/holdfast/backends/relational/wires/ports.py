@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from ....model import Claim
 from ...queue_backend import Allow, Survey
-from ..refusal import Translation
+from ..error_mapping import ErrorMapping
 
 Order: TypeAlias = Any
 """One statement with its values and the way its reply is read. A codec writes it, a link carries it out."""
@@ -110,7 +110,7 @@ class Dialling(Protocol):
     timeout: float
 
     @property
-    def translation(self) -> Translation: ...
+    def translation(self) -> ErrorMapping: ...
 
     def dial(self, words: Sequence[bytes] = ()) -> Link: ...
 

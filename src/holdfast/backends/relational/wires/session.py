@@ -17,8 +17,8 @@ from typing import Any
 from ....errors import BackendUnavailable, HoldfastError
 from ....model import Claim
 from ...queue_backend import Allow, Push, Release, Renew, Survey, Take, Taken, closed
-from ..desk import LOOK_AGAIN, Desk
-from ..refusal import Refused, Silence
+from ..error_mapping import Refused, Silence
+from ..local_queue import LOOK_AGAIN_S, LocalQueue
 from .dial import Deadline
 from .pace import TIDY_NAMES, pause_before_look, time_to_tidy
 from .pool import Pool
@@ -51,7 +51,7 @@ class SessionWire:
         self._pool = self._make_pool()
         self._session = self._pool.shared
         self._mutex = threading.Lock()  # of the state below; never held while the server is asked
-        self._desk: Desk[Session] = Desk(lambda link: link.broken, time.monotonic)
+        self._desk: LocalQueue[Session] = LocalQueue(lambda link: link.broken)
         self._claims: dict[str, Claim] = {}
         self._seen: dict[str, Session] = {}  # who is seen waiting, through which session
         self._waiters: dict[str, Session] = {}
@@ -59,7 +59,7 @@ class SessionWire:
 
     def _holds_something(self, session: Session) -> bool:
         with self._mutex:
-            return any(held.link is session for held in self._desk.holds.values())
+            return self._desk.holds_on(session)
 
     def call(self, request: Any, timeout: float) -> Any:
         match request:
@@ -79,15 +79,15 @@ class SessionWire:
         deadline = Deadline(timeout)
         with self._mutex:
             held = self._desk.holds.get(owner)
-            if held is not None and not held.link.broken:
+            if held is not None and not held.connection.broken:
                 return Taken(held.token)
-            before = self._desk.enter(name, owner, queue)
+            before = self._desk.enter(name, owner, queue, time.monotonic())
             if before is None:
                 return Taken(0)
             self._claims[owner] = claim
         if before or owner in self._waiters:
             self._show(claim, deadline)
-            return Taken(0, LOOK_AGAIN, before or 1)
+            return Taken(0, LOOK_AGAIN_S, before or 1)
         session = None
         try:
             session = self._session(timeout)
@@ -101,14 +101,14 @@ class SessionWire:
             raise
         if token:
             self._seen.pop(owner, None)
-            self._desk.hold(claim, token, session)
+            self._desk.hold(claim, token, session, time.monotonic())
             self._tidy(session, deadline.left)
             return Taken(token)
         if queue:
             self._seen[owner] = session
         else:
             self._leave(name, owner)
-        return Taken(0, LOOK_AGAIN, 1)
+        return Taken(0, LOOK_AGAIN_S, 1)
 
     def _show(self, claim: Claim, deadline: Deadline) -> None:
         """Have others see that it waits, for as long as the session lives that says so."""
@@ -164,7 +164,7 @@ class SessionWire:
                 return None  # released meanwhile: the session is with whoever did that
             if token:
                 self._seen.pop(owner, None)
-                self._desk.hold(claim, token, session)
+                self._desk.hold(claim, token, session, time.monotonic())
                 return Push(token)
         self._pool.put_back(session)  # a day has passed
         return None
@@ -187,28 +187,28 @@ class SessionWire:
         """One question per connection, to all at once: is the session alive?"""
         with self._mutex:
             held = [self._desk.holds.get(claim.owner) for claim in claims]
-        sessions = {one.link for one in held if one is not None and one.link.look()}
+        sessions = {one.connection for one in held if one is not None and one.connection.look()}
         if not ask_all(sessions, self._codec.alive(), timeout):
             raise self._translation.busy(timeout)
         for claim, one in zip(claims, held, strict=True):
-            if one is not None and not one.link.broken:
-                self._desk.heard(one)
+            if one is not None and not one.connection.broken:
+                self._desk.heard(one, time.monotonic())
             elif one is not None:
                 self._leave(claim.spec.name, claim.owner)  # who waits behind it here need not wait for its release
-        return ["refused" if one is None else "session" if one.link.broken else "held" for one in held]
+        return ["refused" if one is None else "session" if one.connection.broken else "held" for one in held]
 
     def _release(self, claim: Claim, timeout: float) -> bool:
         name, owner = claim.spec.name, claim.owner
         deadline = Deadline(timeout)
         held = self._desk.holds.get(owner)
         unlocked = False
-        if held is not None and held.link.look():
+        if held is not None and held.connection.look():
             try:
-                unlocked = held.link.ask(self._codec.unlock(name), timeout)
+                unlocked = held.connection.ask(self._codec.unlock(name), timeout)
             except BackendUnavailable:
-                if not held.link.broken:
+                if not held.connection.broken:
                     raise  # busy, or refused: it is still held
-            self._pool.put_back(held.link)
+            self._pool.put_back(held.connection)
         self._desk.holds.pop(owner, None)
         if (waiter := self._waiters.pop(owner, None)) is not None:
             self._give_up(waiter, name, deadline)
@@ -254,7 +254,7 @@ class SessionWire:
 
     def _sessions(self) -> set[Session]:
         with self._mutex:
-            holding = [held.link for held in self._desk.holds.values()]
+            holding = [held.connection for held in self._desk.holds.values()]
             return {*self._waiters.values(), *holding, *self._pool.sessions()}
 
     def before_fork(self) -> None:

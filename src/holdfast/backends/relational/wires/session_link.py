@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...session_backend import HASTE
-from ..refusal import Refused, Silence, Translation
+from ..error_mapping import ErrorMapping, Refused, Silence
 from .dial import Deadline
 from .ports import Link, Order
 
@@ -20,7 +20,7 @@ from .ports import Link, Order
 class Session:
     """A link with a mutex."""
 
-    def __init__(self, link: Link, translation: Translation, rest: float, least: float = HASTE) -> None:
+    def __init__(self, link: Link, translation: ErrorMapping, rest: float, least: float = HASTE) -> None:
         self.link = link
         self.mutex = threading.Lock()
         self.polling = threading.Lock()

@@ -15,7 +15,7 @@ from typing import Any
 from ....errors import BackendUnavailable, HoldfastError
 from ....model import Claim
 from ...queue_backend import Push, Release, Take, after_close, closed
-from ..refusal import Refused
+from ..error_mapping import Refused
 from ..replies import Released
 from .dial import Deadline, Dial
 from .ears import Ears

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ...relational.refusal import Translation
+from ..relational.error_mapping import ErrorMapping
 
 AGAIN = "connect again to have it made, or run the output of `holdfast schema postgresql`"
 
-TRANSLATION = Translation(
+ERRORS = ErrorMapping(
     "PostgreSQL",
     permanent={
         "42501": "grant this role what the head of `holdfast schema postgresql` names",

@@ -1,9 +1,9 @@
-"""Who of one coordinator holds or waits for which session lock: the part of a session wire that touches no connection.
+"""Who of one coordinator holds or waits for which session lock: the part of a session client that asks no server.
 
-A session may take a lock that it already holds once more, so the server does not keep two claims of one
-coordinator apart: this desk does. Claims for one name stand in a line here, and only the first one is at the server.
-A hold whose link is gone keeps its place until its holder has been told (by a renewal), has let go, or trusts it no
-longer: else the next one would be let in while the first one still believes.
+A session may take a lock that it already holds once more, so the server does not keep two claims of one coordinator
+apart: this queue does. Claims for one name stand in line here, and only the first one is at the server. A hold whose
+connection is gone keeps its place until its holder has been told (by a renewal), has let go, or trusts it no longer:
+else the next one would be let in while the first one still believes.
 """
 
 from __future__ import annotations
@@ -15,36 +15,35 @@ from typing import Generic, TypeVar
 from ...model import Claim
 from ..session_backend import trust
 
-L = TypeVar("L")
+C = TypeVar("C")
 
-LOOK_AGAIN = 3.0
+LOOK_AGAIN_S = 3.0
 """How often a waiter comes back to itself; the server tells it of its turn without that."""
 
 
 @dataclass(slots=True)
-class Held(Generic[L]):
-    """A lock in hand: on which link, and under which token."""
+class Held(Generic[C]):
+    """A lock in hand: on which connection, and under which token."""
 
     claim: Claim
     token: int
-    link: L
+    connection: C
     until: float
     """When its holder stops to trust it, at the latest."""
 
 
 @dataclass(slots=True)
-class Desk(Generic[L]):
-    gone: Callable[[L], bool]
-    """Whether a link has ended, and the session with it."""
-    clock: Callable[[], float]
-    holds: dict[str, Held[L]] = field(default_factory=dict)
+class LocalQueue(Generic[C]):
+    gone: Callable[[C], bool]
+    """Whether a connection has ended, and the session with it."""
+    holds: dict[str, Held[C]] = field(default_factory=dict)
     lines: dict[str, list[str]] = field(default_factory=dict)
 
-    def enter(self, name: str, owner: str, queue: bool) -> int | None:
+    def enter(self, name: str, owner: str, queue: bool, now: float) -> int | None:
         """How many stand before it here; None if it may not wait and somebody does."""
         line = self.lines.setdefault(name, [])
         held = self.holds.get(line[0]) if line else None
-        if held is not None and self.gone(held.link) and self.clock() >= held.until:
+        if held is not None and self.gone(held.connection) and now >= held.until:
             del line[0]
         if owner not in line:
             if line and not queue:
@@ -52,12 +51,16 @@ class Desk(Generic[L]):
             line.append(owner)
         return line.index(owner)
 
-    def hold(self, claim: Claim, token: int, link: L) -> None:
-        self.holds[claim.owner] = Held(claim, token, link, self.clock() + trust(claim.spec))
+    def hold(self, claim: Claim, token: int, connection: C, now: float) -> None:
+        self.holds[claim.owner] = Held(claim, token, connection, now + trust(claim.spec))
 
-    def heard(self, held: Held[L]) -> None:
+    def heard(self, held: Held[C], now: float) -> None:
         """The server has said that it is held: so it is trusted anew."""
-        held.until = self.clock() + trust(held.claim.spec)
+        held.until = now + trust(held.claim.spec)
+
+    def holds_on(self, connection: C) -> bool:
+        """Whether a lock lives on this connection."""
+        return any(held.connection is connection for held in self.holds.values())
 
     def first(self, name: str, owner: str) -> bool:
         return self.lines.get(name, [])[:1] == [owner]

@@ -7,15 +7,15 @@
 
 from __future__ import annotations
 
-from ...relational.refusal import Translation
+from ..relational.error_mapping import ErrorMapping
 
 DEADLOCK, TOO_NEW = 1213, 1020
 AGAIN = frozenset({DEADLOCK, TOO_NEW})
-TRIES = 5
+TRIES = 10
 KILLED = frozenset({1053, 1317, 1927, 1969, 3024})
 """Interrupted, shut down or too long."""
 
-TRANSLATION = Translation(
+ERRORS = ErrorMapping(
     "MariaDB",
     permanent={
         **dict.fromkeys((1044, 1142, 1143, 1370), "grant this user what the head of `holdfast schema mysql` names"),

@@ -32,7 +32,7 @@ class Silence(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Translation:
+class ErrorMapping:
     """What the errors of one engine mean."""
 
     product: str

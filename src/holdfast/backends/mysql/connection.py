@@ -1,0 +1,195 @@
+"""One connection to MariaDB after its log-in: statements out, replies in (`relational/connection.py` has the rules).
+
+The victim of a deadlock is asked for again, behind what was sent meanwhile. A statement that has to be prepared, on a
+connection where none is, counts as one that was in vain: its order says what to ask instead.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from ..._core.flow import Connection, Exchange, Flow, Receive
+from ..connections.multiplexer import Multiplexer, Pending
+from ..relational.connection import TOO_LONG, Request
+from ..relational.error_mapping import Refused, Silence
+from .codec import Order
+from .error_mapping import AGAIN, TRIES
+from .greeting import Greeting
+from .packets import EXECUTE, QUIT, Garbled, Reader, Reply, prepare, prepared, query
+
+IN_VAIN = Reply([])
+Instead: TypeAlias = Callable[[Refused], Order | None]
+
+
+class MariaDBRequest(Request):
+    """An order under way, how often it may still be tried, and what to ask if it is refused."""
+
+    __slots__ = ("instead", "tries")
+
+    def __init__(self, order: Order, instead: Instead | None) -> None:
+        super().__init__(order)
+        self.instead = instead
+        self.tries = TRIES
+
+
+class MariaDBConnection:
+    """A connection that the server has let in."""
+
+    greeting: Greeting
+
+    def __init__(self, connection: Connection, number: int) -> None:
+        self.connection = connection
+        self.number = number
+        self.heard_at = 0.0
+        self.channel = Multiplexer(connection, self.feed, self.lost)
+        self._reader = Reader()
+        self._prepared: dict[bytes, bytes] = {}
+        """How the execution of each prepared statement begins."""
+        self._under_way: deque[MariaDBRequest] = deque()
+        self._unsent = False
+
+    @property
+    def closed(self) -> bool:
+        return self.channel.over
+
+    def readable(self) -> bool:
+        return self.channel.over or self.connection.readable()
+
+    def catch_up(self) -> Flow[bool]:
+        yield from self.channel.catch_up()
+        return not self.channel.over
+
+    def prepare(self, text: bytes, deadline: float) -> Flow[None]:
+        """Have the server keep a statement that gives no rows. Nothing else is under way."""
+        try:
+            data: bytes = yield Exchange(self.connection, prepare(text), deadline)
+            while (number := prepared(data)) is None:
+                more: bytes = yield Receive(self.connection, deadline)
+                if not more:
+                    raise Silence("the server ended the connection")
+                data += more
+        except OSError as error:
+            raise Silence(str(error)) from error
+        self._prepared[text] = EXECUTE + number.to_bytes(4, "little")
+
+    def say(self, text: bytes, deadline: float) -> Flow[Reply]:
+        """One statement and its whole reply."""
+        reply: Reply = yield from self.finish(self.start(Order(text, lambda reply: reply)), deadline)
+        return reply
+
+    def start(self, order: Order, instead: Instead | None = None) -> Request:
+        """As `DatabaseConnection.start`. `instead` says what to ask if it is refused, if anything."""
+        request = MariaDBRequest(order, instead)
+        if self.channel.over:
+            request.error = Silence("the connection has ended")
+            request.done = True
+        else:
+            self._send(request)
+        return request
+
+    def _send(self, request: MariaDBRequest) -> None:
+        order: Order = request.order
+        while order.values and order.text not in self._prepared:
+            order = request.order = order.read(IN_VAIN)
+        if order.values:
+            body = self._prepared[order.text] + order.values
+            packet = len(body).to_bytes(4, "little") + body
+        else:
+            packet = query(order.text)
+        self._under_way.append(request)
+        if not self.connection.write(packet):
+            self._unsent = True
+
+    def ask(self, order: Order, deadline: float) -> Flow[Any]:
+        """As `DatabaseConnection.ask`: the short way of `finish` for a lone caller, whose reply comes at once."""
+        request, channel = self.start(order), self.channel
+        if not self._unsent and not channel._receiving:
+            try:
+                yield from channel._receive(deadline)
+            except (KeyboardInterrupt, SystemExit) as error:
+                yield from self.until(request, deadline)
+                raise error from None
+            if request.done:
+                channel._pass_on()
+                return request.result()
+        return (yield from self.finish(request, deadline))
+
+    def finish(self, request: Request, deadline: float) -> Flow[Any]:
+        """As `DatabaseConnection.finish`."""
+        interruption: BaseException | None = None
+        while True:
+            try:
+                if not (yield from self.until(request, deadline)):
+                    self.fail(TOO_LONG)
+                break
+            except (KeyboardInterrupt, SystemExit) as error:
+                interruption = error
+        if interruption is not None:
+            raise interruption
+        return request.result()
+
+    def until(self, request: Pending, deadline: float) -> Flow[bool]:
+        """As `DatabaseConnection.until`."""
+        if self._unsent:
+            self._unsent = False
+            yield from self.channel.send(b"", deadline)
+        return (yield from self.channel.until(request, deadline))
+
+    def feed(self, data: bytes) -> None:
+        try:
+            for reply in self._reader.feed(data):
+                self._settle(reply)
+        except Garbled as error:
+            raise ConnectionError(str(error)) from error
+
+    def _settle(self, reply: Reply) -> None:
+        if not self._under_way:
+            raise Garbled("a reply to nothing")
+        request = self._under_way.popleft()
+        if reply.error is not None:
+            request.tries -= 1
+            if request.tries and reply.error.code in AGAIN:
+                self._send(request)
+                return
+            if request.instead is not None and (order := request.instead(reply.error)) is not None:
+                request.order = order
+                self._send(request)
+                return
+            request.error = reply.error
+        else:
+            try:
+                value = request.order.read(reply)
+            except Exception as error:  # noqa: BLE001  raised where it was asked for
+                request.error = error
+            else:
+                if value.__class__ is Order:
+                    request.order, request.tries = value, TRIES
+                    self._send(request)
+                    return
+                request.value = value
+        self.channel.finish(request)
+
+    def lost(self, error: OSError) -> None:
+        under_way, self._under_way = self._under_way, deque()
+        for request in under_way:
+            request.error = Silence(str(error) or "the connection ended")
+            self.channel.finish(request)
+
+    # Life
+
+    def fail(self, why: str) -> None:
+        """As `DatabaseConnection.fail`."""
+        self.channel.lose(ConnectionAbortedError(why))
+
+    def close(self) -> None:
+        """With a goodbye, unless a statement is under way: the server would not notice our end before its own."""
+        if not self.channel.over and not self._under_way:
+            self.connection.write(QUIT)
+        self.fail("the connection was closed")
+
+    def abandon(self) -> None:
+        """In a forked child."""
+        self.channel.over = True
+        self.connection.abandon()

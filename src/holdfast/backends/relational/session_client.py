@@ -1,0 +1,312 @@
+"""The client of session locks.
+
+1. Locks that nobody had to wait for are held on one shared connection; no statement on it ever waits. Who has to wait
+   does so on a connection of its own, in the server's line; a lock got that way lives there.
+2. A lock lives on one connection. When that connection ends, so do its locks: their leases are told `session` at the
+   next renewal. Nobody of this coordinator is let in before that.
+3. The answer to every unlock is looked at: False means that the session was not the one that held.
+4. A flow may be cancelled while it waits: what it waits for at the server stays in `_waiters` until its release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from ..._core.flow import NEW_EVENT, NOW, RANDOM, Flow, WaitEvent, WakeEvent
+from ...errors import BackendUnavailable, HoldfastError
+from ...model import Claim
+from ..queue_backend import Allow, Push, Release, Renew, Survey, Take, Taken
+from .connection import TOO_LONG, DatabaseConnection, DatabaseConnector, Order, Request
+from .error_mapping import Refused, Silence
+from .local_queue import LOOK_AGAIN_S, LocalQueue
+from .session_pool import SessionPool
+from .timing import TIDY_COUNT, pause_before_look_s, requests_until_tidy
+
+LOOK_TRIES_COUNT = 5
+"""As if it were this look, for the pause of those who cannot wait at the server."""
+
+
+class SessionLockCodec(Protocol):
+    """Writes the orders of session locks."""
+
+    def take(self, claim: Claim, queue: bool, seen: bool) -> Order:
+        """Take it if it is free: its token, or 0. `seen`: others have seen it waiting."""
+        ...
+
+    def wait(self, claim: Claim) -> Order:
+        """In the server's own line: its token, or 0 if that took very long."""
+        ...
+
+    def queue(self, claim: Claim) -> Order:
+        """Be seen waiting."""
+        ...
+
+    def leave(self, owner: str) -> Order:
+        """No longer seen waiting."""
+        ...
+
+    def unlock(self, name: str) -> Order:
+        """Whether this session held it."""
+        ...
+
+    def alive(self) -> Order: ...
+
+    def give_up(self, session: int) -> Order:
+        """Have another session's statement end; said on a connection of its own."""
+        ...
+
+    def write(self, request: Survey | Allow) -> Order: ...
+
+    def tidy(self, most: int) -> Order: ...
+
+
+class SessionClient:
+    """Carries out the requests of one coordinator. `rest_s`: see `SessionPool`."""
+
+    def __init__(
+        self,
+        session: DatabaseConnection,
+        connector: DatabaseConnector,
+        codec: Callable[[], SessionLockCodec],
+        rest_s: float,
+    ) -> None:
+        self._connector = connector
+        self._errors = connector.errors
+        self._make_codec = codec
+        self._rest_s = rest_s
+        self._closed = False
+        self._begin()
+        self._pool.keep(session)
+
+    def _begin(self) -> None:
+        self._codec = self._make_codec()
+        self._queue: LocalQueue[DatabaseConnection] = LocalQueue(lambda session: session.closed)
+        self._pool = SessionPool(self._connector, self._rest_s, self._queue.holds_on)
+        self._claims: dict[str, Claim] = {}
+        self._seen: dict[str, DatabaseConnection] = {}
+        """Who is seen waiting, through which session."""
+        self._waiters: dict[str, tuple[DatabaseConnection, Request]] = {}
+        self._events: dict[str, WakeEvent] = {}
+        self._until_tidy = 0
+
+    # Requests
+
+    def call(self, request: Any, deadline: float) -> Flow[Any]:
+        """As `Client.call`."""
+        match request:
+            case Take(claims=[claim], queue=queue):
+                return [(yield from self._take(claim, queue, deadline))]
+            case Renew(claims=claims):
+                return (yield from self._renew(claims, deadline))
+            case Release(claim=claim):
+                return (yield from self._release(claim, deadline))
+            case Survey() | Allow():
+                session = yield from self._pool.shared(deadline)
+                return (yield from self._pool.ask(session, self._codec.write(request), deadline))
+        raise TypeError(f"not a verb of session locks: {request!r}")
+
+    def _take(self, claim: Claim, queue: bool, deadline: float) -> Flow[Taken]:
+        name, owner = claim.spec.name, claim.owner
+        now: float = yield NOW
+        held = self._queue.holds.get(owner)
+        if held is not None and not held.connection.closed:
+            return Taken(held.token)
+        before = self._queue.enter(name, owner, queue, now)
+        if before is None:
+            return Taken(0)
+        self._claims[owner] = claim
+        if before or owner in self._waiters:
+            yield from self._show(claim, deadline)
+            return Taken(0, LOOK_AGAIN_S, before or 1)
+        session = None
+        try:
+            session = yield from self._pool.shared(deadline)
+            order = self._codec.take(claim, queue, owner in self._seen)
+            token: int = yield from self._pool.ask(session, order, deadline)
+        except BaseException:
+            if session is not None and not session.closed:
+                session.start(self._codec.unlock(name))  # the lock may be there, without its token
+            self._leave(name, owner)
+            raise
+        if token:
+            self._seen.pop(owner, None)
+            self._queue.hold(claim, token, session, (yield NOW))
+            yield from self._tidy(session)
+            return Taken(token)
+        if queue:
+            self._seen[owner] = session
+        else:
+            self._leave(name, owner)
+        return Taken(0, LOOK_AGAIN_S, 1)
+
+    def _show(self, claim: Claim, deadline: float) -> Flow[None]:
+        """Have others see that it waits, for as long as the session lives that says so."""
+        session = yield from self._pool.shared(deadline)
+        if self._seen.get(claim.owner) is not session:
+            yield from self._pool.ask(session, self._codec.queue(claim), deadline)
+            self._seen[claim.owner] = session
+
+    def _leave(self, name: str, owner: str) -> None:
+        self._claims.pop(owner, None)
+        if (mine := self._events.pop(owner, None)) is not None:
+            mine.set()
+        heir = self._queue.leave(name, owner)
+        if heir is not None and (event := self._events.get(heir)) is not None:
+            event.set()
+
+    def _renew(self, claims: Sequence[Claim], deadline: float) -> Flow[list[str]]:
+        """One question per connection, to all at once: is the session alive?"""
+        now: float = yield NOW
+        held = [self._queue.holds.get(claim.owner) for claim in claims]
+        sessions = {one.connection: None for one in held if one is not None and not one.connection.closed}
+        requests = [(session, session.start(self._codec.alive())) for session in sessions]
+        patient = self._pool.patient(deadline, now)
+        for session, request in requests:
+            try:
+                yield from session.finish(request, patient)
+                session.heard_at = now
+            except Silence:
+                pass  # then it is closed
+            except Refused as error:
+                if error.code in self._errors.gone:
+                    session.fail("the session ended")
+        for claim, one in zip(claims, held, strict=True):
+            if one is not None and not one.connection.closed:
+                self._queue.heard(one, now)
+            elif one is not None:
+                self._leave(claim.spec.name, claim.owner)  # who waits behind it here need not wait for its release
+        return ["refused" if one is None else "session" if one.connection.closed else "held" for one in held]
+
+    def _release(self, claim: Claim, deadline: float) -> Flow[bool]:
+        name, owner = claim.spec.name, claim.owner
+        held = self._queue.holds.get(owner)
+        unlocked = False
+        if held is not None and (not held.connection.readable() or (yield from held.connection.catch_up())):
+            try:
+                unlocked = yield from self._pool.ask(held.connection, self._codec.unlock(name), deadline)
+            except BackendUnavailable:
+                if not held.connection.closed:
+                    raise  # refused: it is still held
+            self._pool.put_back(held.connection)
+        self._queue.holds.pop(owner, None)
+        waiter = self._waiters.pop(owner, None)
+        seen = self._seen.pop(owner, None)
+        try:
+            if waiter is not None:
+                yield from self._give_up(*waiter, name, deadline)
+            if seen is not None and not seen.closed:
+                yield from self._pool.ask(seen, self._codec.leave(owner), deadline)
+        except BackendUnavailable:
+            pass  # the session has ended, and is not looked at; or the row goes with it
+        finally:
+            self._leave(name, owner)
+        return unlocked
+
+    def _give_up(self, session: DatabaseConnection, request: Request, name: str, deadline: float) -> Flow[None]:
+        """Out of the server's line. The lock may have been granted in this very moment: then it is let go of."""
+        try:
+            if not request.done:
+                shared = yield from self._pool.shared(deadline)
+                yield from self._pool.ask(shared, self._codec.give_up(session.number), deadline)
+                if not (yield from session.until(request, deadline)):
+                    session.fail(TOO_LONG)
+            while not session.closed and (yield from self._pool.ask(session, self._codec.unlock(name), deadline)):
+                pass
+            self._pool.put_back(session)
+        except BaseException as error:
+            session.close()
+            if not isinstance(error, HoldfastError):
+                raise
+
+    def _tidy(self, session: DatabaseConnection) -> Flow[None]:
+        if not self._until_tidy:
+            self._until_tidy = requests_until_tidy((yield RANDOM))
+        self._until_tidy -= 1
+        if not self._until_tidy:
+            session.start(self._codec.tidy(TIDY_COUNT))  # nobody waits for it
+
+    # Waiting
+
+    def wait(self, owner: str, deadline: float) -> Flow[Push | None]:
+        """As `Client.wait`: in the line of this coordinator for the event, at its head in the line of the server."""
+        claim = self._claims.get(owner)
+        if claim is None or self._closed:
+            return None  # it left meanwhile
+        if not self._queue.first(claim.spec.name, owner):
+            yield from self._wait_event(owner, deadline)
+            return None
+        if owner not in self._waiters:
+            try:
+                session = yield from self._pool.one_to_wait_on(deadline)
+            except BackendUnavailable:  # no other is to be had: look instead
+                now: float = yield NOW
+                pause = pause_before_look_s(LOOK_TRIES_COUNT, (yield RANDOM))
+                yield from self._wait_event(owner, min(deadline, now + pause))
+                return None
+            if self._claims.get(owner) is not claim or self._closed:  # while it was dialled
+                session.close()
+                return None
+            self._waiters[owner] = session, session.start(self._codec.wait(claim))
+        return (yield from self._wait_at_server(claim, *self._waiters[owner], deadline))
+
+    def _wait_event(self, owner: str, deadline: float) -> Flow[None]:
+        if (event := self._events.get(owner)) is None:
+            event = yield NEW_EVENT
+            if owner not in self._claims:
+                return
+            self._events[owner] = event
+        now: float = yield NOW
+        if now < deadline:
+            yield WaitEvent(event, deadline - now)
+
+    def _wait_at_server(
+        self, claim: Claim, session: DatabaseConnection, request: Request, deadline: float
+    ) -> Flow[Push | None]:
+        owner = claim.owner
+        if not (yield from session.until(request, deadline)):
+            return None
+        now: float = yield NOW
+        if self._waiters.get(owner, (None, None))[1] is not request:
+            return None  # released meanwhile: the connection is with whoever did that
+        del self._waiters[owner]
+        try:
+            token: int = request.result()
+        except Silence:
+            return None  # the session ended; the next look stands in line with another
+        except Refused as error:
+            session.close()
+            if error.code in self._errors.gone:
+                return None
+            raise self._errors.refused(error) from error
+        session.heard_at = now
+        if not token:  # a day has passed
+            self._pool.put_back(session)
+            return None
+        self._seen.pop(owner, None)
+        self._queue.hold(claim, token, session, now)
+        return Push(token)
+
+    # Life
+
+    def _sessions(self) -> set[DatabaseConnection]:
+        waiting = [session for session, _ in self._waiters.values()]
+        holding = [held.connection for held in self._queue.holds.values()]
+        return {*waiting, *holding, *self._pool.sessions()}
+
+    def close(self, deadline: float) -> Flow[None]:
+        """As `Client.close`. The server frees what the sessions held."""
+        yield from ()
+        self._closed = True
+        self._pool.close()
+        for session in self._sessions():
+            session.close()
+        for event in self._events.values():
+            event.set()
+
+    def after_fork_in_child(self) -> None:
+        """As `Client.after_fork_in_child`."""
+        self._connector.abandon()
+        for session in self._sessions():
+            session.abandon()
+        self._begin()

@@ -1,0 +1,118 @@
+"""The sessions of one coordinator: one that all locks share which nobody had to wait for, and some that have rested.
+
+1. What a session holds lives with it, so the shared one is replaced only if it has ended, or is stale and holds
+   nothing.
+2. A server may end a session that says nothing for long: that is how it notices a host that vanished. One that holds is
+   renewed more often than that; one that holds nothing is not used again once it has been silent for `rest_s`.
+3. A request that is not answered in time ends its session. So none is asked in haste, however little its caller has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..._core.flow import NOW, Flow
+from ..queue_backend import closed as closed_error
+from ..session_backend import HASTE
+from .connection import DatabaseConnection, DatabaseConnector, Order, ask
+from .dialer import Dialer
+
+MOST_IDLE_COUNT = 4
+
+
+class SessionPool:
+    """`holds` says whether a lock lives on a session. The pool begins with a session that was just made."""
+
+    def __init__(
+        self, connector: DatabaseConnector, rest_s: float, holds: Callable[[DatabaseConnection], bool]
+    ) -> None:
+        self._connector = connector
+        self._rest_s = rest_s
+        self._holds = holds
+        self._shared: DatabaseConnection | None = None
+        self._idle: list[DatabaseConnection] = []
+        self._dialer: Dialer[DatabaseConnection] = self._new_dialer(self.keep)
+        self._dialers: set[Dialer[DatabaseConnection]] = {self._dialer}
+        self._closed = False
+
+    def _new_dialer(self, keep: Callable[[DatabaseConnection], object]) -> Dialer[DatabaseConnection]:
+        connector = self._connector
+        return Dialer(connector.connect, keep, connector.timeout_s, connector.errors)
+
+    def keep(self, session: DatabaseConnection) -> None:
+        """Have it be the shared one."""
+        self._shared = session
+
+    def shared(self, deadline: float) -> Flow[DatabaseConnection]:
+        """The session of locks that nobody has to wait for; nothing on it ever waits."""
+        now: float = yield NOW
+        session = self._shared
+        if session is not None and self._stale(session, now) and not self._holds(session):
+            session.close()
+        while (session := self._shared) is None or (session.readable() and not (yield from session.catch_up())):
+            yield from self._dialer.wait(deadline)
+        return session
+
+    def one_to_wait_on(self, deadline: float) -> Flow[DatabaseConnection]:
+        """For one waiter alone: one that has rested, or a new one."""
+        dialer: Dialer[DatabaseConnection] | None = None
+
+        def keep(session: DatabaseConnection) -> None:
+            if dialer in self._dialers:
+                self._idle.append(session)
+            else:  # the waiter has gone meanwhile
+                self.put_back(session)
+
+        try:
+            while True:
+                now: float = yield NOW
+                while self._idle:
+                    session = self._idle.pop()
+                    if not self._stale(session, now) and not session.readable():
+                        return session
+                    session.close()
+                if self._closed:
+                    raise closed_error()
+                if dialer is None:
+                    dialer = self._new_dialer(keep)  # and none for all: each waiter needs its own
+                    self._dialers.add(dialer)
+                yield from dialer.wait(deadline)
+        finally:
+            if dialer is not None:
+                self._dialers.discard(dialer)
+
+    def _stale(self, session: DatabaseConnection, now: float) -> bool:
+        """Silent for so long that the server may have ended it."""
+        return now > session.heard_at + self._rest_s
+
+    def ask(self, session: DatabaseConnection, order: Order, deadline: float) -> Flow[Any]:
+        """One order (rule 3)."""
+        now: float = yield NOW
+        reply = yield from ask(session, order, self.patient(deadline, now), self._connector.errors)
+        session.heard_at = now
+        return reply
+
+    def patient(self, deadline: float, now: float) -> float:
+        """The deadline, or a later one (rule 3)."""
+        return max(deadline, now + min(HASTE, self._connector.timeout_s))
+
+    def put_back(self, session: DatabaseConnection) -> None:
+        """It holds nothing any more."""
+        if session is self._shared or session.closed:
+            return
+        if len(self._idle) < MOST_IDLE_COUNT and not self._closed:
+            self._idle.append(session)
+        else:
+            session.close()
+
+    # Life
+
+    def sessions(self) -> list[DatabaseConnection]:
+        """Those that nobody waits on, and that hold nothing that was waited for."""
+        return [*self._idle, *([] if self._shared is None else [self._shared])]
+
+    def close(self) -> None:
+        self._closed = True
+        for dialer in self._dialers:
+            dialer.close()

@@ -61,7 +61,7 @@ class Rates:
     def _sweep(self, now: int) -> Flow[None]:
         """Remove a few numbers that are over: the next caller would start from nothing all the same."""
         [listed] = yield Call(Batch((List(self._tree.names + RATES),)), self._timeout)
-        if not listed:
+        if not listed or not listed[0]:  # others sweep, too
             return
         chance: float = yield RANDOM
         first = int(chance * len(listed[0]))

@@ -7,6 +7,8 @@
 3. An idle etcd cluster takes 5 % of a core, an idle ZooKeeper ensemble 2 %; each worker has its own. So a scope goes
    to a worker that has its servers, and CLUSTERS_COUNT workers start them, as long as there is something else to do.
 4. Long scopes come first, so that nobody waits for the last one.
+5. A test that ends its worker has failed, and is not given to the next worker: there it would end that one, too, until
+   the time of the run is over. The rest of its scope goes on elsewhere.
 """
 
 from __future__ import annotations
@@ -89,6 +91,21 @@ def next_scope(
     return min(waiting, key=cost)
 
 
+def without_crashed(workload: Mapping[str, Mapping[str, bool]]) -> tuple[str | None, dict[str, dict[str, bool]]]:
+    """The test in which a worker ended, if it had any left, and the scopes that others must finish.
+
+    >>> without_crashed({"a": {"a::1": True}, "b": {"b::1": True, "b::2": False, "b::3": False}})
+    ('b::2', {'b': {'b::1': True, 'b::2': True, 'b::3': False}})
+    >>> without_crashed({"a": {"a::1": False}})
+    ('a::1', {})
+    >>> without_crashed({"a": {"a::1": True}})
+    (None, {})
+    """
+    crashed = next((test for tests in workload.values() for test, done in tests.items() if not done), None)
+    left = {scope: {test: done or test == crashed for test, done in tests.items()} for scope, tests in workload.items()}
+    return crashed, {scope: tests for scope, tests in left.items() if not all(tests.values())}
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Take the place of `--dist loadfile`."""
@@ -108,5 +125,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             chosen = next_scope(self.workqueue, self.assigned_work.get(node, ()), running, others)
             self.workqueue.move_to_end(chosen, last=False)
             super()._assign_work_unit(node)
+
+        def remove_node(self, node: Any) -> str | None:
+            crashed, left = without_crashed(self.assigned_work.pop(node))
+            self.workqueue.update(left)
+            for one in self.assigned_work:
+                self._reschedule(one)
+            return crashed
 
     return Spread(config, log)

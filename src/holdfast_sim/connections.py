@@ -2,16 +2,18 @@
 
 1. Each direction keeps its order, as TCP does; how the bytes are cut into pieces is chance.
 2. `Net.fate` decides what becomes of an attempt to connect and of each piece; see `ConnectionFate` for what may be.
-3. What reaches a process that is stopped waits until it runs; what reaches one that has crashed is gone, and its
+3. With keep-alives an idle connection whose other side is gone ends, in the time that the options of TCP say.
+4. What reaches a process that is stopped waits until it runs; what reaches one that has crashed is gone, and its
    servers see the connection end.
 """
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from holdfast._core.flow import Endpoint, Source
+from holdfast._core.flow import Endpoint
 
 from .servers.model import Server, Session
 
@@ -175,6 +177,20 @@ class SimConnection:
         process.receive(process.world.timeline.now + TICK_S, self._end, ConnectionResetError("reset by the network"))
         self._tell_server()
 
+    def keep_alive(self, idle_s: float, patience_s: float) -> None:
+        """Ask the other side every `idle_s` whether it is there; an answer may take `patience_s`."""
+        self._process.world.timeline.at(self._process.world.timeline.now + idle_s, self._probe, idle_s, patience_s)
+
+    def _probe(self, idle_s: float, patience_s: float) -> None:
+        if self.closed or self._ended is not None or self._server_closed:
+            return
+        process, now = self._process, self._process.world.timeline.now
+        if self._to_server_lost or self._to_client_lost:
+            process.receive(now + patience_s, self._end, TimeoutError("the other side does not answer"))
+            return
+        self._deliver_to_server(b"")  # a machine that knows nothing of this connection ends it
+        self.keep_alive(idle_s, patience_s)
+
     def _deliver_to_server(self, data: bytes) -> None:
         if self._session is not None and not self._server_closed:
             self._session.receive(data)
@@ -256,38 +272,11 @@ def open_connection(task: Task, net: Net, endpoint: Endpoint, deadline: float) -
             connection.close()  # it took too long
         else:
             process.connections.append(connection)
+            options = dict(endpoint.keepalive_options)
+            if idle_s := options.get(socket.TCP_KEEPIDLE):
+                connection.keep_alive(
+                    idle_s, options.get(socket.TCP_KEEPINTVL, 75) * options.get(socket.TCP_KEEPCNT, 9)
+                )
             task.wake(epoch, connection)
 
     process.world.timeline.at(process.world.timeline.now + delay, arrive)
-
-
-def wait_any(task: Task, sources: list[Any], deadline: float) -> list[Source] | None:
-    """Those that are ready; None: the task is woken with them, or with nothing at the deadline."""
-    from .driver import SimEvent
-
-    epoch = task.epoch
-
-    def ready() -> list[Source]:
-        found: list[Source] = []
-        for source in sources:
-            if isinstance(source, SimEvent):
-                if source.reset():
-                    found.append(source)
-            elif source.closed or source.readable():
-                found.append(source)
-        return found
-
-    if found := ready():
-        return found
-
-    def look() -> None:
-        if task.epoch == epoch and not task.done:
-            task.wake(epoch, ready())
-
-    def wake_up() -> None:
-        task.process.after(TICK_S, look)
-
-    for source in sources:
-        source.watch(wake_up)
-    task.answer_at(deadline, [])
-    return None

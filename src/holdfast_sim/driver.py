@@ -28,6 +28,7 @@ from holdfast._core.flow import (
     Send,
     Shield,
     Sleep,
+    Source,
     Spawn,
     Wait,
     WaitAny,
@@ -35,7 +36,7 @@ from holdfast._core.flow import (
 )
 from holdfast.model import Claim
 
-from .connections import open_connection, wait_any
+from .connections import open_connection
 from .violation import Violation
 
 if TYPE_CHECKING:
@@ -257,3 +258,33 @@ class SimEvent:
             self._set, timeout = False, 0.0
         if timeout is not None:
             task.process.after(max(TICK_S, timeout), task.wake, task.epoch)
+
+
+def wait_any(task: Task, sources: list[Any], deadline: float) -> list[Source] | None:
+    """Those that are ready; None: the task is woken with them, or with nothing at the deadline."""
+    epoch = task.epoch
+
+    def ready() -> list[Source]:
+        found: list[Source] = []
+        for source in sources:
+            if isinstance(source, SimEvent):
+                if source.reset():
+                    found.append(source)
+            elif source.closed or source.readable():
+                found.append(source)
+        return found
+
+    if found := ready():
+        return found
+
+    def look() -> None:
+        if task.epoch == epoch and not task.done:
+            task.wake(epoch, ready())
+
+    def wake_up() -> None:
+        task.process.after(TICK_S, look)
+
+    for source in sources:
+        source.watch(wake_up)
+    task.answer_at(deadline, [])
+    return None

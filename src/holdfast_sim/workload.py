@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast._core.flow import NOW, Flow, Shield, Sleep
 from holdfast._core.lease import Hold
 from holdfast.errors import BackendUnavailable, DeadlockDetected, FenceRejected, LeaseLost, NotAcquired
+from holdfast.ports import TakesMany
 from holdfast.recipes.multi import let_go_all
 
 from .driver import Task, TaskCancelled
@@ -101,7 +102,9 @@ class SimWorker:
         began: float = yield NOW
         try:
             holds = yield from obtain(self, name, timeout)
-        except (NotAcquired, BackendUnavailable, DeadlockDetected) as error:
+        except (NotAcquired, BackendUnavailable, DeadlockDetected, LeaseLost) as error:
+            if isinstance(error, LeaseLost) and isinstance(self.process.core.backend, TakesMany):
+                raise  # it had all or none; one after the other, the first may be lost before the last is had
             self.world.count("not acquired" if isinstance(error, NotAcquired) else "given up")
             self.world.trace(self.process.name, "{} gets nothing: {}", self.task.label, error)
             self._in_time(began, timeout)

@@ -37,6 +37,9 @@ def obtain(worker: SimWorker, name: str, timeout: float | None) -> Flow[list[Hol
     """Acquire a name, in one of the ways that its kind allows."""
     chance, core, kinds, actor = worker.chance, worker.process.core, worker.kinds, worker.actor
     options = _options(chance, worker.world.ttls)
+    if "linger" in core.backend.promises.lacks:
+        options.pop("lock_delay", None)
+        options.pop("hold_at_least", None)
     spec: LockSpec
     if kinds[name] == "shared":
         spec = (recipes.reader if chance.random() < 0.6 else recipes.writer)(name, options)

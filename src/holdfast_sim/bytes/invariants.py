@@ -26,11 +26,23 @@ from ..process import Process
 from ..violation import Violation
 
 if TYPE_CHECKING:
+    from .engines.base import SimulatedEngine
     from .world import ByteWorld
 
 
 class ByteLeaseInvariants(LeaseInvariants):
     """Without a look at the engine's own places: every engine keeps them in its own way."""
+
+    _newest: tuple[Process, Hold]
+
+    def __init__(self, world: ByteWorld) -> None:
+        shared: Any = world
+        super().__init__(shared)
+        self._byte_world = world
+
+    @property
+    def _engine(self) -> SimulatedEngine:
+        return self._byte_world.engine
 
     def _in_its_place(self, process: Process, hold: Hold) -> None:
         return
@@ -38,9 +50,19 @@ class ByteLeaseInvariants(LeaseInvariants):
     def stand(self, name: str) -> None:
         return
 
+    def acquired(self, process: Process, hold: Hold) -> None:
+        self._newest = process, hold
+        self._engine.granted(hold)
+        super().acquired(process, hold)
+
+    def _is_rival(self, process: Process, hold: Hold) -> bool:
+        newest, newest_hold = self._newest
+        alone = process is not newest and not (self._engine.excludes(hold) and self._engine.excludes(newest_hold))
+        return not alone and super()._is_rival(process, hold)
+
     def counts(self, process: Process, hold: Hold) -> bool:
         """Whether it is definitely held."""
-        return self._definite(process, hold)
+        return self._definite(process, hold) and self._engine.excludes(hold)
 
     def held(self) -> list[tuple[str, int]]:
         """Names and tokens, as far as their holders know."""
@@ -60,7 +82,7 @@ class ByteInvariants:
     def __init__(self, world: ByteWorld) -> None:
         self._world = world
         shared: Any = world
-        self.leases = ByteLeaseInvariants(shared)
+        self.leases = ByteLeaseInvariants(world)
         self.deadlines = DeadlineInvariants(shared)
         self.limiter = _NoLimiterRule()
         self._tokens: dict[str, tuple[int, int]] = {}

@@ -138,7 +138,8 @@ class AcceptedSession:
 
     def receive(self, data: bytes) -> None:
         if not self._dead:
-            self._listener.run(lambda: self._hand_over(data))
+            if data:  # else it was only asked whether it is there
+                self._listener.run(lambda: self._hand_over(data))
         elif self._listener.up:
             self._output.close()  # a machine that is back knows nothing of this connection
 

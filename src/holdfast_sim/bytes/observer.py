@@ -18,8 +18,6 @@ from ..violation import Violation
 if TYPE_CHECKING:
     from .process import ClientProcess
 
-CALL_SLACK_S = 0.02
-"""By how much a call may be late: a few steps of its process."""
 RESOURCE_REQUESTS = (ClaimRead, FencedWrite, ReadCounter, WriteCounter)
 
 
@@ -69,7 +67,7 @@ class ObservedCall:
         self._began = process.clock()
         self._what = what
         self.over = False
-        late_at = process.true_time(max(deadline, self._began) + CALL_SLACK_S)
+        late_at = process.true_time(max(deadline, self._began) + process.world.engine.call_slack_s)
         process.world.timeline.at(late_at, self._look)
 
     def end(self) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast._core.flow import NOW, Flow, Sleep
 from holdfast._core.lease import Hold
-from holdfast.errors import BackendUnavailable, NotAcquired
+from holdfast.errors import BackendUnavailable, HoldfastError, NotAcquired
 from holdfast.recipes import specs as recipes
 from holdfast.recipes.options import Options
 
@@ -63,7 +63,9 @@ class ClientProcess(Process):
             try:
                 opened = yield from world.engine.open(self)
                 break
-            except BackendUnavailable as error:
+            except HoldfastError as error:
+                if not (isinstance(error, BackendUnavailable) or self._may_refuse(error, began)):
+                    raise
                 world.count("not opened")
                 world.trace(self.name, "does not get a connection: {}", error)
             now: float = yield NOW
@@ -78,6 +80,9 @@ class ClientProcess(Process):
         self.is_open = True
         for number in range(workers):
             SimWorker(self, number, kinds)
+
+    def _may_refuse(self, error: HoldfastError, began: float) -> bool:
+        return self.true_time(began) < self.world.profile.faults_end_at and self.world.engine.may_refuse(error)
 
     # After the faults
 

@@ -60,7 +60,7 @@ def _cut(world: ByteWorld, seconds: float) -> None:
 
 def _evict(world: ByteWorld) -> None:
     """An operator evicts a holder."""
-    held = world.invariants.leases.held()
+    held = world.invariants.leases.held() if world.engine.evicts else []
     able = [process for process in world.processes if process.is_open and not process.crashed]
     if held and able:
         name, token = world.chance.choice(held)

@@ -34,6 +34,8 @@ def run_bytes(engine: str, seed: int, tell: Teller | None = None) -> Outcome:
     outcome = Outcome(seed)
     with _same_machine():
         world = ByteWorld(engine, chance, profile, chance.randint(2, 3), tell)
+        if world.engine.only_mutexes:
+            kinds = dict.fromkeys(kinds, "mutex")
         world.trace("profile", "{}", profile)
         world.trace("names", "{}", kinds)
         for process in world.processes:

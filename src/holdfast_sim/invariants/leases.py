@@ -96,9 +96,13 @@ class LeaseInvariants:
                 f"{claim.spec.name!r}: {claim.owner} counts on it for {beyond:.4f} s longer than the engine",
             )
 
+    def _is_rival(self, process: Process, hold: Hold) -> bool:
+        """Whether nobody may be let in beside it, as far as it goes."""
+        return self._definite(process, hold)
+
     def granted(self, name: str, owner: str, weight: int, capacity: int) -> None:
         """An owner is granted the name: with all other definitely held leases it must be within the capacity."""
-        rivals = [(p, h) for p, h in self._held.get(name, ()) if h.claim.owner != owner and self._definite(p, h)]
+        rivals = [(p, h) for p, h in self._held.get(name, ()) if h.claim.owner != owner and self._is_rival(p, h)]
         if weight + sum(hold.claim.spec.weight for _, hold in rivals) > capacity:
             story = ", ".join(
                 f"{hold.claim.owner} (token {hold.token}) for {due(hold) - process.clock():.4f} s more"

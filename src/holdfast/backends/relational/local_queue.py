@@ -39,10 +39,14 @@ class LocalQueue(Generic[C]):
     holds: dict[str, Held[C]] = field(default_factory=dict)
     lines: dict[str, list[str]] = field(default_factory=dict)
 
+    def holder(self, name: str) -> Held[C] | None:
+        """The first in line, if it holds."""
+        line = self.lines.get(name)
+        return self.holds.get(line[0]) if line else None
+
     def enter(self, name: str, owner: str, queue: bool, now: float) -> int | None:
         """How many stand before it here; None if it may not wait and somebody does."""
-        line = self.lines.setdefault(name, [])
-        held = self.holds.get(line[0]) if line else None
+        line, held = self.lines.setdefault(name, []), self.holder(name)
         if held is not None and self.gone(held.connection) and now >= held.until:
             del line[0]
         if owner not in line:

@@ -11,13 +11,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from ..._core.flow import NEW_EVENT, NOW, RANDOM, Flow, WaitEvent, WakeEvent
 from ...errors import BackendUnavailable, HoldfastError
 from ...model import Claim
 from ..queue_backend import Allow, Push, Release, Renew, Survey, Take, Taken
-from .connection import TOO_LONG, DatabaseConnection, DatabaseConnector, Order, Request
+from .codec import SessionLockCodec
+from .connection import TOO_LONG, DatabaseConnection, DatabaseConnector, Request
 from .error_mapping import Refused, Silence
 from .local_queue import LOOK_AGAIN_S, LocalQueue
 from .session_pool import SessionPool
@@ -25,40 +26,6 @@ from .timing import TIDY_COUNT, pause_before_look_s, requests_until_tidy
 
 LOOK_TRIES_COUNT = 5
 """As if it were this look, for the pause of those who cannot wait at the server."""
-
-
-class SessionLockCodec(Protocol):
-    """Writes the orders of session locks."""
-
-    def take(self, claim: Claim, queue: bool, seen: bool) -> Order:
-        """Take it if it is free: its token, or 0. `seen`: others have seen it waiting."""
-        ...
-
-    def wait(self, claim: Claim) -> Order:
-        """In the server's own line: its token, or 0 if that took very long."""
-        ...
-
-    def queue(self, claim: Claim) -> Order:
-        """Be seen waiting."""
-        ...
-
-    def leave(self, owner: str) -> Order:
-        """No longer seen waiting."""
-        ...
-
-    def unlock(self, name: str) -> Order:
-        """Whether this session held it."""
-        ...
-
-    def alive(self) -> Order: ...
-
-    def give_up(self, session: int) -> Order:
-        """Have another session's statement end; said on a connection of its own."""
-        ...
-
-    def write(self, request: Survey | Allow) -> Order: ...
-
-    def tidy(self, most: int) -> Order: ...
 
 
 class SessionClient:
@@ -86,6 +53,8 @@ class SessionClient:
         self._claims: dict[str, Claim] = {}
         self._seen: dict[str, DatabaseConnection] = {}
         """Who is seen waiting, through which session."""
+        self._unlisted: dict[str, DatabaseConnection] = {}
+        """Who is still seen waiting and does not wait: the server refused to take it off the list."""
         self._waiters: dict[str, tuple[DatabaseConnection, Request]] = {}
         self._events: dict[str, WakeEvent] = {}
         self._until_tidy = 0
@@ -112,6 +81,9 @@ class SessionClient:
         held = self._queue.holds.get(owner)
         if held is not None and not held.connection.closed:
             return Taken(held.token)
+        first = self._queue.holder(name)
+        if first is not None and first.connection.readable():
+            yield from first.connection.catch_up()  # nobody reads there once its lease is lost, and it may have ended
         before = self._queue.enter(name, owner, queue, now)
         if before is None:
             return Taken(0)
@@ -197,8 +169,12 @@ class SessionClient:
                 yield from self._give_up(*waiter, name, deadline)
             if seen is not None and not seen.closed:
                 yield from self._pool.ask(seen, self._codec.leave(owner), deadline)
-        except BackendUnavailable:
-            pass  # the session has ended, and is not looked at; or the row goes with it
+            for left, session in self._unlisted.items():
+                session.start(self._codec.leave(left))  # nobody waits for it
+            self._unlisted.clear()
+        except BackendUnavailable:  # the row goes with its session
+            if seen is not None and not seen.closed:
+                self._unlisted[owner] = seen
         finally:
             self._leave(name, owner)
         return unlocked

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from .base import SimulatedEngine
 from .etcd import SimulatedEtcd
+from .mysql import SimulatedMariaDB, SimulatedMariaDBSessions
 from .zookeeper import SimulatedZooKeeper
 
 if TYPE_CHECKING:
@@ -14,5 +15,7 @@ if TYPE_CHECKING:
 
 ENGINES: dict[str, Callable[[ByteWorld], SimulatedEngine]] = {
     "etcd": SimulatedEtcd,
+    "mysql": SimulatedMariaDB,
+    "mysql+session": SimulatedMariaDBSessions,
     "zookeeper": SimulatedZooKeeper,
 }

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from holdfast._core.flow import Flow
+from holdfast._core.lease import Hold
+from holdfast.errors import HoldfastError
 from holdfast.ports import Opened
 
 from ...servers.model import Memory
@@ -27,6 +29,11 @@ class SimulatedEngine:
     most_connections = 1
     most_tasks = 2
     """Of one process that holds nothing."""
+    only_mutexes = False
+    evicts = True
+    """Whether an operator can end one hold."""
+    call_slack_s = 0.02
+    """By how much a call may be late: a few steps of its process."""
 
     def __init__(self, world: ByteWorld) -> None:
         self.world = world
@@ -38,6 +45,19 @@ class SimulatedEngine:
 
     def open(self, process: ClientProcess) -> Flow[Opened[Any, Any]]:
         raise NotImplementedError
+
+    def may_refuse(self, error: HoldfastError) -> bool:
+        """Whether a fault of the servers, and no mistake, may be why an opening ended with this."""
+        return False
+
+    # Leases
+
+    def granted(self, hold: Hold) -> None:
+        """It was handed to its holder."""
+
+    def excludes(self, hold: Hold) -> bool:
+        """Whether nobody of another process may hold beside it."""
+        return True
 
     # Faults
 

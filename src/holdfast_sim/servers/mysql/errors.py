@@ -57,6 +57,14 @@ def read_only() -> ServerError:
     return ServerError(1290, "HY000", words)
 
 
+def deadlock() -> ServerError:
+    return ServerError(1213, "40001", "Deadlock found when trying to get lock; try restarting transaction")
+
+
+def lock_wait_timeout() -> ServerError:
+    return ServerError(1205, "HY000", "Lock wait timeout exceeded; try restarting transaction")
+
+
 def table_full(table: str) -> ServerError:
     return ServerError(1114, "HY000", f"The table '{table}' is full")
 

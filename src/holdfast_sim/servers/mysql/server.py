@@ -104,6 +104,10 @@ class MariaDBServer:
         """Have the next statement that contains these words refused: a deadlock, a lock that was waited for in vain."""
         self._faults.append((words, refusal))
 
+    def forget_faults(self) -> None:
+        """What was to be refused and was not asked for is not refused any more."""
+        self._faults.clear()
+
     def check_fault(self, statement: bytes) -> None:
         for fault in self._faults:
             if fault[0] in statement:

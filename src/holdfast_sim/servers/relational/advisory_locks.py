@@ -43,6 +43,9 @@ class AdvisoryLocks:
         hold = self._holds.get(key)
         return None if hold is None else hold.session
 
+    def held(self) -> list[Key]:
+        return list(self._holds)
+
     def try_lock(self, key: Key, session: SessionId) -> bool:
         hold = self._holds.setdefault(key, Hold(session, 0))
         if hold.session != session:

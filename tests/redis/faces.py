@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -53,3 +54,12 @@ def calls(server: RedisServer, *commands: str) -> int:
     """How often clients have sent these."""
     stats = server.client().info("commandstats")
     return sum(stats.get(f"cmdstat_{command}", {"calls": 0})["calls"] for command in commands)
+
+
+def eventually(look: Callable[[], object], what: str) -> None:
+    """Look until it is so."""
+    for _ in range(2000):
+        if look():
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"waited in vain: {what}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 
@@ -123,7 +124,7 @@ class Scene:
         self.codec = Codec("t", "host", 7)
         self.pool = RedisPool(lambda deadline: _never(), "nowhere")
         self.batching = Batching(self.pool, self.codec)
-        self.link = RedisConnection(NoConnection(), set())
+        self.link = RedisConnection(NoConnection(), WeakSet())
         self.batching.busy_count = self.pool.count = 1
         self.flows = [self.ask(number, kind) for number in range(count)]
         self.pool.put(self.link)  # it comes free: the first has it

@@ -8,6 +8,7 @@ import sys
 import threading
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 
@@ -158,7 +159,7 @@ def test_a_push_may_come_in_pieces_and_with_others() -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(connections, "PUSHED", Pushed)
             patch.setattr(connections, "make_reader", Reader)
-            link = connections.RedisConnection(NoConnection(), set())
+            link = connections.RedisConnection(NoConnection(), WeakSet())
             link.listens_on("ch")
             waiting = link.await_push("owner-22", 1.0)
             assert answered(waiting, pieces) == 1794739688509276

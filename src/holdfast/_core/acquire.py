@@ -108,6 +108,7 @@ def acquire(
         raise
     except BaseException as error:
         yield from rollback(backend, [claim], error)
+        admission.asking.pop(claim.owner, None)
         raise
 
 

@@ -15,7 +15,7 @@ from ..errors import BackendUnavailable, HoldfastError, Misconfigured, NotAcquir
 from ..model import Claim, Grant, LockSpec, Queued, Sequencer, check_name, check_token
 from ..observe.event import Event
 from ..ports import Asks, Backend, Guards, Surveys
-from .acquire import Admission, acquire, within
+from .acquire import Admission, acquire, rollback, within
 from .deadlock import LOOSE
 from .flow import NOW, Flow, Shield, Sleep, Spawn
 from .lease import Hold
@@ -120,6 +120,12 @@ class CoordinatorCore:
             if admission.closed:
                 yield from self.refuse([hold])
             return hold
+        except (GeneratorExit, Exception):
+            raise
+        except BaseException as error:
+            if claim.owner in admission.asking:  # an interruption that struck outside of `acquire`: see there
+                yield from rollback(self.backend, [claim], error)
+            raise
         finally:
             admission.asking.pop(claim.owner, None)
 

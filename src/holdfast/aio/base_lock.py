@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .._core.coordinator_core import Obtain
 from .._core.lease import Hold
@@ -22,8 +21,11 @@ class BaseLock:
     _coordinator: Coordinator
     _obtain: Obtain
 
-    def _wait_for(self, spec: LockSpec, scoped: bool) -> Coroutine[Any, Any, Hold]:
-        return self._coordinator._obtain(spec, scoped, self._obtain)
+    async def _wait_for(self, spec: LockSpec, scoped: bool) -> Lease:
+        return self._lease(await self._coordinator._obtain(spec, scoped, self._obtain))
+
+    def _lease(self, hold: Hold) -> Lease:
+        raise NotImplementedError
 
 
 async def acquire_unless(lock: Lock, stop: asyncio.Event) -> Lease | None:

@@ -64,8 +64,7 @@ class Lock(BaseLock):
     async def acquire(self, **options: Unpack[Options]) -> Lease:
         """Wait for the lock and hold it. Raises `NotAcquired` once `timeout` has passed (None: never)."""
         spec = changed(self._spec, options) if options else self._spec
-        hold = await self._wait_for(spec, False)
-        return self._lease(hold)
+        return await self._wait_for(spec, False)
 
     @shows_changes(without="timeout")
     async def try_acquire(self, **options: Unpack[Options]) -> Lease | None:
@@ -77,8 +76,7 @@ class Lock(BaseLock):
             return None
 
     async def __aenter__(self) -> Lease:
-        hold = await self._wait_for(self._spec, True)
-        lease = self._lease(hold)
+        lease = await self._wait_for(self._spec, True)
         self._entered.setdefault(sys._getframe(1), []).append((lease._enter(), lease))
         return lease
 

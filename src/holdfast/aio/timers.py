@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from .stepped_future import SteppedFuture
 
@@ -47,7 +46,7 @@ class Sweeper:
         self._timer = self._loop.call_later(SWEEP_S, self._sweep) if self._waits else None
 
 
-_sweepers: WeakKeyDictionary[asyncio.AbstractEventLoop, Sweeper] = WeakKeyDictionary()
+_sweepers: dict[asyncio.AbstractEventLoop, Sweeper] = {}
 
 
 def settle_after(waiter: asyncio.Future[Any] | SteppedFuture, seconds: float) -> None:
@@ -59,5 +58,7 @@ def settle_after(waiter: asyncio.Future[Any] | SteppedFuture, seconds: float) ->
             waiter.add_done_callback(lambda _: timer.cancel())
         return
     if (sweeper := _sweepers.get(loop)) is None:
+        for other in [each for each in list(_sweepers) if each.is_closed()]:
+            _sweepers.pop(other, None)
         sweeper = _sweepers[loop] = Sweeper(loop)
     sweeper.add(waiter, min(seconds, LONGEST_WAIT_S))

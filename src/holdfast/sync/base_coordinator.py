@@ -73,7 +73,13 @@ class BaseCoordinator:
         if self._closed:
             flow.close()
             raise coordinator_closed()
-        return run(flow, self._wire)
+        try:
+            return run(flow, self._wire)
+        except Exception:
+            raise
+        except BaseException:
+            self._tidy_up()
+            raise
 
     def _obtain(self, spec: LockSpec, scoped: bool, obtain: Obtain, stop: Callable[[], bool] | None = None) -> Hold:
         """Called from the thread that asks; `stop` ends its wait."""
@@ -82,6 +88,18 @@ class BaseCoordinator:
         if self._closed:
             raise coordinator_closed()
         return run(obtain(self._core, spec, spec.timeout, self._actors.current(scoped)), self._wire, stop)
+
+    def _tidy_up(self, spec: LockSpec | None = None) -> None:
+        """After an interruption, which may have struck anywhere in the flow, or right after it."""
+        core = self._core
+        if core.holds:
+            core.keeper.wake()  # it may be thought to be awake, and sleep
+        me = (self._actors.current(False), self._actors.current(True))
+        for hold in [each for each in list(core.holds) if each.claim.actor in me]:
+            if hold.forgotten:
+                core.forget(hold)  # it is released, but for its last steps here
+            elif hold.lease is None and hold.claim.spec is spec:  # nobody has it: it would be renewed for ever
+                run(core.let_go(hold), self._wire)
 
     def _call_hook(self, hook: Callable[[Any], object], argument: object) -> None:
         self._hooks.call(hook, argument)

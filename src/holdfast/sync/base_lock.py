@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from .._core.coordinator_core import CoordinatorCore, Obtain
+from .._core.coordinator_core import Obtain
 from .._core.lease import Hold
 from ..clock import now
 from ..errors import NotAcquired
@@ -33,23 +34,32 @@ class BaseLock:
         """
         self._cancels += 1
 
-    def _wait_for(self, spec: LockSpec, scoped: bool) -> Hold:
+    def _wait_for(self, spec: LockSpec, scoped: bool) -> Lease:
         if spec.timeout == 0:
-            return self._coordinator._obtain(spec, scoped, self._obtain)
+            return self._leased(spec, scoped)
         before, began = self._cancels, now()
         try:
-            return self._coordinator._obtain(spec, scoped, self._obtain, lambda: self._cancels != before)
+            return self._leased(spec, scoped, lambda: self._cancels != before)
         except Stopped as stopped:
             waited = now() - began
             raise NotAcquired(spec.name, waited, advice="its wait was ended by cancel()") from stopped
+
+    def _leased(self, spec: LockSpec, scoped: bool, stop: Callable[[], bool] | None = None) -> Lease:
+        try:
+            return self._lease(self._coordinator._obtain(spec, scoped, self._obtain, stop))
+        except Exception:
+            raise
+        except BaseException:
+            self._coordinator._tidy_up(spec)
+            raise
+
+    def _lease(self, hold: Hold) -> Lease:
+        raise NotImplementedError
 
 
 def acquire_unless(lock: Lock, stop: threading.Event) -> Lease | None:
     """Wait for the lock without a timeout; None if `stop` was set first."""
     try:
-        hold = lock._coordinator._obtain(
-            changed(lock._spec, {"timeout": None}), False, CoordinatorCore.obtain, stop.is_set
-        )
+        return lock._leased(changed(lock._spec, {"timeout": None}), False, stop.is_set)
     except Stopped:
         return None
-    return lock._lease(hold)

@@ -83,8 +83,8 @@ class Monitor:
                     continue
                 failure: BaseException | None = None
                 answer: Any = None
-                lock.release()
                 try:
+                    lock.release()
                     if kind is Exchange:
                         answer = op.connection.exchange(op.data, op.deadline)
                     elif kind is Receive:
@@ -95,13 +95,21 @@ class Monitor:
                         answer = self._carry_out(op)
                 except BaseException as error:
                     failure = error
-                interruption = self.enter()
-                if interruption is not None:
-                    failure = interruption
+                while True:  # as `enter`, in which an interruption could strike before it is on its guard
+                    try:
+                        lock.acquire()
+                        break
+                    except BaseException as error:
+                        failure = error
+                        if lock._is_owned():  # type: ignore[attr-defined]
+                            break
                 op = flow.send(answer) if failure is None else flow.throw(failure)
         except StopIteration as stop:
             result: T = stop.value
             return result
+        except BaseException:
+            flow.close()  # an interruption that struck between two ops: the flow tidies up while it is alone
+            raise
         finally:
             lock.release()
 

@@ -1,7 +1,7 @@
 """The blocking driver: runs flows on the caller's thread.
 
-An exception that strikes during an op (Ctrl-C, mostly) is thrown into the flow, which rolls back with requests of
-its own. `Shield` needs nothing more here: a thread can not be cancelled from outside.
+An exception that strikes during an op or between two of them (Ctrl-C, mostly) is thrown into the flow, which rolls
+back with requests of its own. `Shield` needs nothing more here: a thread can not be cancelled from outside.
 """
 
 from __future__ import annotations
@@ -29,10 +29,13 @@ class Stopped(BaseException):
     """Thrown into a flow whose caller is no longer wanted: it rolls back as it does when it is interrupted."""
 
 
-def run(flow: Flow[T], wire: Wire, stop: Callable[[], bool] | None = None) -> T:
-    """Run a flow to its end, on this thread. `stop` ends its pauses and its waits, once; a roll-back is not stopped."""
+def run(flow: Flow[T], wire: Wire, stop: Callable[[], bool] | None = None, struck: BaseException | None = None) -> T:
+    """Run a flow to its end, on this thread. `stop` ends its pauses and its waits, once; a roll-back is not stopped.
+
+    `struck`: it is under way, and this interruption has not reached it yet.
+    """
     try:
-        op: Any = flow.send(None)
+        op: Any = flow.send(None) if struck is None else flow.throw(struck)
         while True:
             try:
                 kind = op.__class__
@@ -56,6 +59,10 @@ def run(flow: Flow[T], wire: Wire, stop: Callable[[], bool] | None = None) -> T:
     except StopIteration as stop:
         result: T = stop.value
         return result
+    except BaseException as error:
+        if getattr(flow, "gi_frame", None) is None or struck is not None:  # the flow's own
+            raise
+        return run(flow, wire, struck=error)
 
 
 def _wait(wire: Wire, owner: str, timeout: float, stop: Callable[[], bool]) -> Any:

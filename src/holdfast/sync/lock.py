@@ -63,8 +63,7 @@ class Lock(BaseLock):
     def acquire(self, **options: Unpack[Options]) -> Lease:
         """Wait for the lock and hold it. Raises `NotAcquired` once `timeout` has passed (None: never)."""
         spec = changed(self._spec, options) if options else self._spec
-        hold = self._wait_for(spec, False)
-        return self._lease(hold)
+        return self._wait_for(spec, False)
 
     @shows_changes(without="timeout")
     def try_acquire(self, **options: Unpack[Options]) -> Lease | None:
@@ -76,8 +75,7 @@ class Lock(BaseLock):
             return None
 
     def __enter__(self) -> Lease:
-        hold = self._wait_for(self._spec, True)
-        lease = self._lease(hold)
+        lease = self._wait_for(self._spec, True)
         self._entered.setdefault(sys._getframe(1), []).append((lease._enter(), lease))
         return lease
 

@@ -9,6 +9,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from weakref import WeakSet
+
 from ..._core.flow import Connection, Exchange, Flow, Receive, Send
 from .reader import PUSHED, make_reader
 from .resp import NOT_YET, Reply
@@ -20,9 +23,9 @@ TOKEN_BYTES = 16
 class RedisConnection:
     """An open connection on which the server knows us. `channel` is where pushes reach it; empty if it does not."""
 
-    __slots__ = ("_all", "_feed", "_gets", "_hears", "channel", "connection")
+    __slots__ = ("__weakref__", "_all", "_feed", "_gets", "_hears", "channel", "connection", "on_drop")
 
-    def __init__(self, connection: Connection, everything: set[RedisConnection]) -> None:
+    def __init__(self, connection: Connection, everything: WeakSet[RedisConnection]) -> None:
         self.connection = connection
         self._all = everything
         """All connections of one client: it is among them until it is closed."""
@@ -30,6 +33,8 @@ class RedisConnection:
         self._gets, self._feed = reader.gets, reader.feed
         self.channel = ""
         self._hears = b""
+        self.on_drop: Callable[[], None] | None = None
+        """Called when it is garbage, and was not closed: an interruption struck its flow between two lines."""
         everything.add(self)
 
     def exchange(self, frame: bytes, deadline: float) -> Flow[Reply]:
@@ -110,4 +115,9 @@ class RedisConnection:
 
     def close(self) -> None:
         self._all.discard(self)
+        self.on_drop = None
         self.connection.close()
+
+    def __del__(self) -> None:
+        if self.on_drop is not None:
+            self.on_drop()

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from weakref import WeakSet
 
 from ..._core.flow import RANDOM, Blocking, Connection, Flow, Open
 from ...errors import BackendUnavailable, HoldfastError
@@ -33,7 +34,7 @@ class Connector:
         self._channel_prefix = channel_prefix
         self._sure = False
         """The server has let a connection listen: the next one does not ask before."""
-        self.all: set[RedisConnection] = set()
+        self.all: WeakSet[RedisConnection] = WeakSet()
         self.closed = False
 
     def connect(self, target: Server | SentinelService, deadline: float, listen: bool = False) -> Flow[RedisConnection]:

@@ -138,6 +138,7 @@ class RedisPool:
         if self.closed:
             link.close()
             raise closed_error()
+        link.on_drop = self._on_drop
         return link
 
     def _dial_beside(self, deadline: float) -> Flow[None]:
@@ -188,23 +189,35 @@ class RedisPool:
 
     def drop(self, link: RedisConnection) -> None:
         """Close one that failed, or was interrupted. Whoever is first in the line may open another."""
+        if link in self.idle:  # the interruption struck just as it was given back
+            self.idle.remove(link)
+        self._discount(link)
         link.close()
-        self.count -= 1
         self._wake_next()
+
+    def _discount(self, link: RedisConnection) -> None:
+        link.on_drop = None
+        self.count -= 1
+
+    def _on_drop(self) -> None:
+        """The garbage collector calls: so nothing more is done here."""
+        self.count -= 1
 
     def drop_idle(self) -> None:
         while self.idle:
-            self.idle.pop().close()
-            self.count -= 1
+            link = self.idle.pop()
+            self._discount(link)
+            link.close()
 
-    def lend(self) -> None:
-        """One of them waits for a push from now on."""
-        self.count -= 1
+    def lend(self, link: RedisConnection) -> None:
+        """It waits for a push from now on."""
+        self._discount(link)
         self._wake_next()
 
     def take_back(self, link: RedisConnection) -> None:
         """It waits no longer."""
         self.count += 1
+        link.on_drop = self._on_drop
         self.put(link)
 
     def close(self) -> None:

@@ -26,8 +26,8 @@ class WaiterConnections:
     def add(self, owner: str, link: RedisConnection) -> None:
         """From now on it is this connection that listens; an owner that asks again may have another one."""
         self.forget(owner)
+        self._pool.lend(link)
         self.by_owner[owner] = link
-        self._pool.lend()
 
     def forget(self, owner: str) -> None:
         """This owner waits no longer."""

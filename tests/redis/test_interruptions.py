@@ -1,0 +1,94 @@
+"""An interruption (Ctrl-C, a signal that raises) at any moment of an acquisition leaves nothing behind.
+
+Python runs signal handlers when a function begins and when one that is written in C returns: the tests raise there, at
+each such moment in turn.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import holdfast
+from holdfast.backends.redis.client import RedisClient
+from tests.redis.faces import eventually
+from tests.support.redis_server import RedisServer
+
+TTL = 0.5
+MOMENTS_LIMIT = 2000
+
+
+class Interrupt(BaseException):
+    """Like `KeyboardInterrupt`, and nobody else's."""
+
+
+def strikes(moment: int, work: Callable[[], object]) -> bool:
+    """Interrupt this thread's work at this moment. False if it was over before."""
+    count = 0
+
+    def look(frame: FrameType, event: str, _: Any) -> None:
+        nonlocal count
+        if event in ("call", "c_return") and "holdfast/" in frame.f_code.co_filename:
+            count += 1
+            if count == moment:
+                sys.setprofile(None)
+                raise Interrupt
+
+    try:
+        sys.setprofile(look)
+        work()
+    except Interrupt:
+        return True
+    finally:
+        sys.setprofile(None)
+    return count >= moment
+
+
+def assert_nothing_is_left(locks: holdfast.Coordinator) -> None:
+    client: RedisClient = locks._wire._client  # type: ignore[attr-defined]
+    pool = client._pool
+    assert pool is not None
+    eventually(lambda: not locks.survey(), "what nobody has is not held")
+    assert not locks._core.holds
+    assert not client._waiters.by_owner
+    eventually(lambda: pool.count == len(pool.idle) == len(client._connector.all), "no connection is lost")
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_free_lock(server: RedisServer) -> None:
+    with holdfast.connect(server.url, ttl=TTL) as locks:
+        with locks.lock("warm"):
+            pass
+
+        def pair() -> None:
+            with locks.lock(f"a{moment}", timeout=5):
+                pass
+
+        for moment in range(1, MOMENTS_LIMIT):
+            if not strikes(moment, pair):
+                break
+        assert 50 < moment < MOMENTS_LIMIT - 1
+        assert_nothing_is_left(locks)
+        pair()
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_lock_that_is_waited_for(server: RedisServer) -> None:
+    with holdfast.connect(server.url, ttl=TTL) as locks, holdfast.connect(server.url, ttl=30) as others:
+        for moment in range(1, MOMENTS_LIMIT, 5):
+            held = others.lock(f"b{moment}").acquire()
+            threading.Timer(0.01, held.release).start()
+
+            def pair() -> None:
+                with locks.lock(f"b{moment}", timeout=20):  # noqa: B023
+                    pass
+
+            if not strikes(moment, pair):
+                break
+        assert 50 < moment < MOMENTS_LIMIT - 5
+        assert_nothing_is_left(locks)

@@ -8,8 +8,6 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 from .backends.client_engine import ClientEngine
 from .backends.connections.pool import ConnectionPool
 from .backends.connections.together import first, gather
@@ -19,6 +17,9 @@ from .backends.queue_backend import (
     Evict,
     Push,
     QueueBackend,
+    QueueFlow,
+    QueueReply,
+    QueueRequest,
     Release,
     Renew,
     Survey,
@@ -26,9 +27,6 @@ from .backends.queue_backend import (
     Taken,
     patience,
 )
-
-QueueRequest: TypeAlias = Take | Renew | Release | Survey | Evict | Allow
-"""What a `QueueBackend` asks of its server."""
 
 __all__ = [
     "UNKNOWN",
@@ -38,6 +36,8 @@ __all__ = [
     "Evict",
     "Push",
     "QueueBackend",
+    "QueueFlow",
+    "QueueReply",
     "QueueRequest",
     "Release",
     "Renew",

@@ -1,24 +1,36 @@
 """The ports: what an engine must offer, a small Protocol per capability.
 
-A backend is one engine's algorithm as flows; a wire sends its requests through a client library, once blocking and
-once for asyncio. Every backend has `Backend`; the other protocols are capabilities that a recipe asks for with
-`isinstance`, and refuses with `Misconfigured` where they are missing.
+A backend is one engine's algorithm as flows; a wire sends its requests to the server, once blocking and once for
+asyncio. Every backend has `Backend`; the other protocols are capabilities that a recipe asks for with `isinstance`, and
+refuses with `Misconfigured` where they are missing.
+
+An engine has a type of requests and one of replies, pushes among them: its backend sends these requests, and its client
+or wires carry out these and no others. Type checkers compare the two where an engine is put together (`Opened`,
+`Engine`). Core and drivers serve any engine: they hand requests and replies on, as objects.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Generic, Never, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
-from ._core.flow import Flow
+from ._core.flow import Flow, RequestOp
 from .model import Claim, Extension, Grant, LockView, Promises, Queued, Refusal
 
-Request = TypeVar("Request", contravariant=True)
-Reply = TypeVar("Reply", covariant=True)
+T = TypeVar("T")
+Request = TypeVar("Request")
+Reply = TypeVar("Reply")
+Request_co = TypeVar("Request_co", covariant=True)
+Reply_co = TypeVar("Reply_co", covariant=True)
+Request_contra = TypeVar("Request_contra", contravariant=True)
+Reply_contra = TypeVar("Reply_contra", contravariant=True)
+
+Steps: TypeAlias = Generator[RequestOp[Request], Reply | float | None, T]
+"""A flow as its driver sees it: it yields these requests, and is sent these replies."""
 
 
-class Backend(Protocol):
+class Backend(Protocol[Request_co, Reply_contra]):
     """One engine's algorithm. `scheme` and `cluster` name it in a sequencer."""
 
     scheme: str
@@ -27,29 +39,33 @@ class Backend(Protocol):
     least_ttl: float
     """The shortest ttl that the engine can keep, in seconds."""
 
-    def take(self, claim: Claim, queue: bool, within: float | None = None) -> Flow[Grant | Queued | None]:
+    def take(
+        self, claim: Claim, queue: bool, within: float | None = None
+    ) -> Steps[Request_co, Reply_contra, Grant | Queued | None]:
         """Take, or take a place in the line (None if `queue` is off). Idempotent: a retry finds its own claim.
 
         `within` bounds the request, where it is shorter than the engine's own timeout.
         """
         ...
 
-    def turn(self, claim: Claim, queued: Queued, timeout: float) -> Flow[Grant | None]:
+    def turn(self, claim: Claim, queued: Queued, timeout: float) -> Steps[Request_co, Reply_contra, Grant | None]:
         """Wait for the push that grants this claim; None when it is time to `take` again."""
         ...
 
-    def renew(self, claims: Sequence[Claim], within: float | None = None) -> Flow[Sequence[Extension | Refusal | None]]:
+    def renew(
+        self, claims: Sequence[Claim], within: float | None = None
+    ) -> Steps[Request_co, Reply_contra, Sequence[Extension | Refusal | None]]:
         """Extend live holds, in one batch. Never brings an ended one back. None: nobody could tell for this one."""
         ...
 
-    def release(self, claim: Claim, linger: float = 0.0) -> Flow[bool]:
+    def release(self, claim: Claim, linger: float = 0.0) -> Steps[Request_co, Reply_contra, bool]:
         """Leave the line, waiting or holding. True if it was held until now. Idempotent."""
         ...
 
 
 @runtime_checkable
 class TakesMany(Protocol):
-    """Several names in one step: all lines are entered at once, so two such takers can not cross."""
+    """Several names in one step: all lines are entered at once, so two such takers cannot cross."""
 
     def take_all(
         self, claims: Sequence[Claim], queue: bool, within: float | None = None
@@ -89,7 +105,7 @@ class Asks(Protocol):
 class Guards(Protocol):
     """A condition that a user adds to a transaction of their own on the same engine."""
 
-    def guard(self, claim: Claim) -> Any:
+    def guard(self, claim: Claim) -> object:
         """What holds as long as this very grant (`claim.token`) stands, in the engine's own terms."""
         ...
 
@@ -106,21 +122,25 @@ class Limits(Protocol):
         ...
 
 
-class Client(Protocol[Request, Reply]):
+AnyBackend: TypeAlias = Backend[object, Never]
+"""The backend of any engine."""
+
+
+class Client(Protocol[Request_contra, Reply_co]):
     """One engine's client: what it decides between a request and its bytes, as flows over connections.
 
     Written once and run by three drivers, so its flows never meet inside a step (`_core.flow`, rule 6). One client
     belongs to one coordinator.
     """
 
-    def call(self, request: Request, deadline: float) -> Flow[Reply]:
+    def call(self, request: Request_contra, deadline: float) -> Flow[Reply_co]:
         """The reply, by the deadline; or `BackendUnavailable` (not carried out) or `OutcomeUnknown`.
 
         A cancellation waits until this has ended, or until it dials (`Open`): then nothing is under way.
         """
         ...
 
-    def wait(self, owner: str, deadline: float) -> Flow[object | None]:
+    def wait(self, owner: str, deadline: float) -> Flow[Reply_co | None]:
         """The push to this owner; None at the deadline, and at once when its claim is released or all is closed.
 
         It may be cancelled at any op.
@@ -140,23 +160,23 @@ class Client(Protocol[Request, Reply]):
 class Opened(Generic[Request, Reply]):
     """An engine that was opened for one coordinator: nothing in it is shared with another."""
 
-    backend: Backend
+    backend: Backend[Request, Reply]
     client: Client[Request, Reply]
 
 
-class Wire(Protocol):
+class Wire(Protocol[Request_contra, Reply_co]):
     """Sends requests to the engine and waits for its pushes; blocking. Safe to use from many threads."""
 
-    def call(self, request: Any, timeout: float) -> Any:
+    def call(self, request: Request_contra, timeout: float) -> Reply_co:
         """Answer within `timeout`, or raise `BackendUnavailable` (not carried out) or `OutcomeUnknown`."""
         ...
 
-    def wait(self, owner: str, timeout: float) -> Any:
+    def wait(self, owner: str, timeout: float) -> Reply_co | None:
         """The push to this owner; None after `timeout`, and at once when its claim is released or the wire closed."""
         ...
 
     def before_fork(self) -> None:
-        """Before a fork: finish what is under way, and let go of what can not cross one."""
+        """Before a fork: finish what is under way, and let go of what cannot cross one."""
         ...
 
     def after_fork_in_parent(self) -> None:
@@ -172,14 +192,14 @@ class Wire(Protocol):
         ...
 
 
-class AsyncWire(Protocol):
+class AsyncWire(Protocol[Request_contra, Reply_co]):
     """The same for asyncio. A call that is cancelled finishes first (see `holdfast.aio.driver.Reply`)."""
 
-    def call(self, request: Any, timeout: float) -> Awaitable[Any]:
+    def call(self, request: Request_contra, timeout: float) -> Awaitable[Reply_co]:
         """As `Wire.call`, awaited."""
         ...
 
-    def wait(self, owner: str, timeout: float) -> Awaitable[Any]:
+    def wait(self, owner: str, timeout: float) -> Awaitable[Reply_co | None]:
         """As `Wire.wait`, awaited."""
         ...
 
@@ -200,20 +220,53 @@ class AsyncWire(Protocol):
         ...
 
 
-class Engine(Protocol):
+class Engine(Protocol[Request, Reply]):
     """What a scheme gives: its backend, and a wire of either kind. Built from a URL; see `holdfast.backends`."""
 
     url: str
 
     @property
-    def backend(self) -> Backend:
+    def backend(self) -> Backend[Request, Reply]:
         """The algorithm."""
         ...
 
-    def wire(self) -> Wire:
+    def wire(self) -> Wire[Request, Reply]:
         """A new blocking wire; the caller closes it."""
         ...
 
-    async def async_wire(self) -> AsyncWire:
+    async def async_wire(self) -> AsyncWire[Request, Reply]:
         """A new wire for the running loop; the caller closes it."""
         ...
+
+
+AnyWire: TypeAlias = Wire[Never, object]
+AnyAsyncWire: TypeAlias = AsyncWire[Never, object]
+
+
+class AnyEngine(Protocol):
+    """An engine, whatever its requests are: every `Engine` is one."""
+
+    url: str
+
+    @property
+    def backend(self) -> AnyBackend:
+        """As `Engine.backend`."""
+        ...
+
+    def wire(self) -> AnyWire:
+        """As `Engine.wire`."""
+        ...
+
+    async def async_wire(self) -> AnyAsyncWire:
+        """As `Engine.async_wire`."""
+        ...
+
+
+def carrier(wire: AnyWire) -> Wire[object, object]:
+    """The wire for whoever hands on what the backend of the same engine asks, and nothing else: the types fit."""
+    return cast(Wire[object, object], wire)
+
+
+def async_carrier(wire: AnyAsyncWire) -> AsyncWire[object, object]:
+    """As `carrier`."""
+    return cast(AsyncWire[object, object], wire)

@@ -17,11 +17,11 @@ import warnings
 import weakref
 from collections.abc import Callable
 from os import getpid
-from typing import Any, Protocol
+from typing import Protocol
 
 from ._core.flow import Flow
 from .observe.log_exception import log_exception
-from .ports import Engine
+from .ports import AnyEngine
 
 
 class Registered(Protocol):
@@ -89,7 +89,7 @@ def notice_fork() -> None:
 class LastResort:
     """How a flow is run at the end of the process, when its own loop is gone: set by the blocking driver."""
 
-    run: Callable[[Flow[Any], Engine], None] = staticmethod(lambda flow, engine: flow.close())
+    run: Callable[[Flow[object], AnyEngine], None] = staticmethod(lambda flow, engine: flow.close())
 
 
 def warn_unclosed(what: str, source: object) -> None:

@@ -13,7 +13,7 @@ from .backends import open_engine
 from .errors import Misconfigured
 from .model import Promises, check_name, check_seconds
 from .observe.event import Event
-from .ports import Backend, Engine
+from .ports import AnyBackend, AnyEngine
 
 
 def default_url() -> str:
@@ -68,9 +68,9 @@ class Settings:
     def _required(self) -> set[str]:
         return {self.require} if isinstance(self.require, str) else set(self.require)
 
-    def engine(self) -> Engine:
+    def engine(self) -> AnyEngine:
         return open_engine(default_url() if self.url is None else self.url, self.namespace, self.request_timeout)
 
-    def demand(self, backend: Backend) -> None:
+    def demand(self, backend: AnyBackend) -> None:
         """Refuse an engine that does not promise what is required."""
         backend.promises.demand(self._required(), backend.scheme)

@@ -14,7 +14,7 @@ from holdfast._core.coordinator_core import CoordinatorCore
 from holdfast._core.flow import Flow
 from holdfast._core.renewal import Keeper
 from holdfast._core.renewal_schedule import RenewalSchedule
-from holdfast.ports import Backend, Client
+from holdfast.ports import AnyBackend, Client
 
 from .connections import Net, SimConnection
 from .driver import SimEvent, Task, TaskCancelled
@@ -54,7 +54,7 @@ class Process:
         if world.backend is not None:
             self.coordinate(world.backend)
 
-    def coordinate(self, backend: Backend) -> None:
+    def coordinate(self, backend: AnyBackend) -> None:
         """Make its coordinator."""
         keeper = Keeper(backend, RenewalSchedule(nullcontext()), SimEvent(), self._launch, self._begin)
         self.core = CoordinatorCore(backend, keeper, self.name, None)

@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.backends.queue_backend import Allow, Evict, QueueBackend, Release, Renew, Survey, Take
 from holdfast.model import Promises
-from holdfast.ports import Backend
+from holdfast.ports import AnyBackend
 
 from .engine import SimEngine
 from .faults import FaultProfile
@@ -40,7 +40,7 @@ class World:
         self._tell = tell
         self.ttls = TTLS_S
         promises = Promises(frozenset({"fencing", "linearizable", "shared", "counting"}))
-        self.backend: Backend | None = QueueBackend("sim", "sim", promises, 0.001, profile.request_timeout)
+        self.backend: AnyBackend | None = QueueBackend("sim", "sim", promises, 0.001, profile.request_timeout)
         self.engine = SimEngine(self, self._rate())
         self.network = SimNetwork(self)
         self.resources = Resources(self)

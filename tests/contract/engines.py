@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.backends import open_engine
-from holdfast.ports import Engine
+from holdfast.ports import AnyEngine
 from holdfast.sync.driver import run
 from holdfast.testing import EngineUnderTest, memory_engine_under_test
 
@@ -36,7 +36,7 @@ def redis(fixture: Fixture) -> EngineUnderTest:
 def redlock(fixture: Fixture) -> EngineUnderTest:
     founded: set[str] = set()
 
-    def open_founded(url: str, namespace: str, request_timeout: float) -> Engine:
+    def open_founded(url: str, namespace: str, request_timeout: float) -> AnyEngine:
         """The first request in a namespace founds it; a promise that counts requests runs after that."""
         if namespace not in founded:
             founded.add(namespace)

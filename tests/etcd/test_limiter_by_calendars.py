@@ -60,6 +60,7 @@ class Caller:
                     op = flow.send(0.5)
                 else:
                     assert isinstance(op, Call)
+                    assert isinstance(op.request, tuple)
                     op = flow.send([self._world.etcd.answer(rpc.body) for rpc in op.request])
         except StopIteration as stop:
             allowed: bool = stop.value[0]

@@ -11,7 +11,7 @@ import holdfast
 from holdfast.backends import open_engine
 from holdfast.backends.etcd.places import CONFIRMED, MARKED, Place, judge
 from holdfast.model import Claim, Queued
-from holdfast.ports import Wire
+from holdfast.ports import AnyWire, carrier
 from holdfast.recipes import specs
 from holdfast.sync.driver import run
 from tests.etcd.cluster import Cluster, await_true
@@ -77,8 +77,8 @@ def test_room_is_never_given_twice(standing_cluster: Cluster) -> None:
 class Meddling:
     """A wire on which something happens right before a request."""
 
-    def __init__(self, wire: Wire) -> None:
-        self._wire = wire
+    def __init__(self, wire: AnyWire) -> None:
+        self._wire = carrier(wire)
         self.before: dict[int, Callable[[], object]] = {}
         self.calls = 0
 

@@ -9,6 +9,7 @@ import pytest
 import holdfast
 from holdfast.backends import open_engine
 from holdfast.backends.queue_backend import Survey
+from holdfast.ports import carrier
 
 
 @pytest.mark.parametrize("scheme", ["postgresql", "postgresql+session"])
@@ -20,10 +21,12 @@ def test_only_what_is_asked_for(url: str, scheme: str) -> None:
         waiter.start()
         while not locks.survey("room")[0].waiters:
             pass
-        wire = open_engine(url, "n", 5.0).wire()
+        wire = carrier(open_engine(url, "n", 5.0).wire())
 
         def names(request: Survey) -> list[str]:
-            return [view.name for view in wire.call(request, 5.0)]
+            views = wire.call(request, 5.0)
+            assert isinstance(views, list)
+            return [view.name for view in views]
 
         assert names(Survey("door")) == ["door", "door/2"]
         assert names(Survey("door", exact=True)) == ["door"]

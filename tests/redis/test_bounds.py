@@ -16,6 +16,7 @@ from holdfast.backends import open_engine
 from holdfast.backends.queue_backend import Release, Renew
 from holdfast.errors import BackendUnavailable
 from holdfast.model import Claim, LockSpec, State
+from holdfast.ports import async_carrier, carrier
 from tests.redis.faces import both, run
 from tests.redis.proxy import proxied
 from tests.support.redis_server import RedisServer
@@ -38,7 +39,7 @@ def renewal_takes(face: str, url: str, before: Callable[[], None]) -> float:
     engine = open_engine(url, "holdfast", 5.0)
 
     async def asynchronous() -> float:
-        wire = await engine.async_wire()
+        wire = async_carrier(await engine.async_wire())
         await wire.call(Release(claim(), 0.0), 5.0)
         before()
         await asyncio.sleep(0.1)  # the end of the connection is seen
@@ -51,7 +52,7 @@ def renewal_takes(face: str, url: str, before: Callable[[], None]) -> float:
 
     if face == "asyncio":
         return float(run(asynchronous()))
-    wire = engine.wire()
+    wire = carrier(engine.wire())
     wire.call(Release(claim(), 0.0), 5.0)
     before()
     began = time.monotonic()

@@ -41,6 +41,7 @@ class Nodes:
                     answer = 0.5
                 else:
                     assert isinstance(op, Call)
+                    assert isinstance(op.request, Fanout)
                     answer = self._tally(op.request)
         except StopIteration as stop:
             health: Health = stop.value

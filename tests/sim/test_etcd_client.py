@@ -64,7 +64,7 @@ class EtcdWorld(ClientWorld):
     def _calendar_us(self) -> int:
         return int((EPOCH_S + self.timeline.now) * 1e6)
 
-    def _open(self, process: Process) -> Flow[Opened[Request, Replies | None]]:
+    def _open(self, process: Process) -> Flow[Opened[Request, Replies | str | None]]:
         user, password = ("keeper", "secret") if self._logged_in else ("", "")
         first = process.number  # each begins with another member
         order = [(first + step) % MEMBERS_COUNT for step in range(MEMBERS_COUNT)]

@@ -120,7 +120,7 @@ class Both:
         office = self._offices[door]
         reply = office.quick(request)
         if reply is None:
-            reply = office.whole(request, "box")
+            reply = office.take(request, "box") if isinstance(request, Take) else office.whole(request)
         return reply, self._sent
 
     def _ask_reference(self, request: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.backends.execute import Moment
 from holdfast.backends.memory.store import MemoryStore
 from holdfast.backends.queue_backend import Release, Survey, Take
-from holdfast.model import Claim, LockSpec
+from holdfast.model import Claim, LockSpec, LockView
 
 
 def claim(name: str, owner: str) -> Claim:
@@ -23,5 +23,8 @@ def test_a_late_double_of_a_try_leaves_what_its_owner_holds() -> None:
     again, _ = store.carry_out(Take(mine, queue=False), Moment(4, 4))
 
     assert [taken.token for taken in again] == [0, 0]
-    [view] = store.carry_out(Survey("a"), Moment(5, 5))[0]
+    views, _ = store.carry_out(Survey("a"), Moment(5, 5))
+    assert isinstance(views, list)
+    [view] = views
+    assert isinstance(view, LockView)
     assert [holder.owner for holder in view.holders] == ["me-a"]

@@ -11,7 +11,7 @@ from holdfast.sync.beside import Beside
 def test_a_worker_that_another_thread_is_just_starting_is_waited_for() -> None:
     """It cannot be joined yet, which must not be an error of whoever closes."""
     beside, told = Beside(1), list[int]()
-    beside._jobs.append((told.append, 1))
+    beside._jobs.append(lambda: told.append(1))
     worker = threading.Thread(target=beside._work)
     beside._workers.add(worker)
     threading.Timer(0.05, worker.start).start()

@@ -11,7 +11,7 @@ def test_loops_that_have_ended_are_not_kept() -> None:
     """A program may run many loops, one after the other (`asyncio.run` for each job)."""
 
     async def wait() -> None:
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        waiter: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         timers.settle_after(waiter, timers.LONG_WAIT_S)
         await waiter
 

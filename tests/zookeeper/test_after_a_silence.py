@@ -17,7 +17,7 @@ from holdfast.backends.zookeeper.ops import Created, acl
 from holdfast.backends.zookeeper.paths import prefix_of
 from holdfast.backends.zookeeper.places import Place
 from holdfast.backends.zookeeper.release import ReleaseFlows
-from holdfast.backends.zookeeper.requests import Enter
+from holdfast.backends.zookeeper.requests import Batch, Enter
 from holdfast.backends.zookeeper.tombstones import Tombstones
 from holdfast.backends.zookeeper.tree import Tree
 from holdfast.backends.zookeeper.watch_registry import Proof
@@ -66,6 +66,7 @@ def take(now: float, silence: float, ahead: bool) -> Any:
                 answer = now
                 continue
             assert isinstance(op, Call)
+            assert isinstance(op.request, Batch)
             ops = op.request.ops
             if enter := next((each for each in ops if isinstance(each, Enter)), None):
                 place = enter.place

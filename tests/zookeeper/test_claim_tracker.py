@@ -14,7 +14,7 @@ from holdfast.backends.zookeeper.ops import NO_NODE, Created, Delete, Failure, M
 from holdfast.backends.zookeeper.paths import prefix_of
 from holdfast.backends.zookeeper.places import Place
 from holdfast.backends.zookeeper.release import ReleaseFlows
-from holdfast.backends.zookeeper.requests import Enter
+from holdfast.backends.zookeeper.requests import Batch, Enter
 from holdfast.backends.zookeeper.tombstones import Tombstones
 from holdfast.backends.zookeeper.tree import Tree
 from holdfast.model import Claim, Grant, LockSpec
@@ -206,6 +206,7 @@ def test_a_place_that_lapsed_while_it_was_looked_at_is_not_granted(lapsed: bool)
                 answer = 1.0
                 continue
             assert isinstance(op, Call)
+            assert isinstance(op.request, Batch)
             enter = next(each for each in op.request.ops if isinstance(each, Enter))
             entered += 1
             place = enter.place

@@ -17,7 +17,7 @@ from holdfast.backends.zookeeper.ops import Create, Delete, Multi, Unwatch, Watc
 from holdfast.backends.zookeeper.paths import entry_of, farewell_of, prefix_of, seat_prefix, will_of
 from holdfast.backends.zookeeper.places import GAP, Place
 from holdfast.backends.zookeeper.release import ReleaseFlows
-from holdfast.backends.zookeeper.requests import Farewell
+from holdfast.backends.zookeeper.requests import Batch, Farewell
 from holdfast.backends.zookeeper.tombstones import Tombstones
 from holdfast.backends.zookeeper.tree import Tree
 from holdfast.model import Claim, Grant, LockSpec, Queued
@@ -215,6 +215,7 @@ def test_where_somebody_was_granted_out_of_turn_the_first_may_be_about_to_mint_i
     flow = taking._decide(place, ([FIRST, MINE], parent), 100.0, 5.0, True)
     op = flow.send(None)
     assert isinstance(op, Call)
+    assert isinstance(op.request, Batch)
     with pytest.raises(StopIteration) as ended:
         flow.send([True] * len(op.request.ops))
     assert isinstance(ended.value.value, Queued)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import urlsplit
 
-from holdfast.engine import ClientEngine, QueueBackend, QueueRequest
+from holdfast.engine import ClientEngine, QueueBackend, QueueReply, QueueRequest
 from holdfast.errors import Misconfigured
 from holdfast.flow import NOW, Endpoint, Flow
 from holdfast.model import Promises
@@ -21,7 +20,7 @@ PROMISES = Promises(
 )
 
 
-class LockdEngine(ClientEngine[QueueRequest, Any]):
+class LockdEngine(ClientEngine[QueueRequest, QueueReply]):
     """What the URL says. Each coordinator gets a client of its own from `open`."""
 
     def __init__(self, url: str, namespace: str, request_timeout: float) -> None:
@@ -30,7 +29,7 @@ class LockdEngine(ClientEngine[QueueRequest, Any]):
         self._namespace = namespace
         self._timeout = request_timeout
 
-    def open(self) -> Flow[Opened[QueueRequest, Any]]:
+    def open(self) -> Flow[Opened[QueueRequest, QueueReply]]:
         client = LockdClient(self._endpoint, self._namespace)
         now: float = yield NOW
         cluster = yield from client.hello(now + self._timeout)

@@ -14,7 +14,7 @@ import socket
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.engine import ConnectionPool, Push, QueueRequest
+from holdfast.engine import ConnectionPool, Push, QueueReply, QueueRequest
 from holdfast.errors import BackendUnavailable, HoldfastError, OutcomeUnknown
 from holdfast.flow import NOW, Connection, Endpoint, Exchange, Flow, Open, Receive, Sleep
 
@@ -54,7 +54,7 @@ class LockdClient:
         cluster: str = yield from self._ask({"do": "hello"}, deadline)
         return cluster
 
-    def call(self, request: QueueRequest, deadline: float) -> Flow[Any]:
+    def call(self, request: QueueRequest, deadline: float) -> Flow[QueueReply]:
         reply = yield from self._ask(request_message(request, self._host, os.getpid()), deadline)
         return reply_to(request, reply)
 

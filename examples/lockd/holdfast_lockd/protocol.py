@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from holdfast.engine import Allow, Evict, QueueRequest, Release, Renew, Survey, Take, Taken, patience
+from holdfast.engine import Allow, Evict, QueueReply, QueueRequest, Release, Renew, Survey, Take, Taken, patience
 from holdfast.errors import BackendUnavailable
 from holdfast.model import Claim, ClaimView, LockView
 
@@ -69,7 +69,7 @@ def read_reply(message: dict[str, Any]) -> Any:
     return message["reply"]
 
 
-def reply_to(request: QueueRequest, reply: Any) -> Any:
+def reply_to(request: QueueRequest, reply: Any) -> QueueReply:
     """The reply as the backend expects it."""
     match request:
         case Take():
@@ -79,8 +79,10 @@ def reply_to(request: QueueRequest, reply: Any) -> Any:
         case Allow():
             allowed, seconds = reply
             return allowed, seconds
-        case _:
-            return reply
+        case Renew():
+            return [str(said) for said in reply]
+        case Release() | Evict():
+            return bool(reply)
 
 
 def _view(view: dict[str, Any]) -> LockView:

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from ..errors import BackendUnavailable, Misconfigured, NotAcquired
 from ..model import Claim, Grant, LockSpec, Queued
-from ..ports import Backend
+from ..ports import AnyBackend
 from . import backoff
 from .deadlock import detect_deadlock
 from .flow import NOW, Flow, Shield, Spawn
@@ -54,7 +54,7 @@ class Admission:
         if self.closed:
             raise coordinator_closed()
 
-    def turn(self, backend: Backend, claim: Claim, queued: Queued, timeout: float) -> Flow[Grant | None]:
+    def turn(self, backend: AnyBackend, claim: Claim, queued: Queued, timeout: float) -> Flow[Grant | None]:
         """Wait for the push. The order matters: either `close` sees it waiting, or it sees that it is closed."""
         self.waiting.add(claim.owner)
         try:
@@ -65,7 +65,7 @@ class Admission:
 
 
 def acquire(
-    backend: Backend,
+    backend: AnyBackend,
     claim: Claim,
     first: Grant | Queued | BaseException | None,
     began: float,
@@ -117,7 +117,7 @@ def within(timeout: float | None) -> float | None:
     return None if not timeout else max(SHORTEST_REQUEST_S, timeout)
 
 
-def rollback(backend: Backend, claims: list[Claim], error: BaseException) -> Flow[None]:
+def rollback(backend: AnyBackend, claims: list[Claim], error: BaseException) -> Flow[None]:
     """Withdraw what an acquisition may have begun before it ended with this error."""
     if isinstance(error, NotAcquired) and not error.waited:
         return  # a single try, of which the engine keeps nothing
@@ -127,7 +127,7 @@ def rollback(backend: Backend, claims: list[Claim], error: BaseException) -> Flo
         yield Shield(withdraw_all(backend, claims))
 
 
-def too_slow(backend: Backend, spec: LockSpec, granted: float) -> BackendUnavailable:
+def too_slow(backend: AnyBackend, spec: LockSpec, granted: float) -> BackendUnavailable:
     """The error for a name whose grants have expired when they arrive; `granted`: the length of the last one.
 
     Less than the ttl may be the engine's limit, or the rest of a session after a silence: it may pass.
@@ -144,7 +144,7 @@ def too_slow(backend: Backend, spec: LockSpec, granted: float) -> BackendUnavail
 
 
 def _await_turn(
-    backend: Backend, claim: Claim, queued: Queued, began: float, timeout: float | None, admission: Admission
+    backend: AnyBackend, claim: Claim, queued: Queued, began: float, timeout: float | None, admission: Admission
 ) -> Flow[Hold | Grant | Queued | None]:
     """Wait for the push, which is a hold at once; or until the next poll is due, and then poll."""
     now: float = yield NOW
@@ -162,7 +162,7 @@ def _await_turn(
 
 
 def _take(
-    backend: Backend,
+    backend: AnyBackend,
     claim: Claim,
     began: float,
     timeout: float | None,

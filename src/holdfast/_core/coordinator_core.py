@@ -9,12 +9,12 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 from ..errors import BackendUnavailable, HoldfastError, Misconfigured, NotAcquired
 from ..model import Claim, Grant, LockSpec, Queued, Sequencer, check_name, check_token
 from ..observe.event import Event
-from ..ports import Asks, Backend, Guards, Surveys
+from ..ports import AnyBackend, Asks, Guards, Surveys
 from .acquire import Admission, acquire, rollback, within
 from .deadlock import LOOSE
 from .flow import NOW, Flow, Shield, Sleep, Spawn
@@ -23,7 +23,13 @@ from .renewal import Keeper, renew_now
 from .withdraw import UNANSWERED_LIMIT_S, Patience, release_all_until_done, release_each, release_until_done, withdraw
 
 Emit = Callable[[Event], None]
-Beside = Callable[[Callable[[Any], object], Any], None]
+A = TypeVar("A")
+
+
+class CallBeside(Protocol):
+    """Has a function called soon, by somebody who may wait for it."""
+
+    def __call__(self, function: Callable[[A], object], argument: A, /) -> None: ...
 
 
 class CoordinatorCore:
@@ -31,11 +37,11 @@ class CoordinatorCore:
 
     def __init__(
         self,
-        backend: Backend,
+        backend: AnyBackend,
         keeper: Keeper,
         prefix: str,
         emit: Emit | None,
-        beside: Beside | None = None,
+        beside: CallBeside | None = None,
         pid: int = 0,
     ) -> None:
         self.backend = backend
@@ -318,7 +324,7 @@ class CoordinatorCore:
             )
         return self.backend.ask(check_name(name), None if token is None else check_token(token, name))
 
-    def guard(self, hold: Hold) -> Any:
+    def guard(self, hold: Hold) -> object:
         """A condition for the user's own transaction on the same engine: that this very grant stands."""
         if not isinstance(self.backend, Guards):
             raise Misconfigured(

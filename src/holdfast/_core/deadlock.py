@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from ..errors import DeadlockDetected
 from ..model import Claim, ClaimView, LockView
-from ..ports import Backend, Surveys
+from ..ports import AnyBackend, Surveys
 from .flow import Flow
 
 LOOSE = "~"
@@ -104,7 +104,7 @@ def youngest(views: Sequence[LockView], actors: set[str]) -> ClaimView | None:
     return max(waits, key=lambda claim: (claim.since, claim.owner), default=None)
 
 
-def detect_deadlock(backend: Backend, claim: Claim) -> Flow[None]:
+def detect_deadlock(backend: AnyBackend, claim: Claim) -> Flow[None]:
     """Raise `DeadlockDetected` if this claim is the youngest of a cycle of waiters."""
     if not isinstance(backend, Surveys):
         return

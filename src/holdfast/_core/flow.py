@@ -23,17 +23,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 T = TypeVar("T")
+Request = TypeVar("Request")
+Request_co = TypeVar("Request_co", covariant=True)
 
 
-class Call:
+class Call(Generic[Request_co]):
     """One request to the engine. Answers with the reply, or raises `BackendUnavailable` / `OutcomeUnknown`."""
 
     __slots__ = ("request", "timeout")
 
-    def __init__(self, request: Any, timeout: float) -> None:
+    def __init__(self, request: Request_co, timeout: float) -> None:
         self.request = request
         self.timeout = timeout
 
@@ -90,21 +92,21 @@ class WaitEvent:
         self.timeout = timeout
 
 
-class Shield:
+class Shield(Generic[Request_co]):
     """Run a flow to its end, out of reach of any cancellation. Answers with its result."""
 
     __slots__ = ("flow",)
 
-    def __init__(self, flow: Flow[Any]) -> None:
+    def __init__(self, flow: RequestFlow[Request_co, object]) -> None:
         self.flow = flow
 
 
-class Spawn:
+class Spawn(Generic[Request_co]):
     """Run a flow in the background. Answers False if it could not be started."""
 
     __slots__ = ("flow",)
 
-    def __init__(self, flow: Flow[Any]) -> None:
+    def __init__(self, flow: RequestFlow[Request_co, object]) -> None:
         self.flow = flow
 
 
@@ -257,15 +259,12 @@ class NewEvent:
 
 Source: TypeAlias = Connection | WakeEvent | File
 
-Op: TypeAlias = (
-    Call
-    | Wait
+PlainOp: TypeAlias = (
+    Wait
     | Sleep
     | Now
     | Random
     | WaitEvent
-    | Shield
-    | Spawn
     | Open
     | Send
     | Receive
@@ -275,7 +274,16 @@ Op: TypeAlias = (
     | WaitAny
     | NewEvent
 )
-Flow: TypeAlias = Generator[Op, Any, T]
+RequestOp: TypeAlias = Call[Request] | Shield[Request] | Spawn[Request] | PlainOp
+RequestFlow: TypeAlias = Generator[RequestOp[Request], Any, T]
+"""A flow that sends requests of this type, and no others: the flows of an engine's backend.
+
+`Any` is what an op answers with. It differs from op to op, and a generator has one type for all that it is sent.
+"""
+
+Op: TypeAlias = RequestOp[object]
+Flow: TypeAlias = RequestFlow[object, T]
+"""A flow of which nobody needs to know what it sends: every `RequestFlow` is one. So is one that sends no requests."""
 
 NOW: Final = Now()
 RANDOM: Final = Random()

@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 from ..errors import OutcomeUnknown
 from ..model import Extension, Refusal
-from ..ports import Backend
+from ..ports import AnyBackend
 from .flow import NOW, RANDOM, Flow, WaitEvent, WakeEvent
 from .lease import NEVER, Hold, Renewal
 from .renewal_schedule import RenewalSchedule
@@ -47,7 +47,7 @@ class Keeper:
 
     def __init__(
         self,
-        backend: Backend,
+        backend: AnyBackend,
         schedule: RenewalSchedule,
         event: WakeEvent,
         launch: Callable[[Keeper], None],
@@ -210,7 +210,7 @@ def settle(hold: Hold, reply: Extension | Refusal, now: float) -> None:
             hold.heed()
 
 
-def renew_now(backend: Backend, hold: Hold) -> Flow[None]:
+def renew_now(backend: AnyBackend, hold: Hold) -> Flow[None]:
     """One renewal at the holder's request."""
     [reply] = yield from backend.renew([hold.granted()])
     if reply is None:

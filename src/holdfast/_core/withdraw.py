@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from ..errors import BackendUnavailable, Misconfigured
 from ..model import Claim
-from ..ports import Backend
+from ..ports import AnyBackend
 from . import backoff
 from .flow import NOW, Flow, Spawn
 
@@ -21,7 +21,7 @@ UNANSWERED_LIMIT_S = 1.0
 """How long to wait in all for an engine that does not answer, plus the request that is in flight then."""
 
 
-def withdraw(backend: Backend, claim: Claim, until: float = 0.0) -> Flow[bool]:
+def withdraw(backend: AnyBackend, claim: Claim, until: float = 0.0) -> Flow[bool]:
     """Withdraw a claim (a hold lingers `until` then); if the engine is out of reach, go on in the background."""
     try:
         return (yield from backend.release(claim, max(0.0, until - (yield NOW)) if until else 0.0))
@@ -47,7 +47,7 @@ class Patience:
         return self.lost >= UNANSWERED_LIMIT_S
 
 
-def withdraw_all(backend: Backend, claims: Iterable[Claim]) -> Flow[None]:
+def withdraw_all(backend: AnyBackend, claims: Iterable[Claim]) -> Flow[None]:
     """The same for several."""
     patience = Patience()
     yield from release_each(backend, [(claim, 0.0) for claim in claims], patience)
@@ -55,7 +55,7 @@ def withdraw_all(backend: Backend, claims: Iterable[Claim]) -> Flow[None]:
         yield Spawn(release_all_until_done(backend, patience.left))
 
 
-def release_each(backend: Backend, claims: Iterable[tuple[Claim, float]], patience: Patience) -> Flow[None]:
+def release_each(backend: AnyBackend, claims: Iterable[tuple[Claim, float]], patience: Patience) -> Flow[None]:
     """Release one after the other, as long as the patience lasts; it records the rest."""
     for claim, until in claims:
         if patience.exhausted:
@@ -71,12 +71,12 @@ def release_each(backend: Backend, claims: Iterable[tuple[Claim, float]], patien
             patience.lost += (yield NOW) - began
 
 
-def release_until_done(backend: Backend, claim: Claim, until: float = 0.0) -> Flow[None]:
+def release_until_done(backend: AnyBackend, claim: Claim, until: float = 0.0) -> Flow[None]:
     """Retry a release until it is done, or the claim has ended by itself."""
     return release_all_until_done(backend, [(claim, until)])
 
 
-def release_all_until_done(backend: Backend, claims: list[tuple[Claim, float]]) -> Flow[None]:
+def release_all_until_done(backend: AnyBackend, claims: list[tuple[Claim, float]]) -> Flow[None]:
     """The same for several, in one task. The pauses stay short, so that all are released soon after an outage.
 
     Each round begins with another claim, so that every one of them is tried, however long the outage.

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
 from types import TracebackType
-from typing import Any
+from typing import NoReturn
 
 from ..errors import Misconfigured
 from ..observe.event import Event
@@ -49,7 +49,7 @@ class connect:
         self._defaults = (ttl, timeout, on_event)
         self._coordinator: Coordinator | None = None
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> NoReturn:
         if not name.startswith("_") and hasattr(Coordinator, name):
             raise Misconfigured(
                 f"{name!r} is of a coordinator, and holdfast.aio.connect() is not one yet: write "
@@ -67,7 +67,7 @@ class connect:
             raise
         return Coordinator(engine, wire, *self._defaults)
 
-    def __await__(self) -> Generator[Any, None, Coordinator]:
+    def __await__(self) -> Generator[object, None, Coordinator]:
         return self._open().__await__()
 
     async def __aenter__(self) -> Coordinator:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections.abc import Callable
-from typing import Any
 
 from .._core.deadlock import LOOSE
 from ..recipes.reentrant import reenter
@@ -28,7 +27,7 @@ class Actors:
 
     def __init__(self, make: Callable[[], str]) -> None:
         self._make = make
-        self._entries: dict[int, tuple[weakref.ref[asyncio.Task[Any]], str, str]] = {}
+        self._entries: dict[int, tuple[weakref.ref[asyncio.Task[object]], str, str]] = {}
         self._sweep_at = MIN_SWEEP_COUNT
 
     def current(self, scoped: bool) -> str:
@@ -40,7 +39,7 @@ class Actors:
             entry = self._enter(task)
         return entry[1] if scoped else entry[2]
 
-    def _enter(self, task: asyncio.Task[Any]) -> tuple[weakref.ref[asyncio.Task[Any]], str, str]:
+    def _enter(self, task: asyncio.Task[object]) -> tuple[weakref.ref[asyncio.Task[object]], str, str]:
         if len(self._entries) >= self._sweep_at:
             self._entries = {key: entry for key, entry in self._entries.items() if entry[0]() is not None}
             self._sweep_at = max(MIN_SWEEP_COUNT, 2 * len(self._entries))

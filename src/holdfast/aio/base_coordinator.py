@@ -11,10 +11,10 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from os import getpid
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from .._core.acquire import coordinator_closed
 from .._core.coordinator_core import CoordinatorCore, Obtain
@@ -23,7 +23,7 @@ from .._core.lease import Hold
 from ..errors import Misconfigured
 from ..model import LockSpec
 from ..observe.event import Event, guarded
-from ..ports import AsyncWire, Engine
+from ..ports import AnyAsyncWire, AnyEngine, async_carrier
 from ..recipes.limiter import RateRegistry
 from ..recipes.options import Options
 from ..recipes.spec_cache import SpecCache
@@ -33,6 +33,7 @@ from .driver import call_soon, run, to_the_end
 from .keeper import task_keeper
 
 T = TypeVar("T")
+A = TypeVar("A")
 
 
 class BaseCoordinator:
@@ -43,8 +44,8 @@ class BaseCoordinator:
 
     def __init__(
         self,
-        engine: Engine,
-        wire: AsyncWire,
+        engine: AnyEngine,
+        wire: AnyAsyncWire,
         ttl: float,
         timeout: float | None,
         emit: Callable[[Event], None] | None,
@@ -55,7 +56,7 @@ class BaseCoordinator:
         self._mutexes = SpecCache(self._defaults)
         self._rates = RateRegistry()
         self._closed = False
-        self._wire = wire
+        self._wire = async_carrier(wire)
         self._loop: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
         self._begin()
         register(self)
@@ -68,7 +69,7 @@ class BaseCoordinator:
         )
         self._actors = Actors(lambda: core.actor(next(numbers)))
 
-    def _run(self, flow: Flow[T]) -> Coroutine[Any, Any, T]:
+    def _run(self, flow: Flow[T]) -> Awaitable[T]:
         """Run a flow of holdfast on this engine."""
         if self._core.pid != getpid() or self._loop is not asyncio._get_running_loop():
             self._check_loop()
@@ -77,7 +78,7 @@ class BaseCoordinator:
             raise coordinator_closed()
         return run(flow, self._wire)
 
-    def _obtain(self, spec: LockSpec, scoped: bool, obtain: Obtain) -> Coroutine[Any, Any, Hold]:
+    def _obtain(self, spec: LockSpec, scoped: bool, obtain: Obtain) -> Awaitable[Hold]:
         """Called from the task that asks."""
         if self._core.pid != getpid() or self._loop is not asyncio._get_running_loop():
             self._check_loop()
@@ -85,7 +86,7 @@ class BaseCoordinator:
             raise coordinator_closed()
         return run(obtain(self._core, spec, spec.timeout, self._actors.current(scoped)), self._wire)
 
-    def _call_hook(self, hook: Callable[[Any], object], argument: object) -> None:
+    def _call_hook(self, hook: Callable[[A], object], argument: A) -> None:
         call_soon(hook, argument)
 
     def _check_loop(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 from .._core.lease import Hold
 from ..base_lease import BaseLease, BaseLeases, first_lost, still_inside
@@ -71,7 +71,7 @@ class ScopedLease(BaseLease):
         """Let go. True if it was held until now."""
         raise NotImplementedError
 
-    def _enter(self) -> asyncio.Task[Any]:
+    def _enter(self) -> asyncio.Task[object]:
         """Begin a body; answers with the task that it runs in."""
         body = Body()
         self._bodies.append(body)
@@ -106,7 +106,7 @@ class ScopedLeases(BaseLeases[L]):
         """Let go of all. True if all were held until now."""
         raise NotImplementedError
 
-    def _enter(self) -> asyncio.Task[Any]:
+    def _enter(self) -> asyncio.Task[object]:
         """Begin a body; answers with the task that it runs in."""
         self._body = Body()
         for lease in self.values():

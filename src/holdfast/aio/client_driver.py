@@ -12,15 +12,15 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, TypeVar
+from typing import Never, TypeVar
 
 from .._core.flow import (
+    NEW_EVENT,
+    NOW,
     Blocking,
     Exchange,
     File,
     Flow,
-    NewEvent,
-    Now,
     Open,
     Random,
     Receive,
@@ -40,15 +40,15 @@ from .stepped_future import SteppedFuture
 from .timers import LONGEST_WAIT_S, settle, settle_after
 
 T = TypeVar("T")
-_background: set[asyncio.Task[Any]] = set()
+_background: set[asyncio.Task[object]] = set()
 _DIALS = (Open, StartTls, Blocking)
 """Ops during which nothing is under way."""
 
 
-class Drained(asyncio.Future[Any]):
+class Drained(asyncio.Future[object]):
     """What cannot be cancelled: asyncio delivers the cancellation of whoever awaits it once it is done."""
 
-    def cancel(self, msg: Any = None) -> bool:
+    def cancel(self, msg: object = None) -> bool:
         return False
 
 
@@ -62,7 +62,7 @@ class TaskEvent:
         self._set = False
         self._waiters: list[Waited] = []
         """Of those who wait for this event alone: they have heard it when they are woken."""
-        self._watchers: list[asyncio.Future[Any]] = []
+        self._watchers: list[asyncio.Future[object]] = []
 
     def set(self) -> None:
         heard = False
@@ -95,10 +95,10 @@ class TaskEvent:
         settle_after(waiter, LONGEST_WAIT_S if timeout is None else timeout)
         return waiter
 
-    def watch(self, watcher: asyncio.Future[Any]) -> None:
+    def watch(self, watcher: asyncio.Future[object]) -> None:
         self._watchers.append(watcher)
 
-    def unwatch(self, watcher: asyncio.Future[Any]) -> None:
+    def unwatch(self, watcher: asyncio.Future[object]) -> None:
         if watcher in self._watchers:
             self._watchers.remove(watcher)
 
@@ -109,30 +109,33 @@ async def run_client(flow: Flow[T], drain: bool, shield: bool = False) -> T:
     future: NewFuture = (lambda: SteppedFuture(loop)) if drain else loop.create_future
     cancelled: asyncio.CancelledError | None = None
     try:
-        op: Any = flow.send(None)
+        op = flow.send(None)
         while True:
-            answer: Any = None
+            answer: object = None
             pending: Waited | None = None
             try:
-                kind = op.__class__
-                if kind is Now:
+                if op is NOW:
                     answer = clock()
-                elif kind is Exchange:
+                elif type(op) is Exchange:
+                    assert isinstance(op.connection, TaskConnection)
                     sent = op.connection.send(op.data, op.deadline, future)
                     if sent is not None:
                         pending = sent
                         await sent
                         pending = None
                     answer = op.connection.receive(op.deadline, future)
-                elif kind is Receive:
+                elif type(op) is Receive:
+                    assert isinstance(op.connection, TaskConnection)
                     answer = op.connection.receive(op.deadline, future)
-                elif kind is Send:
+                elif type(op) is Send:
+                    assert isinstance(op.connection, TaskConnection)
                     answer = op.connection.send(op.data, op.deadline, future)
-                elif kind is WaitEvent:
+                elif type(op) is WaitEvent:
+                    assert isinstance(op.event, TaskEvent)
                     answer = op.event.wait(op.timeout, future)
-                elif kind is NewEvent:
+                elif op is NEW_EVENT:
                     answer = TaskEvent()
-                elif drain and not (kind in _DIALS and not shield):
+                elif drain and (shield or not isinstance(op, _DIALS)):
                     answer = _begin(op, loop, lambda: Drained(loop=loop))
                 else:
                     answer = _begin(op, loop, loop.create_future)
@@ -141,14 +144,14 @@ async def run_client(flow: Flow[T], drain: bool, shield: bool = False) -> T:
                     answer = await pending
             except asyncio.CancelledError as error:
                 if not drain or pending is None or not pending.done():
-                    if kind is Open and isinstance(pending, asyncio.Future):
+                    if type(op) is Open and isinstance(pending, asyncio.Future):
                         _close_made(pending)
                     op = flow.throw(error)
                     continue
                 cancelled = error
                 try:
                     answer = pending.result()
-                    if kind is Exchange and answer is None:  # it was the sending that was interrupted
+                    if type(op) is Exchange and answer is None:  # it was the sending that was interrupted
                         answer = await _received(op, future)
                 except BaseException as failure:
                     op = flow.throw(failure)
@@ -168,10 +171,12 @@ async def run_client(flow: Flow[T], drain: bool, shield: bool = False) -> T:
         raise
 
 
-def _close_made(opening: asyncio.Future[Any]) -> None:
+def _close_made(opening: asyncio.Future[object]) -> None:
     """The flow is cancelled in the very step in which it would have been given the connection."""
     if opening.done() and not opening.cancelled() and opening.exception() is None:
-        opening.result().close()
+        made = opening.result()
+        assert isinstance(made, TaskConnection)
+        made.close()
 
 
 async def _received(op: Exchange, future: NewFuture) -> bytes:
@@ -179,11 +184,12 @@ async def _received(op: Exchange, future: NewFuture) -> bytes:
     answer = op.connection.receive(op.deadline, future)
     if isinstance(answer, bytes):
         return answer
-    received: bytes = await answer
+    received = await answer
+    assert isinstance(received, bytes)
     return received
 
 
-def _begin(op: object, loop: asyncio.AbstractEventLoop, future: Callable[[], asyncio.Future[Any]]) -> object:
+def _begin(op: object, loop: asyncio.AbstractEventLoop, future: Callable[[], asyncio.Future[object]]) -> object:
     """The answer of an op, or a future of it."""
     match op:
         case Open(endpoint=endpoint, deadline=deadline):
@@ -216,8 +222,8 @@ async def _by(deadline: float, function: Callable[[], T]) -> T:
 
 
 def _finished(
-    work: Coroutine[Any, Any, T], future: Callable[[], asyncio.Future[Any]], undo: Callable[[T], object] | None
-) -> asyncio.Future[Any]:
+    work: Coroutine[object, Never, T], future: Callable[[], asyncio.Future[object]], undo: Callable[[T], object] | None
+) -> asyncio.Future[object]:
     """A future of what a task of its own finishes. Cancelled, the task is; and what it has made is undone."""
     task = asyncio.ensure_future(work)
     _background.add(task)
@@ -245,7 +251,7 @@ def _wait_any(
     sources: Sequence[Source],
     deadline: float,
     loop: asyncio.AbstractEventLoop,
-    future: Callable[[], asyncio.Future[Any]],
+    future: Callable[[], asyncio.Future[object]],
 ) -> object:
     if ready := _ready(sources):
         return ready
@@ -311,7 +317,7 @@ def _ready(sources: Sequence[Source]) -> list[Source]:
     return ready
 
 
-def spawn_client(flow: Flow[Any]) -> bool:
+def spawn_client(flow: Flow[object]) -> bool:
     """Run a flow in a task of its own. It must end by itself, so nothing cancels it but the end of the loop."""
     task = asyncio.ensure_future(run_client(flow, drain=False))
     task.set_name("holdfast-client")
@@ -320,7 +326,7 @@ def spawn_client(flow: Flow[Any]) -> bool:
     return True
 
 
-def _ended(task: asyncio.Task[Any]) -> None:
+def _ended(task: asyncio.Task[object]) -> None:
     _background.discard(task)
     if not task.cancelled() and (error := task.exception()) is not None:
         task.get_loop().call_exception_handler(

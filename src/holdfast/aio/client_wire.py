@@ -27,7 +27,7 @@ class AsyncClientWire(Generic[Request, Reply]):
     def call(self, request: Request, timeout: float) -> Awaitable[Reply]:
         return run_client(self._client.call(request, clock() + timeout), drain=True)
 
-    def wait(self, owner: str, timeout: float) -> Awaitable[object | None]:
+    def wait(self, owner: str, timeout: float) -> Awaitable[Reply | None]:
         return run_client(self._client.wait(owner, clock() + timeout), drain=False)
 
     def before_fork(self) -> None:
@@ -44,7 +44,7 @@ class AsyncClientWire(Generic[Request, Reply]):
         await asyncio.sleep(0)  # a loop closes the sockets at its next turn, and there may be no other
 
 
-async def open_wire(opening: Flow[Opened[Request, Reply]]) -> tuple[Backend, AsyncWire]:
+async def open_wire(opening: Flow[Opened[Request, Reply]]) -> tuple[Backend[Request, Reply], AsyncWire[Request, Reply]]:
     """What `opening` has opened, run by this loop; the caller closes the wire."""
     opened = await run_client(opening, drain=False)
     return opened.backend, AsyncClientWire(opened.client)

@@ -12,7 +12,6 @@ import os
 import socket
 import ssl
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from .._core.flow import Endpoint
 from ..clock import now as clock
@@ -21,8 +20,9 @@ from .stepped_future import SteppedFuture
 
 MOST_UNREAD_BYTES = 1 << 20
 """Beyond this the server has to wait until a flow has received some."""
-AddressInfo = tuple[Any, ...]
-Waited = asyncio.Future[Any] | SteppedFuture
+Address = tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes] | str
+AddressInfo = tuple[socket.AddressFamily, socket.SocketKind, int, str, Address]
+Waited = asyncio.Future[object] | SteppedFuture
 NewFuture = Callable[[], Waited]
 READ_BYTES = 1 << 14
 
@@ -53,9 +53,9 @@ class TaskConnection(asyncio.BufferedProtocol):
         """Why nothing more will come; `EOFError` for the server's orderly end."""
         self._buffer = memoryview(bytearray(READ_BYTES))  # TLS of asyncio writes into slices of it
         self._receiver: Waited | None = None
-        self._room: asyncio.Future[Any] | None = None
+        self._room: asyncio.Future[object] | None = None
         """Somebody waits until the server has read enough."""
-        self._watchers: list[asyncio.Future[Any]] = []
+        self._watchers: list[asyncio.Future[object]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._deadline = 0.0
         self._paused = False
@@ -63,7 +63,7 @@ class TaskConnection(asyncio.BufferedProtocol):
 
     # What a driver does with it
 
-    def send(self, data: bytes, deadline: float, future: NewFuture) -> asyncio.Future[Any] | None:
+    def send(self, data: bytes, deadline: float, future: NewFuture) -> asyncio.Future[object] | None:
         """None if it is sent; else a future, for when there is room for more."""
         if self._ended is not None:
             raise self._broken(self._ended)
@@ -110,11 +110,11 @@ class TaskConnection(asyncio.BufferedProtocol):
     def readable(self) -> bool:
         return bool(self._unread) or self._ended is not None
 
-    def watch(self, watcher: asyncio.Future[Any]) -> None:
+    def watch(self, watcher: asyncio.Future[object]) -> None:
         """Have a future done as soon as something comes."""
         self._watchers.append(watcher)
 
-    def unwatch(self, watcher: asyncio.Future[Any]) -> None:
+    def unwatch(self, watcher: asyncio.Future[object]) -> None:
         if watcher in self._watchers:
             self._watchers.remove(watcher)
 

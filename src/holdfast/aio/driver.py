@@ -1,6 +1,6 @@
 """The asyncio driver: runs flows in the caller's task.
 
-Cancellation is drained by `Reply`: a future that can not be cancelled. asyncio then delivers the cancellation when
+Cancellation is drained by `Reply`: a future that cannot be cancelled. asyncio then delivers the cancellation when
 the reply is there (or its timeout), so a flow never abandons a request in flight, at no cost per call. Anything
 that an asyncio wire awaits for a reply is such a future; pauses and waits for a push stay ordinary ones.
 """
@@ -11,13 +11,13 @@ import asyncio
 import inspect
 import random
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Never, TypeVar
 
-from .._core.flow import Call, Flow, Now, Op, Random, Shield, Sleep, Spawn, Wait
+from .._core.flow import NOW, Call, Random, RequestFlow, RequestOp, Shield, Sleep, Spawn, Wait
 from ..clock import now as clock
 from ..errors import BackendUnavailable
 from ..observe.log_exception import log_exception
-from ..ports import AsyncWire
+from ..ports import AsyncWire, Request
 
 T = TypeVar("T")
 L = TypeVar("L")
@@ -25,28 +25,27 @@ L = TypeVar("L")
 MAX_DOZE = 30.0
 """Waits of the loop count on a clock that stops in suspend; ours does not. So never doze for long."""
 
-_errands: set[asyncio.Task[Any]] = set()
+_errands: set[asyncio.Task[object]] = set()
 
 
-class Reply(asyncio.Future[Any]):
+class Reply(asyncio.Future[T]):
     """The reply to a request in flight. A cancellation of its awaiter waits until it is done."""
 
-    def cancel(self, msg: Any = None) -> bool:
+    def cancel(self, msg: object = None) -> bool:
         return False
 
 
-async def run(flow: Flow[T], wire: AsyncWire) -> T:
+async def run(flow: RequestFlow[Request, T], wire: AsyncWire[Request, object]) -> T:
     """Run a flow to its end, in this task."""
     try:
-        op: Any = flow.send(None)
+        op = flow.send(None)
         while True:
             try:
-                kind = op.__class__
-                if kind is Now:
-                    answer: Any = clock()
-                elif kind is Call:
+                if op is NOW:
+                    answer: object = clock()
+                elif type(op) is Call:
                     answer = await wire.call(op.request, op.timeout)
-                elif kind is Wait:
+                elif type(op) is Wait:
                     answer = await wire.wait(op.owner, min(op.timeout, MAX_DOZE))
                 else:
                     answer = await _carry_out(op, wire)
@@ -73,7 +72,7 @@ def _ended(error: asyncio.CancelledError) -> BackendUnavailable:
     return failure
 
 
-async def _carry_out(op: Op, wire: AsyncWire) -> Any:
+async def _carry_out(op: RequestOp[Request], wire: AsyncWire[Request, object]) -> object:
     match op:
         case Sleep(seconds=seconds):
             await asyncio.sleep(seconds)
@@ -88,7 +87,7 @@ async def _carry_out(op: Op, wire: AsyncWire) -> Any:
     return None
 
 
-async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
+async def to_the_end(work: Coroutine[object, Never, T]) -> T:
     """Run something to its end whatever happens to this task; then let a cancellation through."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
@@ -107,7 +106,7 @@ async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
     return task.result()
 
 
-def spawn(flow: Flow[Any], wire: AsyncWire, name: str) -> asyncio.Task[Any]:
+def spawn(flow: RequestFlow[Request, object], wire: AsyncWire[Request, object], name: str) -> asyncio.Task[object]:
     """Run a flow in a task of its own."""
     task = asyncio.ensure_future(run(flow, wire))
     task.set_name(name)

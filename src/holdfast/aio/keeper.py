@@ -14,7 +14,7 @@ from .._core.lease import NEVER
 from .._core.renewal import Keeper
 from .._core.renewal_schedule import RenewalSchedule
 from ..clock import now as clock
-from ..ports import AsyncWire, Backend
+from ..ports import AnyBackend, AsyncWire
 from .driver import MAX_DOZE, spawn
 
 
@@ -43,7 +43,7 @@ class LoopTimer:
                 self._handle = asyncio.get_running_loop().call_later(after, self._look)
 
 
-def task_keeper(backend: Backend, wire: AsyncWire) -> Keeper:
+def task_keeper(backend: AnyBackend, wire: AsyncWire[object, object]) -> Keeper:
     """A keeper on one timer for all leases."""
     timer = LoopTimer()
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Generator
 from contextvars import Context
-from typing import Any
 
 
 class SteppedFuture:
@@ -26,12 +25,12 @@ class SteppedFuture:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._asyncio_future_blocking = False
         self._loop = loop
-        self._wake: Callable[[Any], object] | None = None
-        self._value: Any = None
+        self._wake: Callable[[SteppedFuture], object] | None = None
+        self._value: object = None
         self._error: BaseException | None = None
         self._over = False
 
-    def answer(self, value: Any) -> None:
+    def answer(self, value: object) -> None:
         """Here it is: step the task now (rule 1)."""
         self._value = value
         self._over = True
@@ -39,7 +38,7 @@ class SteppedFuture:
             self._wake = None
             self._context.run(wake, self)
 
-    def set_result(self, value: Any) -> None:
+    def set_result(self, value: object) -> None:
         self._value = value
         self._finish()
 
@@ -56,20 +55,20 @@ class SteppedFuture:
     def done(self) -> bool:
         return self._over
 
-    def __await__(self) -> Generator[SteppedFuture, None, Any]:
+    def __await__(self) -> Generator[SteppedFuture, None, object]:
         if not self._over:
             self._asyncio_future_blocking = True
             yield self
         return self.result()
 
-    def add_done_callback(self, wake: Callable[[Any], object], *, context: Context) -> None:
+    def add_done_callback(self, wake: Callable[[SteppedFuture], object], *, context: Context) -> None:
         if self._over:
             self._loop.call_soon(wake, self, context=context)
             return
         self._wake = wake
         self._context = context
 
-    def result(self) -> Any:
+    def result(self) -> object:
         if self._error is not None:
             raise self._error
         return self._value
@@ -77,5 +76,5 @@ class SteppedFuture:
     def get_loop(self) -> asyncio.AbstractEventLoop:
         return self._loop
 
-    def cancel(self, msg: Any = None) -> bool:
+    def cancel(self, msg: object = None) -> bool:
         return False

@@ -7,7 +7,6 @@ costs. So long ones share a timer, which looks at all of them some times a secon
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from .stepped_future import SteppedFuture
 
@@ -17,7 +16,7 @@ LONG_WAIT_S = 0.08
 SWEEP_S = 0.05
 
 
-def settle(waiter: asyncio.Future[Any] | SteppedFuture) -> None:
+def settle(waiter: asyncio.Future[object] | SteppedFuture) -> None:
     if not waiter.done():
         waiter.set_result(None)
 
@@ -29,10 +28,10 @@ class Sweeper:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._waits: list[tuple[float, asyncio.Future[Any] | SteppedFuture]] = []
+        self._waits: list[tuple[float, asyncio.Future[object] | SteppedFuture]] = []
         self._timer: asyncio.TimerHandle | None = None
 
-    def add(self, waiter: asyncio.Future[Any] | SteppedFuture, seconds: float) -> None:
+    def add(self, waiter: asyncio.Future[object] | SteppedFuture, seconds: float) -> None:
         self._waits.append((self._loop.time() + seconds, waiter))
         if self._timer is None:
             self._timer = self._loop.call_later(SWEEP_S, self._sweep)
@@ -49,7 +48,7 @@ class Sweeper:
 _sweepers: dict[asyncio.AbstractEventLoop, Sweeper] = {}
 
 
-def settle_after(waiter: asyncio.Future[Any] | SteppedFuture, seconds: float) -> None:
+def settle_after(waiter: asyncio.Future[object] | SteppedFuture, seconds: float) -> None:
     """Have it done by then at the latest."""
     loop = waiter.get_loop()
     if seconds < LONG_WAIT_S:

@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 
 from ..errors import Misconfigured
-from ..ports import Engine
+from ..ports import AnyEngine
 
 SCHEMES = {
     "memory": "holdfast.backends.memory.engine",
@@ -33,7 +33,7 @@ CLIENTS = {"redis": "holdfast.backends.redis.engine", "kazoo": "holdfast.backend
 """Engines that take a client of the user's own, by the package that the client's class comes from."""
 
 
-def open_engine(url: object, namespace: str, request_timeout: float) -> Engine:
+def open_engine(url: object, namespace: str, request_timeout: float) -> AnyEngine:
     """The engine of a URL, or of a client in its place; `Misconfigured` for what nobody has."""
     if not isinstance(url, str):
         return _of_client(url, namespace, request_timeout)
@@ -43,7 +43,7 @@ def open_engine(url: object, namespace: str, request_timeout: float) -> Engine:
         shown = "…@" + rest if at else login + rest
         raise Misconfigured(f"{shown!r} is not a URL; it should begin with a scheme, as in sqlite:///path/to/file")
     if scheme in SCHEMES:
-        engine: Engine = import_module(SCHEMES[scheme]).open_engine(url, namespace, request_timeout)
+        engine: AnyEngine = import_module(SCHEMES[scheme]).open_engine(url, namespace, request_timeout)
         return engine
     plugins = entry_points(group="holdfast.backends")
     for plugin in plugins:
@@ -63,10 +63,10 @@ def _alike(scheme: str, known: list[str]) -> str:
     return "".join(f", did you mean {match}://?" for match in get_close_matches(scheme.lower(), known, n=1))
 
 
-def _of_client(client: object, namespace: str, request_timeout: float) -> Engine:
+def _of_client(client: object, namespace: str, request_timeout: float) -> AnyEngine:
     for base in type(client).__mro__:
         if (module := CLIENTS.get(base.__module__.partition(".")[0])) is not None:
-            engine: Engine = import_module(module).open_engine(client, namespace, request_timeout)
+            engine: AnyEngine = import_module(module).open_engine(client, namespace, request_timeout)
             return engine
     raise Misconfigured(
         f"connect() takes a URL, as in sqlite:///path/to/file, or a client of {', '.join(CLIENTS)}, not {client!r}"

@@ -1,4 +1,4 @@
-"""What a server does for each verb of `backends.line`, on lines that it loads and saves.
+"""What a server does for each request of `queue_backend`, on lines that it loads and saves.
 
 `Lines` is where an engine keeps them: a dict, or a table inside a transaction. Whoever calls `carry_out` makes it
 atomic. Times are integers in microseconds: `Moment.now` on the engine's clock (validity), `Moment.clock` calendar
@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol, overload
 
 from .._core import gcra
 from .._core.line import GHOST, Line, Place
 from ..model import Claim, ClaimView, LockView
-from .queue_backend import Allow, Evict, Release, Renew, Survey, Take, Taken, patience
+from .queue_backend import Allow, Evict, QueueReply, QueueRequest, Release, Renew, Survey, Take, Taken, patience
 
 SECOND = 1_000_000
 
@@ -48,7 +48,15 @@ def us(seconds: float) -> int:
     return int(seconds * SECOND)
 
 
-def carry_out(lines: Lines, request: Any, at: Moment) -> tuple[Any, list[tuple[str, Place]]]:
+@overload
+def carry_out(lines: Lines, request: Take, at: Moment) -> tuple[list[Taken], list[tuple[str, Place]]]: ...
+
+
+@overload
+def carry_out(lines: Lines, request: QueueRequest, at: Moment) -> tuple[QueueReply, list[tuple[str, Place]]]: ...
+
+
+def carry_out(lines: Lines, request: QueueRequest, at: Moment) -> tuple[QueueReply, list[tuple[str, Place]]]:
     """Answers with the reply, and the places that it promoted, each with its name."""
     match request:
         case Take():

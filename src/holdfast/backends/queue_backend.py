@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
 
-from .._core.flow import NOW, Call, Flow, Wait
+from .._core.flow import NOW, Call, RequestFlow, Wait
 from ..errors import Misconfigured
 from ..model import Claim, Extension, Grant, LockSpec, LockView, Promises, Queued, Refusal
 
@@ -98,6 +99,14 @@ class Push:
     token: int
 
 
+QueueRequest: TypeAlias = Take | Renew | Release | Survey | Evict | Allow
+"""What a `QueueBackend` asks of its server."""
+QueueReply: TypeAlias = list[Taken] | list[str] | bool | list[LockView] | tuple[bool, float] | Push
+"""What it is told: what each request says, and a push."""
+T = TypeVar("T")
+QueueFlow: TypeAlias = RequestFlow[QueueRequest, T]
+
+
 def patience(spec: LockSpec) -> float:
     """For how long a place is kept without a word: long enough that a promoted holder has time to stop."""
     if spec.margin is None:
@@ -115,7 +124,7 @@ class QueueBackend:
         self.least_ttl = least_ttl
         self._timeout = request_timeout
 
-    def take(self, claim: Claim, queue: bool, within: float | None = None) -> Flow[Grant | Queued | None]:
+    def take(self, claim: Claim, queue: bool, within: float | None = None) -> QueueFlow[Grant | Queued | None]:
         """As `Backend.take`."""
         sent: float = yield NOW
         timeout = self._timeout if within is None else min(self._timeout, within)
@@ -129,7 +138,7 @@ class QueueBackend:
 
     def take_all(
         self, claims: Sequence[Claim], queue: bool, within: float | None = None
-    ) -> Flow[list[Grant | Queued] | None]:
+    ) -> QueueFlow[list[Grant | Queued] | None]:
         """As `TakesMany.take_all`."""
         sent: float = yield NOW
         timeout = self._timeout if within is None else min(self._timeout, within)
@@ -144,7 +153,7 @@ class QueueBackend:
             for claim, taken in zip(claims, replies, strict=True)
         ]
 
-    def turn(self, claim: Claim, queued: Queued, timeout: float) -> Flow[Grant | None]:
+    def turn(self, claim: Claim, queued: Queued, timeout: float) -> QueueFlow[Grant | None]:
         """As `Backend.turn`."""
         push: Push | None = yield Wait(claim.owner, timeout)
         # A push that was under way since before the last look grants what that look has shown to be over.
@@ -152,7 +161,9 @@ class QueueBackend:
             return None
         return Grant(push.token, queued.since, queued.patience)
 
-    def renew(self, claims: Sequence[Claim], within: float | None = None) -> Flow[list[Extension | Refusal | None]]:
+    def renew(
+        self, claims: Sequence[Claim], within: float | None = None
+    ) -> QueueFlow[list[Extension | Refusal | None]]:
         """As `Backend.renew`."""
         sent: float = yield NOW
         timeout = min(self._timeout, min(claim.spec.ttl for claim in claims) / 3)
@@ -163,22 +174,22 @@ class QueueBackend:
             for claim, said in zip(claims, replies, strict=True)
         ]
 
-    def release(self, claim: Claim, linger: float = 0.0) -> Flow[bool]:
+    def release(self, claim: Claim, linger: float = 0.0) -> QueueFlow[bool]:
         """As `Backend.release`."""
         held: bool = yield Call(Release(claim, linger), self._timeout)
         return held
 
-    def survey(self, prefix: str, exact: bool = False, contended: bool = False) -> Flow[list[LockView]]:
+    def survey(self, prefix: str, exact: bool = False, contended: bool = False) -> QueueFlow[list[LockView]]:
         """As `Surveys.survey`."""
         views: list[LockView] = yield Call(Survey(prefix, exact, contended), self._timeout)
         return views
 
-    def evict(self, name: str, token: int) -> Flow[bool]:
+    def evict(self, name: str, token: int) -> QueueFlow[bool]:
         """As `Evicts.evict`."""
         found: bool = yield Call(Evict(name, token), self._timeout)
         return found
 
-    def allow(self, name: str, interval: float, burst: int, cost: int, reserve: float) -> Flow[tuple[bool, float]]:
+    def allow(self, name: str, interval: float, burst: int, cost: int, reserve: float) -> QueueFlow[tuple[bool, float]]:
         """As `Limits.allow`."""
         reply: tuple[bool, float] = yield Call(Allow(name, interval, burst, cost, reserve), self._timeout)
         return reply

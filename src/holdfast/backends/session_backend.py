@@ -6,7 +6,7 @@
 2. That trust is at most `patience` (10 s) or, with a long margin, `TRUST`, so that a holder who is cut off has stopped
    before the server gives up a session that it does not hear from (PostgreSQL by keep-alives, 25 s; MariaDB by its
    `wait_timeout`, 30 s).
-3. Only mutexes. What would have to outlive the session or end before it can not be kept: `lock_delay`,
+3. Only mutexes. What would have to outlive the session or end before it cannot be kept: `lock_delay`,
    `hold_at_least`, the end of a silent hold with its ttl; and nobody can evict one lock of a session.
 4. A request that is not answered in time ends its session, and every lock of that session. So none is asked in `HASTE`:
    who has less time waits a little longer, or (the keeper) has somebody else ask.
@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._core.flow import NOW, Call, Flow, Wait
+from .._core.flow import NOW, Call, Wait
 from ..errors import BackendUnavailable, Misconfigured
 from ..model import Claim, Extension, Grant, LockSpec, LockView, Promises, Queued, Refusal
-from .queue_backend import Allow, Push, Release, Renew, Survey, Take, Taken, patience
+from .queue_backend import Allow, Push, QueueFlow, Release, Renew, Survey, Take, Taken, patience
 
 TRUST = 20.0
 """So many seconds after the last word at most, a holder has stopped; the server keeps a silent session for longer."""
@@ -56,7 +56,7 @@ def session_promises(table: str, ending: str, server: Promises) -> Promises:
             "at most (7 s with a long margin). Meanwhile another process may hold the lock, with a larger token: claim "
             "a fence with it. Claims of one coordinator never hold together",
             "order": "each coordinator has one place in the server's line, so claims of two coordinators may cross",
-            "evict": f"one lock of a session can not be broken without the others; {ending} ends it",
+            "evict": f"one lock of a session cannot be broken without the others; {ending} ends it",
         },
         lacks=frozenset({"ttl", "linger", "order", "evict"}),
     )
@@ -74,7 +74,7 @@ class SessionBackend:
         self.promises = promises
         self._timeout = request_timeout
 
-    def take(self, claim: Claim, queue: bool, within: float | None = None) -> Flow[Grant | Queued | None]:
+    def take(self, claim: Claim, queue: bool, within: float | None = None) -> QueueFlow[Grant | Queued | None]:
         spec = claim.spec
         if spec.lock_delay or spec.hold_at_least or spec.capacity != 1:
             raise Misconfigured(
@@ -89,12 +89,14 @@ class SessionBackend:
             return Grant(taken.token, sent, trust(spec))
         return Queued(taken.look_again, taken.ahead, sent, trust(spec)) if queue else None
 
-    def turn(self, claim: Claim, queued: Queued, timeout: float) -> Flow[Grant | None]:
+    def turn(self, claim: Claim, queued: Queued, timeout: float) -> QueueFlow[Grant | None]:
         push: Push | None = yield Wait(claim.owner, timeout)
         # The server's answer came just now, and was given after the wait began: it is good from the last look on.
         return None if push is None else Grant(push.token, queued.since, queued.patience)
 
-    def renew(self, claims: Sequence[Claim], within: float | None = None) -> Flow[Sequence[Extension | Refusal | None]]:
+    def renew(
+        self, claims: Sequence[Claim], within: float | None = None
+    ) -> QueueFlow[Sequence[Extension | Refusal | None]]:
         if within is not None and within < HASTE:
             raise BackendUnavailable(
                 f"a session is not asked in haste: {within:g} s are too short to tell that it ended"
@@ -107,14 +109,14 @@ class SessionBackend:
             for claim, word in zip(claims, said, strict=True)
         ]
 
-    def release(self, claim: Claim, linger: float = 0.0) -> Flow[bool]:
+    def release(self, claim: Claim, linger: float = 0.0) -> QueueFlow[bool]:
         held: bool = yield Call(Release(claim, linger), self._timeout)
         return held
 
-    def survey(self, prefix: str, exact: bool = False, contended: bool = False) -> Flow[list[LockView]]:
+    def survey(self, prefix: str, exact: bool = False, contended: bool = False) -> QueueFlow[list[LockView]]:
         views: list[LockView] = yield Call(Survey(prefix, exact, contended), self._timeout)
         return views
 
-    def allow(self, name: str, interval: float, burst: int, cost: int, reserve: float) -> Flow[tuple[bool, float]]:
+    def allow(self, name: str, interval: float, burst: int, cost: int, reserve: float) -> QueueFlow[tuple[bool, float]]:
         reply: tuple[bool, float] = yield Call(Allow(name, interval, burst, cost, reserve), self._timeout)
         return reply

@@ -16,7 +16,7 @@ from typing import Any
 from .._core.flow import Flow, Sleep
 from ..errors import BackendUnavailable, Misconfigured
 from ..model import ClaimView, LockSpec, check_seconds
-from ..ports import Backend, Surveys
+from ..ports import AnyBackend, Surveys
 from .decorator import check_awaited, check_blocking
 from .options import Options
 from .specs import mutex
@@ -37,7 +37,7 @@ def candidacy(name: str, options: Options) -> LockSpec:
     return mutex(name, given, "election")
 
 
-def leader(backend: Backend, name: str) -> Flow[ClaimView | None]:
+def leader(backend: AnyBackend, name: str) -> Flow[ClaimView | None]:
     """The present leader."""
     if not isinstance(backend, Surveys):
         raise Misconfigured(f"{backend.scheme} cannot be surveyed, so the leader of {name!r} cannot be seen")
@@ -50,7 +50,7 @@ def leader(backend: Backend, name: str) -> Flow[ClaimView | None]:
     return None
 
 
-def next_leader(backend: Backend, name: str, known: int | None) -> Flow[ClaimView | None]:
+def next_leader(backend: AnyBackend, name: str, known: int | None) -> Flow[ClaimView | None]:
     """Wait until the leader is not the one with the token `known` (None: no leader; `UNSEEN_TOKEN`: unknown)."""
     while True:
         try:

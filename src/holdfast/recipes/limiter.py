@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from .._core.flow import Flow, Sleep
 from ..errors import Misconfigured, NotAcquired
 from ..model import MAX_DURATION_S, check_name
-from ..ports import Backend, Limits
+from ..ports import AnyBackend, Limits
 
 _UNITS = {"ms": 0.001, "s": 1.0, "sec": 1.0, "second": 1.0, "m": 60.0, "min": 60.0, "minute": 60.0, "h": 3600.0,
           "hour": 3600.0, "d": 86400.0, "day": 86400.0}  # fmt: skip
@@ -86,13 +86,13 @@ class RateRegistry:
         return rate
 
 
-def pass_now(backend: Backend, rate: Rate, cost: int) -> Flow[bool]:
+def pass_now(backend: AnyBackend, rate: Rate, cost: int) -> Flow[bool]:
     """Whether `cost` may pass now."""
     ok, _ = yield from _limits(backend, rate, cost).allow(rate.name, rate.interval, rate.burst, cost, 0.0)
     return ok
 
 
-def pass_in_turn(backend: Backend, rate: Rate, cost: int, timeout: float | None) -> Flow[None]:
+def pass_in_turn(backend: AnyBackend, rate: Rate, cost: int, timeout: float | None) -> Flow[None]:
     """Book a time within `timeout` and wait for it; raises `NotAcquired` at once if there is none."""
     if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout >= 0):
         raise Misconfigured(f"timeout of {rate.name!r} is {timeout!r}; it is None, or seconds from 0")
@@ -106,7 +106,7 @@ def pass_in_turn(backend: Backend, rate: Rate, cost: int, timeout: float | None)
         yield Sleep(wait)
 
 
-def _limits(backend: Backend, rate: Rate, cost: int) -> Limits:
+def _limits(backend: AnyBackend, rate: Rate, cost: int) -> Limits:
     if not isinstance(backend, Limits):
         raise Misconfigured(f"{backend.scheme} cannot limit rates ({rate.name!r}); use an engine with a clock")
     if isinstance(cost, bool) or not isinstance(cost, int) or not 1 <= cost <= rate.burst:

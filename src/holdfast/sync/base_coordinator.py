@@ -14,7 +14,7 @@ import os
 import threading
 from collections.abc import Callable
 from os import getpid
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from .._core.acquire import coordinator_closed
 from .._core.coordinator_core import CoordinatorCore, Obtain
@@ -22,7 +22,7 @@ from .._core.flow import Flow
 from .._core.lease import Hold
 from ..model import LockSpec
 from ..observe.event import Event, guarded
-from ..ports import Engine
+from ..ports import AnyEngine, carrier
 from ..recipes.limiter import RateRegistry
 from ..recipes.options import Options
 from ..recipes.spec_cache import SpecCache
@@ -33,6 +33,7 @@ from .driver import run
 from .keeper import abandon, close_abandoned, thread_keeper
 
 T = TypeVar("T")
+A = TypeVar("A")
 
 MAX_HOOKS_COUNT = 8
 """So many hooks run at the same time; what comes beyond waits for one of them to end."""
@@ -44,7 +45,9 @@ DRAIN_TIMEOUT_S = 1.0
 class BaseCoordinator:
     """One connection to an engine and one keeper, for all threads."""
 
-    def __init__(self, engine: Engine, ttl: float, timeout: float | None, emit: Callable[[Event], None] | None) -> None:
+    def __init__(
+        self, engine: AnyEngine, ttl: float, timeout: float | None, emit: Callable[[Event], None] | None
+    ) -> None:
         self._engine = engine
         self._emit = None if emit is None else guarded(emit)
         self._defaults: Options = {"ttl": ttl, "timeout": timeout}
@@ -53,7 +56,7 @@ class BaseCoordinator:
         self._mutex = threading.Lock()
         self._closed = False
         close_abandoned()
-        self._wire = engine.wire()
+        self._wire = carrier(engine.wire())
         self._begin()
         register(self)
 
@@ -101,7 +104,7 @@ class BaseCoordinator:
             elif hold.lease is None and hold.claim.spec is spec:  # nobody has it: it would be renewed for ever
                 run(core.let_go(hold), self._wire)
 
-    def _call_hook(self, hook: Callable[[Any], object], argument: object) -> None:
+    def _call_hook(self, hook: Callable[[A], object], argument: A) -> None:
         self._hooks.call(hook, argument)
 
     def close(self) -> None:

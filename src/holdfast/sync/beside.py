@@ -12,11 +12,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 from ..observe.log_exception import log_exception
 
-Job = tuple[Callable[[Any], object], Any]
+A = TypeVar("A")
 
 
 class Beside:
@@ -24,12 +24,12 @@ class Beside:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._jobs: deque[Job] = deque()
+        self._jobs: deque[Callable[[], None]] = deque()
         self._workers: set[threading.Thread] = set()
 
-    def call(self, function: Callable[[Any], object], argument: Any) -> None:
+    def call(self, function: Callable[[A], object], argument: A) -> None:
         """Have `function(argument)` called."""
-        self._jobs.append((function, argument))
+        self._jobs.append(lambda: _call(function, argument))
         if len(self._workers) < self._most:
             worker = threading.Thread(target=self._work, name="holdfast-hooks", daemon=True)
             self._workers.add(worker)
@@ -48,15 +48,10 @@ class Beside:
     def _run_all(self) -> None:
         while True:
             try:
-                function, argument = self._jobs.popleft()
+                job = self._jobs.popleft()
             except IndexError:
                 return
-            try:
-                function(argument)
-            except SystemExit:
-                log_exception("%r at %r called sys.exit(), which ends a thread only; use a signal", function, argument)
-            except BaseException:  # noqa: BLE001  it is not our code
-                log_exception("%r raised at %r", function, argument)
+            job()
 
     def drain(self, within: float) -> None:
         """Wait for what has been given, for so long at most; not for what the caller itself is part of."""
@@ -71,3 +66,12 @@ class Beside:
                     time.sleep(0.001)
         if not self._workers:
             self._run_all()
+
+
+def _call(function: Callable[[A], object], argument: A) -> None:
+    try:
+        function(argument)
+    except SystemExit:
+        log_exception("%r at %r called sys.exit(), which ends a thread only; use a signal", function, argument)
+    except BaseException:  # noqa: BLE001  it is not our code
+        log_exception("%r raised at %r", function, argument)

@@ -10,17 +10,17 @@ from __future__ import annotations
 import random
 import threading
 import time
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from .._core.flow import (
+    NEW_EVENT,
+    NOW,
+    RANDOM,
     Blocking,
     Exchange,
     Flow,
-    NewEvent,
-    Now,
     Op,
     Open,
-    Random,
     Receive,
     Send,
     Shield,
@@ -69,27 +69,29 @@ class Monitor:
             flow.close()
             raise interruption
         try:
-            op: Any = flow.send(None)
+            op = flow.send(None)
             while True:
-                kind = op.__class__
-                if kind is Now:
+                if op is NOW:
                     op = flow.send(clock())
                     continue
-                if kind is NewEvent:
+                if op is NEW_EVENT:
                     op = flow.send(ThreadEvent())
                     continue
-                if kind is Random:
+                if op is RANDOM:
                     op = flow.send(random.random())
                     continue
                 failure: BaseException | None = None
-                answer: Any = None
+                answer: object = None
                 try:
                     lock.release()
-                    if kind is Exchange:
+                    if type(op) is Exchange:
+                        assert isinstance(op.connection, ThreadConnection)
                         answer = op.connection.exchange(op.data, op.deadline)
-                    elif kind is Receive:
+                    elif type(op) is Receive:
+                        assert isinstance(op.connection, ThreadConnection)
                         answer = op.connection.receive(op.deadline)
-                    elif kind is Send:
+                    elif type(op) is Send:
+                        assert isinstance(op.connection, ThreadConnection)
                         op.connection.send(op.data, op.deadline)
                     else:
                         answer = self._carry_out(op)
@@ -135,7 +137,7 @@ class Monitor:
                 raise TypeError(f"not an op of a client: {op!r}")
         return None
 
-    def spawn(self, flow: Flow[Any]) -> bool:
+    def spawn(self, flow: Flow[object]) -> bool:
         """Run a flow on a thread of its own, which never keeps the process from ending."""
         try:
             threading.Thread(target=self._run_alone, args=(flow,), name="holdfast-client", daemon=True).start()
@@ -144,5 +146,5 @@ class Monitor:
             return False
         return True
 
-    def _run_alone(self, flow: Flow[Any]) -> None:
+    def _run_alone(self, flow: Flow[object]) -> None:
         self.run(flow)

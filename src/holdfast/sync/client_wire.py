@@ -26,7 +26,7 @@ class ClientWire(Generic[Request, Reply]):
     def call(self, request: Request, timeout: float) -> Reply:
         return self._monitor.run(self._client.call(request, clock() + timeout))
 
-    def wait(self, owner: str, timeout: float) -> object | None:
+    def wait(self, owner: str, timeout: float) -> Reply | None:
         return self._monitor.run(self._client.wait(owner, clock() + timeout))
 
     def before_fork(self) -> None:
@@ -44,7 +44,7 @@ class ClientWire(Generic[Request, Reply]):
         self._monitor.run(self._client.close(clock() + self._patience_s))
 
 
-def open_wire(opening: Flow[Opened[Request, Reply]]) -> tuple[Backend, Wire]:
+def open_wire(opening: Flow[Opened[Request, Reply]]) -> tuple[Backend[Request, Reply], Wire[Request, Reply]]:
     """What `opening` has opened, run by threads; the caller closes the wire."""
     monitor = Monitor()
     opened = monitor.run(opening)

@@ -16,7 +16,6 @@ import struct
 import threading
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
 
 from .._core.flow import Endpoint
 from ..clock import now as clock
@@ -29,7 +28,8 @@ SHORT_BYTES = 470
 LONGEST_WAIT_S = 30.0
 """Waits of the system count on a clock that stops in suspend, and ours does not: so no wait is longer than this."""
 NEAR = 0.9
-AddressInfo = tuple[Any, ...]
+Address = tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes] | str
+AddressInfo = tuple[socket.AddressFamily, socket.SocketKind, int, str, Address]
 
 
 class ThreadConnection:

@@ -1,7 +1,7 @@
 """The blocking driver: runs flows on the caller's thread.
 
 An exception that strikes during an op or between two of them (Ctrl-C, mostly) is thrown into the flow, which rolls
-back with requests of its own. `Shield` needs nothing more here: a thread can not be cancelled from outside.
+back with requests of its own. `Shield` needs nothing more here: a thread cannot be cancelled from outside.
 """
 
 from __future__ import annotations
@@ -10,11 +10,24 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from .._core.flow import Call, Flow, NewEvent, Now, Op, Random, Shield, Sleep, Spawn, Wait, WaitEvent
+from .._core.flow import (
+    NOW,
+    Call,
+    Flow,
+    NewEvent,
+    Random,
+    RequestFlow,
+    RequestOp,
+    Shield,
+    Sleep,
+    Spawn,
+    Wait,
+    WaitEvent,
+)
 from ..clock import now as clock
-from ..ports import Engine, Wire
+from ..ports import AnyEngine, Reply, Request, Wire, carrier
 from ..registry import LastResort
 from .connection import LONGEST_WAIT_S
 from .waiting import ThreadEvent
@@ -29,24 +42,28 @@ class Stopped(BaseException):
     """Thrown into a flow whose caller is no longer wanted: it rolls back as it does when it is interrupted."""
 
 
-def run(flow: Flow[T], wire: Wire, stop: Callable[[], bool] | None = None, struck: BaseException | None = None) -> T:
+def run(
+    flow: RequestFlow[Request, T],
+    wire: Wire[Request, object],
+    stop: Callable[[], bool] | None = None,
+    struck: BaseException | None = None,
+) -> T:
     """Run a flow to its end, on this thread. `stop` ends its pauses and its waits, once; a roll-back is not stopped.
 
     `struck`: it is under way, and this interruption has not reached it yet.
     """
     try:
-        op: Any = flow.send(None) if struck is None else flow.throw(struck)
+        op = flow.send(None) if struck is None else flow.throw(struck)
         while True:
             try:
-                kind = op.__class__
-                if kind is Now:
-                    answer: Any = clock()
-                elif kind is Call:
+                if op is NOW:
+                    answer: object = clock()
+                elif type(op) is Call:
                     answer = wire.call(op.request, op.timeout)
-                elif kind is Wait:
+                elif type(op) is Wait:
                     timeout = min(op.timeout, LONGEST_WAIT_S)
                     answer = wire.wait(op.owner, timeout) if stop is None else _wait(wire, op.owner, timeout, stop)
-                elif kind is Sleep and stop is not None:
+                elif type(op) is Sleep and stop is not None:
                     _sleep(op.seconds, stop)
                     answer = None
                 else:
@@ -65,7 +82,7 @@ def run(flow: Flow[T], wire: Wire, stop: Callable[[], bool] | None = None, struc
         return run(flow, wire, struck=error)
 
 
-def _wait(wire: Wire, owner: str, timeout: float, stop: Callable[[], bool]) -> Any:
+def _wait(wire: Wire[Request, Reply], owner: str, timeout: float, stop: Callable[[], bool]) -> Reply | None:
     """Wait for the push in slices. A wire that answers before a slice is over has its reasons: the flow is told."""
     end = time.monotonic() + timeout
     while not stop():
@@ -87,7 +104,7 @@ def _sleep(seconds: float, stop: Callable[[], bool]) -> None:
     raise Stopped
 
 
-def _carry_out(op: Op, wire: Wire) -> Any:
+def _carry_out(op: RequestOp[Request], wire: Wire[Request, object]) -> object:
     match op:
         case Sleep(seconds=seconds):
             time.sleep(seconds)
@@ -106,9 +123,9 @@ def _carry_out(op: Op, wire: Wire) -> Any:
     return None
 
 
-def run_alone(flow: Flow[Any], engine: Engine) -> None:
+def run_alone(flow: Flow[object], engine: AnyEngine) -> None:
     """Run a flow on a wire of its own."""
-    wire = engine.wire()
+    wire = carrier(engine.wire())
     try:
         run(flow, wire)
     finally:
@@ -118,7 +135,7 @@ def run_alone(flow: Flow[Any], engine: Engine) -> None:
 LastResort.run = staticmethod(run_alone)
 
 
-def spawn(flow: Flow[Any], wire: Wire, name: str) -> bool:
+def spawn(flow: RequestFlow[Request, object], wire: Wire[Request, object], name: str) -> bool:
     """Run a flow on a thread of its own."""
     if not (started := start(lambda: run(flow, wire), name)):
         flow.close()

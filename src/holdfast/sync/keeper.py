@@ -12,15 +12,15 @@ from collections import deque
 from .._core.renewal import Keeper
 from .._core.renewal_schedule import RenewalSchedule
 from ..observe.log_exception import log_exception
-from ..ports import Backend, Wire
+from ..ports import AnyBackend, AnyWire, Wire
 from .driver import run, spawn, start
 from .waiting import ThreadEvent
 
-_abandoned: deque[Wire] = deque()
+_abandoned: deque[AnyWire] = deque()
 """Wires of coordinators that were dropped without `close()`, until somebody has the time to close them."""
 
 
-def abandon(wire: Wire, keeper: Keeper) -> None:
+def abandon(wire: AnyWire, keeper: Keeper) -> None:
     """A coordinator is gone: have its threads end and its wire closed. The garbage collector calls, and cannot wait:
     the keeper's thread does it, or else whoever connects next."""
     _abandoned.append(wire)
@@ -39,7 +39,7 @@ LINGER = 60.0
 """For so many seconds a thread that renews waits for more: most leases are renewed more often than that."""
 
 
-def thread_keeper(backend: Backend, wire: Wire) -> Keeper:
+def thread_keeper(backend: AnyBackend, wire: Wire[object, object]) -> Keeper:
     """A keeper on one thread for all leases, and one for all renewals."""
     starting = threading.Lock()
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..backends import open_engine
-from ..ports import Engine
+from ..ports import AnyEngine
 from .fakes import memory_engine
 
-OpenEngine = Callable[[str, str, float], Engine]
+OpenEngine = Callable[[str, str, float], AnyEngine]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ _numbers = itertools.count(1)
 
 def memory_engine_under_test() -> EngineUnderTest:
     """The reference engine, one for each namespace, on the clock that is installed."""
-    engines: dict[str, Engine] = {}
+    engines: dict[str, AnyEngine] = {}
 
-    def open_memory(url: str, namespace: str, request_timeout: float) -> Engine:
+    def open_memory(url: str, namespace: str, request_timeout: float) -> AnyEngine:
         if namespace not in engines:
             engines[namespace] = memory_engine(url, request_timeout)
         return engines[namespace]

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from ..aio.coordinator import Coordinator as AioCoordinator
 from ..aio.lease import Lease as AioLease
 from ..backends.memory.engine import MemoryEngine
-from ..ports import Engine
+from ..ports import AnyEngine
 from ..sync.coordinator import Coordinator
 from ..sync.lease import Lease
 
 
-def memory_engine(url: str = "memory://", request_timeout: float = 5.0) -> Engine:
+def memory_engine(url: str = "memory://", request_timeout: float = 5.0) -> AnyEngine:
     """A memory engine of its own."""
-    return cast(Engine, MemoryEngine(url, request_timeout))
+    return MemoryEngine(url, request_timeout)
 
 
 def granted(name: str, token: int, *, ttl: float = 30.0) -> Lease:
@@ -41,6 +39,6 @@ def lose(lease: Lease | AioLease, reason: str = "expired") -> None:
     lease._hold.lose(reason)
 
 
-def _minting(token: int) -> Engine:
+def _minting(token: int) -> AnyEngine:
     """An engine whose first token is this one: tokens are at least the calendar."""
-    return cast(Engine, MemoryEngine(calendar_us=lambda: token))
+    return MemoryEngine(calendar_us=lambda: token)

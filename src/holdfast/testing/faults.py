@@ -14,7 +14,7 @@ from typing import Any
 
 from ..aio.driver import Reply
 from ..errors import BackendUnavailable, OutcomeUnknown
-from ..ports import AsyncWire, Backend, Engine, Wire
+from ..ports import AnyAsyncWire, AnyEngine, AnyWire, async_carrier, carrier
 
 
 class Fault(Enum):
@@ -35,10 +35,10 @@ class FaultInjector:
 
     def __init__(self) -> None:
         self.points = 0
-        self.requests: list[Any] = []
+        self.requests: list[object] = []
         self.drops_pushes = False
         """No push arrives."""
-        self.victim: asyncio.Task[Any] | None = None
+        self.victim: asyncio.Task[object] | None = None
         """The task to cancel when somebody is struck; else the one that is at the point."""
         self._planned: dict[int, Fault] = {}
         self._cut: int | None = None
@@ -48,7 +48,7 @@ class FaultInjector:
         """Set when what hangs may go on."""
         self.for_ever = False
         """What hangs ignores its timeout."""
-        self.stuck: list[Reply] = []
+        self.stuck: list[Reply[object]] = []
         """Tasks that hang."""
 
     def at(self, point: int, fault: Fault) -> None:
@@ -86,8 +86,8 @@ class FaultInjector:
 class FaultyWire:
     """A blocking wire with faults."""
 
-    def __init__(self, wire: Wire, faults: FaultInjector) -> None:
-        self._wire = wire
+    def __init__(self, wire: AnyWire, faults: FaultInjector) -> None:
+        self._wire = carrier(wire)
         self._faults = faults
         self.before_fork, self.after_fork_in_parent, self.after_fork_in_child, self.close = (
             wire.before_fork,
@@ -96,7 +96,7 @@ class FaultyWire:
             wire.close,
         )
 
-    def call(self, request: Any, timeout: float) -> Any:
+    def call(self, request: object, timeout: float) -> object:
         if (hanging := self._faults.hanging) is not None:
             hanging.wait(None if self._faults.for_ever else timeout)
             raise _unknown()
@@ -106,7 +106,7 @@ class FaultyWire:
         finally:
             self._faults.under_way.discard(call)
 
-    def _carry_out(self, request: Any, timeout: float, fault: Fault | None) -> Any:
+    def _carry_out(self, request: object, timeout: float, fault: Fault | None) -> object:
         if fault is Fault.REFUSED:
             raise _refused()
         if fault is Fault.INTERRUPTED_UNSENT:
@@ -118,7 +118,7 @@ class FaultyWire:
             raise Interrupted
         return answer
 
-    def wait(self, owner: str, timeout: float) -> Any:
+    def wait(self, owner: str, timeout: float) -> object:
         fault = self._faults.next(None)
         if fault is Fault.INTERRUPTED_UNSENT:
             raise Interrupted
@@ -135,8 +135,8 @@ class FaultyWire:
 class FaultyAsyncWire:
     """An asyncio wire with faults. Its calls take a few turns of the loop, as calls over a network do."""
 
-    def __init__(self, wire: AsyncWire, faults: FaultInjector) -> None:
-        self._wire = wire
+    def __init__(self, wire: AnyAsyncWire, faults: FaultInjector) -> None:
+        self._wire = async_carrier(wire)
         self._faults = faults
         self.before_fork, self.after_fork_in_parent, self.after_fork_in_child, self.close = (
             wire.before_fork,
@@ -145,8 +145,8 @@ class FaultyAsyncWire:
             wire.close,
         )
 
-    async def call(self, request: Any, timeout: float) -> Any:
-        reply = Reply()
+    async def call(self, request: object, timeout: float) -> object:
+        reply = Reply[object]()
         if self._faults.hanging is not None:
             self._faults.stuck.append(reply)
             if not self._faults.for_ever:
@@ -166,7 +166,12 @@ class FaultyAsyncWire:
         return await reply
 
     async def _carry_out(
-        self, request: Any, timeout: float, fault: Fault | None, victim: asyncio.Task[Any] | None, reply: Reply
+        self,
+        request: object,
+        timeout: float,
+        fault: Fault | None,
+        victim: asyncio.Task[object] | None,
+        reply: Reply[object],
     ) -> None:
         await asyncio.sleep(0)
         if fault is Fault.INTERRUPTED and victim is not None:
@@ -181,7 +186,7 @@ class FaultyAsyncWire:
         else:
             reply.set_result(answer)
 
-    async def wait(self, owner: str, timeout: float) -> Any:
+    async def wait(self, owner: str, timeout: float) -> object:
         fault = self._faults.next(None)
         if fault is Fault.INTERRUPTED_UNSENT:
             await self._interrupt()
@@ -205,20 +210,20 @@ class FaultyAsyncWire:
 class FaultyEngine:
     """An engine whose wires have faults."""
 
-    def __init__(self, engine: Engine, faults: FaultInjector) -> None:
+    def __init__(self, engine: AnyEngine, faults: FaultInjector) -> None:
         self._engine = engine
         self._faults = faults
-        self.backend: Backend = engine.backend
+        self.backend = engine.backend
         self.url = engine.url
 
-    def wire(self) -> Wire:
+    def wire(self) -> FaultyWire:
         return FaultyWire(self._engine.wire(), self._faults)
 
-    async def async_wire(self) -> AsyncWire:
+    async def async_wire(self) -> FaultyAsyncWire:
         return FaultyAsyncWire(await self._engine.async_wire(), self._faults)
 
 
-def _let_go(reply: Reply) -> None:
+def _let_go(reply: Reply[object]) -> None:
     if not reply.done():
         reply.set_result(None)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast._core.flow import Flow, Sleep
 from holdfast.model import Claim, Extension, Refusal
-from holdfast.ports import Backend, Client
+from holdfast.ports import AnyBackend, Client
 
 from ..resource import ClaimRead, FencedWrite, ReadCounter, WriteCounter
 from ..violation import Violation
@@ -84,7 +84,7 @@ class ObservedCall:
         )
 
 
-def observe_backend(process: ClientProcess, backend: Backend) -> None:
+def observe_backend(process: ClientProcess, backend: AnyBackend) -> None:
     """Count the renewals in flight, which the rules of deadlines need to know, and learn of every claim."""
     honest_renew, honest_take, honest_release = backend.renew, backend.take, backend.release
     honest_take_all = getattr(backend, "take_all", None)

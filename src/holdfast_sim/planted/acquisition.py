@@ -12,7 +12,7 @@ from holdfast._core.lease import Hold
 from holdfast._core.line import Line
 from holdfast.backends.queue_backend import QueueBackend
 from holdfast.model import Claim, Grant, Queued
-from holdfast.ports import Backend
+from holdfast.ports import AnyBackend
 from holdfast.recipes import limiter, multi
 
 from .. import driver, workload
@@ -68,10 +68,10 @@ def released_before_it_is_over(patch: Patch) -> None:
 def hold_at_least_forgotten_on_retry(patch: Patch) -> None:
     """A release that has to be repeated opens the name at once."""
 
-    def withdraw_at_once(backend: Backend, claim: Claim, until: float = 0.0) -> Flow[bool]:
+    def withdraw_at_once(backend: AnyBackend, claim: Claim, until: float = 0.0) -> Flow[bool]:
         return honest_withdraw(backend, claim)
 
-    def release_until_done(backend: Backend, claim: Claim, until: float = 0.0) -> Flow[None]:
+    def release_until_done(backend: AnyBackend, claim: Claim, until: float = 0.0) -> Flow[None]:
         return honest_keep(backend, claim)
 
     honest_withdraw, honest_keep = withdraw.withdraw, withdraw.release_until_done
@@ -84,7 +84,7 @@ def timeout_restarts_on_every_wake(patch: Patch) -> None:
     """Each request restarts the timeout (5)."""
 
     def await_turn(
-        backend: Backend, claim: Claim, queued: Queued, began: float, timeout: float | None, *rest: Any
+        backend: AnyBackend, claim: Claim, queued: Queued, began: float, timeout: float | None, *rest: Any
     ) -> Flow[Hold | Grant | Queued | None]:
         now: float = yield NOW
         return (yield from honest(backend, claim, queued, now, timeout, *rest))

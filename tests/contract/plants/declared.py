@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import cast
 
 import pytest
 
@@ -11,7 +10,7 @@ from holdfast._core.line import Place
 from holdfast.aio import coordinator as aio
 from holdfast.backends.memory.engine import PROMISES, MemoryEngine
 from holdfast.model import Promises
-from holdfast.ports import Engine
+from holdfast.ports import AnyEngine
 from holdfast.testing import EngineUnderTest
 from tests.contract.plants.plant import plant
 
@@ -20,13 +19,13 @@ def lacking(what: str) -> EngineUnderTest:
     """The reference, which keeps it, declared as an engine that does not."""
     notes = PROMISES.notes | {what: "it is said"}
     declared = Promises(PROMISES.kept - {what}, notes, frozenset({what}) & Promises.USUAL)
-    engines: dict[str, Engine] = {}
+    engines: dict[str, AnyEngine] = {}
 
-    def open_memory(url: str, namespace: str, request_timeout: float) -> Engine:
+    def open_memory(url: str, namespace: str, request_timeout: float) -> AnyEngine:
         if namespace not in engines:
             made = MemoryEngine(url, request_timeout)
             made.backend.promises = declared
-            engines[namespace] = cast(Engine, made)
+            engines[namespace] = made
         return engines[namespace]
 
     return EngineUnderTest("memory://declared", open_memory, own_clock=True, many_processes=False, network=False)

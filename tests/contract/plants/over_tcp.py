@@ -19,7 +19,6 @@ from holdfast.aio.driver import Reply
 from holdfast.backends.memory.engine import PROMISES, MemoryEngine
 from holdfast.backends.queue_backend import QueueBackend
 from holdfast.errors import BackendUnavailable, OutcomeUnknown
-from holdfast.ports import AsyncWire
 from holdfast.testing import EngineUnderTest
 
 HEAD = struct.Struct("!I")
@@ -73,17 +72,17 @@ class TcpWire:
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
 
-    def call(self, request: Any, timeout: float) -> Reply:
+    def call(self, request: Any, timeout: float) -> Reply[object]:
         if self._closed:
             raise BackendUnavailable("this coordinator is closed")
-        reply = Reply()
+        reply = Reply[object]()
         task = asyncio.ensure_future(self._answer(request, timeout, reply))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(lambda _: None if reply.done() else reply.set_exception(BackendUnavailable("closed")))
         return reply
 
-    async def _answer(self, request: Any, timeout: float, reply: Reply) -> None:
+    async def _answer(self, request: Any, timeout: float, reply: Reply[object]) -> None:
         try:
             async with asyncio.timeout(self.patience(timeout)):
                 answer = await self.exchange(framed((self._namespace, request)))
@@ -151,7 +150,7 @@ class TcpEngine:
     def wire(self) -> NoReturn:
         raise NotImplementedError("bugs are planted for tasks")
 
-    async def async_wire(self) -> AsyncWire:
+    async def async_wire(self) -> TcpWire:
         """Connected, so that what is wrong with the way there is known at once."""
         wire = TcpWire(self.url, self._namespace)
         try:

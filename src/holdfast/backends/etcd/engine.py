@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import socket
 import ssl
+from typing import cast
 
 from ... import clock
 from ..._core.flow import NOW, Endpoint, Flow
 from ...errors import BackendUnavailable, Misconfigured, OutcomeUnknown
 from ...model import Promises
-from ...ports import Opened
+from ...ports import Backend, Opened
 from ..client_engine import ClientEngine
 from .address import ClusterAddress, parse
 from .backend import EtcdBackend
@@ -38,7 +39,7 @@ PROMISES = Promises(
 )
 
 
-class EtcdEngine(ClientEngine[Request, "Replies | None"]):
+class EtcdEngine(ClientEngine[Request, "Replies | str | None"]):
     """A cluster."""
 
     def __init__(self, url: str, namespace: str, request_timeout: float) -> None:
@@ -49,13 +50,13 @@ class EtcdEngine(ClientEngine[Request, "Replies | None"]):
         self._endpoints = [Endpoint(host, port, tls=tls, server_name=name) for host, port in address.hosts]
         self._here = Here(namespace, socket.gethostname(), os.getpid, clock.calendar_us, request_timeout)
 
-    def open(self) -> Flow[Opened[Request, Replies | None]]:
+    def open(self) -> Flow[Opened[Request, Replies | str | None]]:
         return open_cluster(self._address, self._endpoints, self._here)
 
 
 def open_cluster(
     address: ClusterAddress, endpoints: list[Endpoint], here: Here
-) -> Flow[Opened[Request, Replies | None]]:
+) -> Flow[Opened[Request, Replies | str | None]]:
     """A backend and a client for one coordinator."""
     backend = EtcdBackend(here, "", PROMISES, LEAST_TTL_S)
     connector = Connector(endpoints, address.url)
@@ -78,7 +79,7 @@ def open_cluster(
         client.end()
         raise BackendUnavailable(f"etcd did not say which cluster it is: {status.message}")
     backend.cluster = f"{int(status['header']['cluster_id']):x}"
-    return Opened(backend, client)
+    return Opened(cast("Backend[Request, Replies | str | None]", backend), client)
 
 
 def tls_context(address: ClusterAddress) -> ssl.SSLContext | None:

@@ -6,10 +6,9 @@ Whoever closes it takes those who wait out of the line, and tells them.
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from ...model import Claim
-from ..queue_backend import Push, Release, Take, after_close
+from ..queue_backend import Push, QueueReply, QueueRequest, Release, Take, after_close
 from .engine import MemoryEngine
 
 
@@ -24,7 +23,7 @@ class AsyncMemoryWire:
         self._closed = False
         self._address = engine.join(self.deliver)
 
-    async def call(self, request: Any, timeout: float) -> Any:
+    async def call(self, request: QueueRequest, timeout: float) -> QueueReply:
         if self._closed:
             return after_close(request)
         if isinstance(request, Take) and request.queue:

@@ -8,14 +8,14 @@ import socket
 import threading
 import uuid
 from collections.abc import Callable
-from typing import Any
+from typing import overload
 
 from ... import clock
 from ...errors import Misconfigured
 from ...model import Promises
 from ...ports import AsyncWire, Wire
 from ..execute import Moment, us
-from ..queue_backend import Push, QueueBackend
+from ..queue_backend import Push, QueueBackend, QueueReply, QueueRequest, Take, Taken
 from .store import MemoryStore
 
 PROMISES = Promises(
@@ -43,7 +43,13 @@ class MemoryEngine:
         self._addresses = itertools.count(1)
         self._host = socket.gethostname()
 
-    def carry_out(self, request: Any, address: str) -> Any:
+    @overload
+    def carry_out(self, request: Take, address: str) -> list[Taken]: ...
+
+    @overload
+    def carry_out(self, request: QueueRequest, address: str) -> QueueReply: ...
+
+    def carry_out(self, request: QueueRequest, address: str) -> QueueReply:
         with self._mutex:
             calendar = (self._calendar_us or clock.calendar_us)()
             at = Moment(us(clock.now()), calendar, address, self._host, os.getpid())
@@ -81,12 +87,12 @@ class MemoryEngine:
         self.store = MemoryStore()
         self.store.marks = marks
 
-    def wire(self) -> Wire:
+    def wire(self) -> Wire[QueueRequest, QueueReply]:
         from .wires import MemoryWire
 
         return MemoryWire(self)
 
-    async def async_wire(self) -> AsyncWire:
+    async def async_wire(self) -> AsyncWire[QueueRequest, QueueReply]:
         from .aio_wire import AsyncMemoryWire
 
         return AsyncMemoryWire(self)

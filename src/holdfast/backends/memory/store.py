@@ -7,10 +7,11 @@ clock in tests, and the simulator's engines.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import overload
 
 from ..._core.line import Line, Place
 from ..execute import SECOND, Moment, carry_out
+from ..queue_backend import QueueReply, QueueRequest, Take, Taken
 
 DAY = 24 * 3600 * SECOND
 TIDY_EVERY = 4096
@@ -25,7 +26,13 @@ class MemoryStore:
         self.tats: dict[str, int] = {}
         self._carried_out = 0
 
-    def carry_out(self, request: Any, at: Moment) -> tuple[Any, list[tuple[str, Place]]]:
+    @overload
+    def carry_out(self, request: Take, at: Moment) -> tuple[list[Taken], list[tuple[str, Place]]]: ...
+
+    @overload
+    def carry_out(self, request: QueueRequest, at: Moment) -> tuple[QueueReply, list[tuple[str, Place]]]: ...
+
+    def carry_out(self, request: QueueRequest, at: Moment) -> tuple[QueueReply, list[tuple[str, Place]]]:
         self._carried_out += 1
         if self._carried_out % TIDY_EVERY == 0:
             self._tidy(at)

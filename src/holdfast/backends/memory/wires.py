@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from queue import Empty, SimpleQueue
-from typing import Any
 
 from ...model import Claim
-from ..queue_backend import Push, Release, Take, after_close, closed
+from ..queue_backend import Push, QueueReply, QueueRequest, Release, Take, after_close, closed
 from .engine import MemoryEngine
 
 
@@ -24,7 +23,7 @@ class MemoryWire:
         self._closed = False
         self._address = engine.join(self.deliver)
 
-    def call(self, request: Any, timeout: float) -> Any:
+    def call(self, request: QueueRequest, timeout: float) -> QueueReply:
         if self._closed:
             return after_close(request)
         if isinstance(request, Take) and request.queue:

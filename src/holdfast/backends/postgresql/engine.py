@@ -6,7 +6,7 @@ import os
 import socket
 
 from ...ports import AsyncWire, Wire
-from ..queue_backend import QueueBackend
+from ..queue_backend import QueueBackend, QueueReply, QueueRequest
 from ..relational.url import shown
 from .codec import Codec
 from .greeting import promises_of
@@ -34,13 +34,13 @@ class PostgreSQLEngine:
     def codec(self) -> Codec:
         return Codec(self._namespace, self._host, os.getpid())
 
-    def wire(self) -> Wire:
+    def wire(self) -> Wire[QueueRequest, QueueReply]:
         from ..relational.wires.table import TableWire
         from .wires.ears import Hearing
 
         return TableWire(self._dialling, self.codec, lambda: Hearing(self._dialling))
 
-    async def async_wire(self) -> AsyncWire:
+    async def async_wire(self) -> AsyncWire[QueueRequest, QueueReply]:
         from ..relational.wires.aio_table import AsyncTableWire
         from .wires.ears import Hearing
 

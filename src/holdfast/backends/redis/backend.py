@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..._core.flow import Flow
 from ...model import Claim, Extension, Grant, LockView, Promises, Queued, Refusal
-from ..queue_backend import QueueBackend
+from ..queue_backend import QueueBackend, QueueFlow
 
 
 class ClusterBackend:
@@ -19,23 +18,25 @@ class ClusterBackend:
         self.promises: Promises = line.promises
         self.least_ttl = line.least_ttl
 
-    def take(self, claim: Claim, queue: bool, within: float | None = None) -> Flow[Grant | Queued | None]:
+    def take(self, claim: Claim, queue: bool, within: float | None = None) -> QueueFlow[Grant | Queued | None]:
         return self._line.take(claim, queue, within)
 
-    def turn(self, claim: Claim, queued: Queued, timeout: float) -> Flow[Grant | None]:
+    def turn(self, claim: Claim, queued: Queued, timeout: float) -> QueueFlow[Grant | None]:
         return self._line.turn(claim, queued, timeout)
 
-    def renew(self, claims: Sequence[Claim], within: float | None = None) -> Flow[list[Extension | Refusal | None]]:
+    def renew(
+        self, claims: Sequence[Claim], within: float | None = None
+    ) -> QueueFlow[list[Extension | Refusal | None]]:
         return self._line.renew(claims, within)
 
-    def release(self, claim: Claim, linger: float = 0.0) -> Flow[bool]:
+    def release(self, claim: Claim, linger: float = 0.0) -> QueueFlow[bool]:
         return self._line.release(claim, linger)
 
-    def survey(self, prefix: str, exact: bool = False, contended: bool = False) -> Flow[list[LockView]]:
+    def survey(self, prefix: str, exact: bool = False, contended: bool = False) -> QueueFlow[list[LockView]]:
         return self._line.survey(prefix, exact, contended)
 
-    def evict(self, name: str, token: int) -> Flow[bool]:
+    def evict(self, name: str, token: int) -> QueueFlow[bool]:
         return self._line.evict(name, token)
 
-    def allow(self, name: str, interval: float, burst: int, cost: int, reserve: float) -> Flow[tuple[bool, float]]:
+    def allow(self, name: str, interval: float, burst: int, cost: int, reserve: float) -> QueueFlow[tuple[bool, float]]:
         return self._line.allow(name, interval, burst, cost, reserve)

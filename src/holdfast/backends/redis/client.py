@@ -17,12 +17,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 from ..._core.flow import NEW_EVENT, NOW, Exchange, Flow, Sleep, WakeEvent
 from ...errors import BackendUnavailable, Misconfigured
 from ...model import Claim, LockView
-from ..queue_backend import UNKNOWN, Allow, Evict, Push, Release, Renew, Survey, Take, Taken
+from ..queue_backend import UNKNOWN, Allow, Push, QueueReply, QueueRequest, Release, Renew, Survey, Take, Taken
 from .address import RedisAddress
 from .batching import BUSY_COUNT, Batching
 from .codec import NOT_YET_HEARING, NOWHERE, Codec, Order, channels_of, write
@@ -41,9 +41,6 @@ from .survey import survey
 from .topology import Topology
 from .waiter_connections import MOST_COUNT as MOST_WAITERS_COUNT
 from .waiter_connections import WaiterConnections
-
-Request: TypeAlias = Take | Renew | Release | Survey | Evict | Allow
-Answer: TypeAlias = "list[Taken] | list[str] | bool | list[LockView] | tuple[bool, float]"
 
 GRANTED_BYTES = len("$16\r\n1794739688509276\r\n")
 RELEASED = b":1\r\n"
@@ -105,7 +102,7 @@ class RedisClient:
         if not flags:
             self._codec.do_without_flags()
 
-    def call(self, request: Request, deadline: float) -> Flow[Answer]:
+    def call(self, request: QueueRequest, deadline: float) -> Flow[QueueReply]:
         if self._pool is not None:
             if request.__class__ is Take:
                 if request.queue and len(request.claims) == 1:
@@ -211,7 +208,7 @@ class RedisClient:
 
     # The general way
 
-    def _call(self, request: Request, deadline: float) -> Flow[Answer]:
+    def _call(self, request: QueueRequest, deadline: float) -> Flow[QueueReply]:
         match request:
             case Take():
                 return (yield from self._take(request, deadline))
@@ -225,7 +222,7 @@ class RedisClient:
                 return (yield from self._release(claim, linger, deadline))
         order = write(self._codec, request, NOWHERE)
         confirmed, repeatable = isinstance(request, Renew), not isinstance(request, Allow)
-        answer: Answer = yield from self.calls.run(order, deadline, confirmed=confirmed, repeatable=repeatable)
+        answer: QueueReply = yield from self.calls.run(order, deadline, confirmed=confirmed, repeatable=repeatable)
         return answer
 
     def _take(self, request: Take, deadline: float) -> Flow[list[Taken]]:

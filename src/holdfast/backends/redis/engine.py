@@ -12,20 +12,20 @@ from typing import Any
 
 from ..._core.flow import NOW, RANDOM, Flow
 from ...errors import Misconfigured, OutcomeUnknown
-from ...ports import Backend, Opened
+from ...ports import Opened
 from ..client_engine import ClientEngine
-from ..queue_backend import QueueBackend
+from ..queue_backend import QueueBackend, QueueReply, QueueRequest
 from .address import RedisAddress, of_client, of_url
 from .backend import ClusterBackend
 from .capabilities import SETTINGS, judge
-from .client import Answer, RedisClient, Request
+from .client import RedisClient
 from .error_mapping import refused, translated
 from .resp import Error, NotRedis, Reply, command
 
 LEAST_TTL_S = 0.01
 
 
-class RedisEngine(ClientEngine[Request, Answer]):
+class RedisEngine(ClientEngine[QueueRequest, QueueReply]):
     """One primary (alone, or watched by sentinels), or a cluster. Made without a word to the server."""
 
     def __init__(self, address: RedisAddress, namespace: str, request_timeout: float) -> None:
@@ -34,7 +34,7 @@ class RedisEngine(ClientEngine[Request, Answer]):
         self._namespace = namespace
         self._timeout = request_timeout
 
-    def open(self) -> Flow[Opened[Request, Answer]]:
+    def open(self) -> Flow[Opened[QueueRequest, QueueReply]]:
         client = RedisClient(self._address, self._namespace, self._timeout, _identity)
         try:
             backend = yield from self._ask_the_server(client)
@@ -45,7 +45,7 @@ class RedisEngine(ClientEngine[Request, Answer]):
             raise
         return Opened(backend, client)
 
-    def _ask_the_server(self, client: RedisClient) -> Flow[Backend]:
+    def _ask_the_server(self, client: RedisClient) -> Flow[QueueBackend | ClusterBackend]:
         now: float = yield NOW
         chance: float = yield RANDOM
         deadline = now + self._timeout

@@ -21,6 +21,7 @@ from ...ports import AsyncWire, Wire
 from ..redis.address import of_url
 from ..redis.server import Server
 from .backend import RedlockBackend
+from .fanout import Fanout, Tally
 from .keys import Keys
 from .quorum import Quorum
 from .wires.greeting import Manners
@@ -75,12 +76,12 @@ class RedlockEngine:
         self._manners = Manners(Keys(namespace).marks, int(times.longest_ttl * 1_000_000))
         self.backend = RedlockBackend(self._quorum, PROMISES, calendar_us)
 
-    def wire(self) -> Wire:
+    def wire(self) -> Wire[Fanout, Tally]:
         from .wires.wire import RedlockWire
 
         return RedlockWire(self._diallers, self._places, self._manners)
 
-    async def async_wire(self) -> AsyncWire:
+    async def async_wire(self) -> AsyncWire[Fanout, Tally]:
         from .wires.aio import AsyncRedlockWire
 
         wire = AsyncRedlockWire(self._diallers, self._places, self._manners)

@@ -12,17 +12,20 @@ import asyncio
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TypeVar, TypeVarTuple, Unpack
 
 from ...errors import Misconfigured
 from ...model import Claim
-from ..queue_backend import Push, Release, Take, after_close, closed
+from ..queue_backend import Push, QueueReply, QueueRequest, Release, Take, Taken, after_close, closed
 from .checkpoint import CHECKPOINT_EVERY, checkpoint
 from .file import Busy, busy_for
 from .mailbox import AVAILABLE, Mailbox
 from .office import Office
 from .store import SQLiteStore
 from .wires import INHERITED
+
+T = TypeVar("T")
+Given = TypeVarTuple("Given")
 
 POLL = 0.05
 
@@ -43,7 +46,7 @@ class AsyncSQLiteWire:
         self._written = 0
         self._errand: asyncio.Future[None] | None = None
 
-    async def call(self, request: Any, timeout: float) -> Any:
+    async def call(self, request: QueueRequest, timeout: float) -> QueueReply:
         try:
             return await self._call(request, timeout)
         except Misconfigured:
@@ -51,20 +54,17 @@ class AsyncSQLiteWire:
                 return after_close(request)
             raise
 
-    async def _call(self, request: Any, timeout: float) -> Any:
+    async def _call(self, request: QueueRequest, timeout: float) -> QueueReply:
         reply = None
         try:
             reply = (self._office or self._reopen()).quick(request)
         except Busy:
             pass  # the whole verb below waits for its turn
         if reply is None:
-            queues = isinstance(request, Take) and request.queue
-            if queues:
-                self._queued.update((claim.owner, claim) for claim in request.claims)
-            wake = self._open_inboxes(request) if queues and self._pushable else ""
-            reply = await self._attempt(request, timeout, wake)
-            if queues:
-                self._close_inboxes(request, reply)
+            if isinstance(request, Take) and request.queue:
+                reply = await self._queue(request, timeout)
+            else:
+                reply = await self._attempt(Office.whole, timeout, request)
         if self._queued and isinstance(request, Release):
             inbox = self._inboxes.get(request.claim.owner)
             self._forget(request.claim.owner)
@@ -76,12 +76,21 @@ class AsyncSQLiteWire:
             self._errand = asyncio.ensure_future(self._checkpoint())
         return reply
 
-    async def _attempt(self, request: Any, timeout: float, wake: str) -> Any:
+    async def _queue(self, request: Take, timeout: float) -> list[Taken]:
+        self._queued.update((claim.owner, claim) for claim in request.claims)
+        wake = self._open_inboxes(request) if self._pushable else ""
+        replies = await self._attempt(Office.take, timeout, request, wake)
+        for claim, taken in zip(request.claims, replies, strict=True):
+            if taken.token:
+                self._forget(claim.owner)
+        return replies
+
+    async def _attempt(self, verb: Callable[[Office, Unpack[Given]], T], timeout: float, *given: *Given) -> T:
         end = self._loop.time() + timeout
         pause = 0.0005
         while True:
             try:
-                return (self._office or self._reopen()).whole(request, wake)
+                return verb(self._office or self._reopen(), *given)
             except Busy:
                 if self._loop.time() >= end:
                     raise busy_for(timeout) from None
@@ -100,11 +109,6 @@ class AsyncSQLiteWire:
             if claim.owner not in self._inboxes:
                 self._inboxes[claim.owner] = self._loop.create_future()
         return self._box.name
-
-    def _close_inboxes(self, request: Take, replies: list[Any]) -> None:
-        for claim, taken in zip(request.claims, replies, strict=True):
-            if taken.token:
-                self._forget(claim.owner)
 
     def _forget(self, owner: str) -> None:
         self._inboxes.pop(owner, None)

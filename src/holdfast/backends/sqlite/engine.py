@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from ...model import Promises
 from ...ports import AsyncWire, Wire
-from ..queue_backend import QueueBackend
+from ..queue_backend import QueueBackend, QueueReply, QueueRequest
 from .address import path_of
 from .file import Busy, busy_for
 from .store import SQLiteStore
@@ -47,12 +47,12 @@ class SQLiteEngine:
         first, self._first = self._first, None
         return first
 
-    def wire(self) -> Wire:
+    def wire(self) -> Wire[QueueRequest, QueueReply]:
         from .wires import SQLiteWire
 
         return SQLiteWire(self._path, self._open, self._take_first())
 
-    async def async_wire(self) -> AsyncWire:
+    async def async_wire(self) -> AsyncWire[QueueRequest, QueueReply]:
         from .aio_wire import AsyncSQLiteWire
 
         return AsyncSQLiteWire(self._path, self._open, self._take_first())

@@ -5,11 +5,10 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterable
-from typing import Any
 
 from ...errors import BackendUnavailable
 from ...model import Claim
-from ..queue_backend import Release, Take, Taken
+from ..queue_backend import QueueReply, QueueRequest, Release, Take, Taken
 from .file import Busy, give_way
 from .mailbox import AVAILABLE, Postman, folders_for
 from .store import Promotion, SQLiteStore
@@ -28,39 +27,46 @@ class Office:
         """Names whose line was not empty lately: there the quick verbs would be a wasted try."""
         self._postman = Postman(folders_for(store.path)) if AVAILABLE else None
 
-    def quick(self, request: Any) -> Any:
+    def quick(self, request: QueueRequest) -> QueueReply | None:
         """The verb in a statement, or in the few of a hand-over; None if it is not that simple."""
-        kind = request.__class__
-        if kind is Take:
+        if type(request) is Take:
             claim = request.claims[0]
             if len(request.claims) == 1 and claim.spec.name not in self.crowded:
                 token = self.store.take_free(claim)
                 return [Taken(token)] if token else None
-        elif kind is Release and not request.linger:
+        elif type(request) is Release and not request.linger:
             claim = request.claim
             if claim.spec.name in self.crowded:
                 return self._hand_over(claim)
             return self.store.release_alone(claim) or None
         return None
 
-    def whole(self, request: Any, wake: str = "") -> Any:
+    def whole(self, request: QueueRequest) -> QueueReply:
         """The verb in a transaction; whoever it promoted is woken, and whoever is gone is taken out of the line."""
-        kind = request.__class__
-        if kind is Take and request.queue and len(request.claims) == 1:
-            claim = request.claims[0]
-            if claim.spec.capacity == 1 and (taken := self.store.join(claim, wake)) is not None:
-                self._note(claim.spec.name, True)
-                return [taken]
-        elif kind is Release and not request.linger and self._hand_over(request.claim):
+        if type(request) is Take:
+            return self.take(request, "")
+        if type(request) is Release and not request.linger and self._hand_over(request.claim):
             return True
-        reply, promoted = self.store.carry_out(request, wake)
+        reply, promoted = self.store.carry_out(request, "")
         crowded = bool(promoted)
         self._wake(promoted)
-        if kind is Release:
+        if type(request) is Release:
             self._note(request.claim.spec.name, crowded)
-        elif kind is Take and len(request.claims) == 1:
-            self._note(request.claims[0].spec.name, not reply[0].token)
         return reply
+
+    def take(self, request: Take, wake: str) -> list[Taken]:
+        """The same for a take; `wake` is where those who wait for it are told."""
+        claim, alone = request.claims[0], len(request.claims) == 1
+        if alone and request.queue and claim.spec.capacity == 1:
+            taken = self.store.join(claim, wake)
+            if taken is not None:
+                self._note(claim.spec.name, True)
+                return [taken]
+        replies, promoted = self.store.carry_out(request, wake)
+        self._wake(promoted)
+        if alone:
+            self._note(claim.spec.name, not replies[0].token)
+        return replies
 
     def _hand_over(self, claim: Claim) -> bool | None:
         """The contended release of a mutex; None if it is not that simple. Before all else the next one is told."""

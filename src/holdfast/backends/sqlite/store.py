@@ -14,13 +14,13 @@ from __future__ import annotations
 import os
 import sqlite3
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, overload
 
 from ..._core.line import Place, look_again
 from ...clock import calendar_us, now
 from ...model import Claim
 from ..execute import SECOND, Moment, carry_out, us
-from ..queue_backend import Renew, Taken, patience
+from ..queue_backend import QueueReply, QueueRequest, Renew, Take, Taken, patience
 from .file import COMMIT, LockFile
 from .lines import SQLiteLines
 from .programs import SQL
@@ -160,7 +160,13 @@ class SQLiteStore:
             lines.save(gone.name, line)
         return [promotion(gone.name, place) for place in promoted]
 
-    def carry_out(self, request: Any, wake: str) -> tuple[Any, list[Promotion]]:
+    @overload
+    def carry_out(self, request: Take, wake: str) -> tuple[list[Taken], list[Promotion]]: ...
+
+    @overload
+    def carry_out(self, request: QueueRequest, wake: str) -> tuple[QueueReply, list[Promotion]]: ...
+
+    def carry_out(self, request: QueueRequest, wake: str) -> tuple[QueueReply, list[Promotion]]:
         """Any verb, in one transaction. Answers with the reply and who was promoted."""
         self._file.look_around(now())
         with self._file.transaction() as execute:

@@ -13,16 +13,19 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TypeVar, TypeVarTuple, Unpack
 
 from ...errors import Misconfigured
 from ...model import Claim
-from ..queue_backend import Push, Release, Take, after_close, closed
+from ..queue_backend import Push, QueueReply, QueueRequest, Release, Take, Taken, after_close, closed
 from .checkpoint import CHECKPOINT_EVERY, checkpoint
 from .file import Busy, busy_for, give_way
 from .mailbox import AVAILABLE, Mailbox
 from .office import Office
 from .store import SQLiteStore
+
+T = TypeVar("T")
+Given = TypeVarTuple("Given")
 
 SPINS = 8
 """Tries before the first pause: a writer needs some 30 µs, and the shortest pause of the system takes longer."""
@@ -53,7 +56,7 @@ class SQLiteWire:
         self._pushable = AVAILABLE
         self._written = random.randrange(CHECKPOINT_EVERY)  # processes that start together take turns
 
-    def call(self, request: Any, timeout: float) -> Any:
+    def call(self, request: QueueRequest, timeout: float) -> QueueReply:
         try:
             return self._call(request, timeout)
         except Misconfigured:
@@ -61,21 +64,20 @@ class SQLiteWire:
                 return after_close(request)
             raise
 
-    def _call(self, request: Any, timeout: float) -> Any:
+    def _call(self, request: QueueRequest, timeout: float) -> QueueReply:
         self._written += 1
         if self._written >= CHECKPOINT_EVERY:
             self._written = 0
             self._checkpoint()
-        kind = request.__class__
-        if kind is Release and self._queued:
+        if type(request) is Release and self._queued:
             self._put_back(request.claim.owner)
         office = self._office
-        hopeless = kind is Take and office is not None and request.claims[0].spec.name in office.crowded
-        if not hopeless and (reply := self._attempt(Office.quick, request, timeout)) is not None:
+        hopeless = type(request) is Take and office is not None and request.claims[0].spec.name in office.crowded
+        if not hopeless and (reply := self._attempt(Office.quick, timeout, request)) is not None:
             return reply
-        if kind is Take and request.queue:
+        if type(request) is Take and request.queue:
             return self._queue(request, timeout)
-        return self._attempt(Office.whole, request, timeout)
+        return self._attempt(Office.whole, timeout, request)
 
     def _checkpoint(self) -> None:
         """On a thread: it syncs the disk, and neither a caller nor the keeper should wait for that."""
@@ -84,15 +86,15 @@ class SQLiteWire:
         except RuntimeError:
             pass  # too many threads, or the interpreter is ending: another time
 
-    def _attempt(self, verb: Callable[..., Any], request: Any, timeout: float, *wake: str) -> Any:
+    def _attempt(self, verb: Callable[[Office, Unpack[Given]], T], timeout: float, *given: *Given) -> T:
         """Try until the file is free."""
         try:
             with self._mutex:
-                return verb(self._office or self._reopen(), request, *wake)
+                return verb(self._office or self._reopen(), *given)
         except Busy:
-            return self._persist(verb, request, timeout, *wake)
+            return self._persist(verb, timeout, *given)
 
-    def _persist(self, verb: Callable[..., Any], request: Any, timeout: float, *wake: str) -> Any:
+    def _persist(self, verb: Callable[[Office, Unpack[Given]], T], timeout: float, *given: *Given) -> T:
         """Try again: short random pauses, for the writers are short too."""
         end = 0.0
         spins = SPINS
@@ -100,7 +102,7 @@ class SQLiteWire:
         while True:
             try:
                 with self._mutex:
-                    return verb(self._office or self._reopen(), request, *wake)
+                    return verb(self._office or self._reopen(), *given)
             except Busy:
                 now = time.monotonic()
                 end = end or now + timeout
@@ -119,12 +121,12 @@ class SQLiteWire:
         self._office = Office(self._open_store())
         return self._office
 
-    def _queue(self, request: Take, timeout: float) -> Any:
+    def _queue(self, request: Take, timeout: float) -> list[Taken]:
         """Enter the line, with a mailbox of this waiter's own where there are any; one serves all of a request."""
         for claim in request.claims:
             self._queued[claim.owner] = claim  # before it is: whoever closes the wire must find it
         name = self._box_for(request) if self._pushable else ""
-        replies = self._attempt(Office.whole, request, timeout, name)
+        replies = self._attempt(Office.take, timeout, request, name)
         for taken in replies:
             if not taken.token and not taken.capacity:
                 return replies  # one waits

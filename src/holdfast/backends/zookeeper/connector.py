@@ -16,6 +16,7 @@ from .error_mapping import refused
 from .jute import Stat
 from .ops import CloseSession, Exists, Failure, Op
 from .paths import CLOCK, RATES
+from .requests import Batch
 from .session import Answer, Credentials, Refused, Session, State, Ticket
 from .tree import Tree
 
@@ -141,6 +142,7 @@ def _carry_out(flow: Flow[None], session: Session, connection: Connection, deadl
         while True:
             op = flow.send(answers)
             assert isinstance(op, Call)
+            assert isinstance(op.request, Batch)
             answers = yield from _ask(session, connection, op.request.ops, deadline)
     except StopIteration:
         return

@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import socket
 import ssl
+from typing import cast
 
 from ..._core.flow import RANDOM, Endpoint, Flow
 from ...errors import Misconfigured
-from ...ports import Opened
+from ...ports import Backend, Opened
 from ..client_engine import ClientEngine
 from .address import Address, of_client, parse
 from .backend import ZooKeeperBackend
@@ -23,7 +24,7 @@ from .session import Answer
 from .tree import Tree
 
 
-class ZooKeeperEngine(ClientEngine[Batch, "list[Answer] | None"]):
+class ZooKeeperEngine(ClientEngine[Batch, "list[Answer] | list[str] | None"]):
     def __init__(self, url: object, namespace: str, request_timeout: float) -> None:
         self._address = address = parse(url) if isinstance(url, str) else of_client(url)
         self.url = address.shown
@@ -32,7 +33,7 @@ class ZooKeeperEngine(ClientEngine[Batch, "list[Answer] | None"]):
         self._endpoints = [Endpoint(host, port, tls=tls) for host, port in address.hosts]
         self._tree = Tree.of(address.chroot, namespace, acl("auth", "") if address.user else acl())
 
-    def open(self) -> Flow[Opened[Batch, list[Answer] | None]]:
+    def open(self) -> Flow[Opened[Batch, list[Answer] | list[str] | None]]:
         address, tree = self._address, self._tree
         chance: float = yield RANDOM
         servers = ServerRotation(self._endpoints, address.shown, int(chance * len(self._endpoints)))
@@ -42,7 +43,7 @@ class ZooKeeperEngine(ClientEngine[Batch, "list[Answer] | None"]):
             tree, ensemble.cluster, least / 2, self._timeout, socket.gethostname(), os.getpid, guarded
         )
         client = ZooKeeperClient(self._endpoints, address.shown, address.credentials, least, tree.root, tree.acl)
-        return Opened(backend, client)
+        return Opened(cast("Backend[Batch, list[Answer] | list[str] | None]", backend), client)
 
 
 def tls_context(address: Address) -> ssl.SSLContext | None:

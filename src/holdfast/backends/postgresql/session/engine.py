@@ -8,6 +8,7 @@ import socket
 
 from ....errors import Misconfigured
 from ....ports import AsyncWire, Wire
+from ...queue_backend import QueueReply, QueueRequest
 from ...relational.url import shown
 from ...session_backend import SessionBackend, session_promises
 from ..greeting import promises_of
@@ -45,12 +46,12 @@ class SessionEngine:
     def codec(self) -> SessionCodec:
         return SessionCodec(self._namespace, self._host, os.getpid())
 
-    def wire(self) -> Wire:
+    def wire(self) -> Wire[QueueRequest, QueueReply]:
         from ...relational.wires.session import SessionWire
 
         return SessionWire(self._dialling, self.codec, WORDS, REST)
 
-    async def async_wire(self) -> AsyncWire:
+    async def async_wire(self) -> AsyncWire[QueueRequest, QueueReply]:
         from ...relational.wires.aio_session import AsyncSessionWire
 
         wire = AsyncSessionWire(self._dialling, self.codec, WORDS, REST)

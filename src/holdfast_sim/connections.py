@@ -61,6 +61,10 @@ class Net(Protocol):
     def fate(self, process: Process, endpoint: Endpoint) -> ConnectionFate: ...
 
 
+LATE_PICK_UP = 0.1
+"""How often bytes lie there for a moment, though somebody waits for them."""
+
+
 class SimConnection:
     """Both ends of one connection: a `Connection` to its client, and an `Output` to its server."""
 
@@ -199,7 +203,14 @@ class SimConnection:
         if self.closed or self._ended is not None:
             return
         self._unread.append(data)
-        self._wake()
+        if self._waiter is not None and self._process.world.chance.random() < LATE_PICK_UP:
+            self._process.after(TICK_S, self._pick_up)  # whoever receives is not the first to run: others see it lie
+        else:
+            self._wake()
+
+    def _pick_up(self) -> None:
+        if self.readable():  # nobody has meanwhile
+            self._wake()
 
     def _deliver_end(self) -> None:
         self._eof = True

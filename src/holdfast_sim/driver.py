@@ -8,6 +8,7 @@
 3. Where a process has a client that is flows, `Call` and `Wait` are its `call` and `wait`, run as frames of the same
    task over simulated connections. A call is drained: it may be cancelled only where it dials. A wait may be
    cancelled at any op.
+4. A flow that goes on and on without an op that lets others run is a violation: with real drivers nobody else would.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 TICK_S = 50e-6
 """The least time that any op takes, so that a loop of ops makes virtual time pass."""
+
+STEPS_LIMIT = 10_000
 
 _LATER: Final = object()
 NONE, DRAINED, SHIELDED = range(3)
@@ -117,7 +120,7 @@ class Task:
 
     def _step(self, value: Any, error: BaseException | None) -> None:
         frames = self._frames
-        while True:
+        for _ in range(STEPS_LIMIT):
             try:
                 op = frames[-1].send(value) if error is None else frames[-1].throw(error)
             except StopIteration as stop:
@@ -147,6 +150,7 @@ class Task:
                 return
             if self._cancelling and was_shielded and not self.shielded:
                 self._cancelling, error = False, TaskCancelled()
+        raise Violation("no flow spins", f"{self.label} made {STEPS_LIMIT:,} ops in which nobody else could run")
 
     @property
     def shielded(self) -> bool:

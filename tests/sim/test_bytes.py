@@ -35,7 +35,8 @@ FOUND_AT = {
     "dial-without-bound": 1,
     "watch-stream-left-open": 0,
     "log-in-with-the-old-token": 0,
-    "every-word-is-a-grant": 0,
+    "every-word-is-a-grant": 6,
+    "looks-again-while-another-receives": 67,
 }
 
 

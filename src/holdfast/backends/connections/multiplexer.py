@@ -4,7 +4,8 @@
    what it waits for, it passes the role on. So a lone caller pays for no other thread or task, and nobody has to be
    there for those who wait for nothing.
 2. Nobody receives while nobody waits. So what came meanwhile is looked at before a request goes out (`catch_up`): the
-   server may have ended the connection.
+   server may have ended the connection. While somebody receives it is theirs: a look at the connection shows what they
+   have not taken in yet, and whoever looked again and again would keep them from it.
 3. When the connection is lost, `lost` is called once, and every wait on it ends.
 """
 
@@ -53,9 +54,13 @@ class Multiplexer:
                 if (event := self._line.popleft().event) is not None:
                     event.set()  # `until` ends
 
+    def behind(self) -> bool:
+        """Whether something has come that nobody is about to take in."""
+        return not self._receiving and not self.over and self.connection.readable()
+
     def catch_up(self) -> Flow[None]:
         """Take in what has come while nobody was receiving."""
-        while not self._receiving and not self.over and self.connection.readable():
+        while self.behind():
             now: float = yield NOW
             yield from self._receive(now)
 

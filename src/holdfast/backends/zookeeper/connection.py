@@ -163,7 +163,7 @@ class SessionConnection:
                     raise BackendUnavailable("the connection to ZooKeeper was lost")
                 if not (yield from self._await_connection(deadline, began)):
                     return None
-            elif sent > self._spoke + IDLE_S and multiplexer.connection.readable():
+            elif sent > self._spoke + IDLE_S and multiplexer.behind():
                 yield from multiplexer.catch_up()
             else:
                 self.now = max(self.now, sent)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from holdfast._core.flow import Connection, Endpoint, Flow, Open, Receive, Send, Sleep
+from holdfast.backends.connections.multiplexer import Multiplexer
 from holdfast.backends.zookeeper import connection, connector, keepalive, watch_registry
 from holdfast.backends.zookeeper.backend import ZooKeeperBackend
 from holdfast.backends.zookeeper.claim_tracker import ClaimTracker
@@ -28,6 +29,19 @@ FOR_EVER_S = 1e9
 def redial_without_bound(patch: Patch) -> None:
     """A server that accepts and is silent is waited for without a bound (9.1, 9.42)."""
     patch(keepalive, "connect_timeout", lambda ttl: FOR_EVER_S)
+
+
+@client_bug("zookeeper", "no flow spins")
+def looks_again_while_another_receives(patch: Patch) -> None:
+    """What another flow is about to take in is looked at again and again, and that flow never runs."""
+
+    def catch_up(self: Multiplexer) -> Flow[None]:
+        if honest(self):
+            yield from full(self)
+
+    honest, full = Multiplexer.behind, Multiplexer.catch_up
+    patch(Multiplexer, "catch_up", catch_up)
+    patch(Multiplexer, "behind", lambda self: not self.over and self.connection.readable())
 
 
 @client_bug("zookeeper", *OFTEN, "tokens strictly grow")

@@ -7,12 +7,15 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 import redis
 import redis.sentinel as sentinel_module
 
 import holdfast
 import holdfast.aio
+from holdfast.backends.redis.client import RedisClient
 from holdfast.backends.redis.slots import slot_of
+from holdfast.errors import BackendUnavailable
 from tests.redis.faces import both, pair, run, until
 from tests.support.redis_server import RedisServer
 from tests.support.redis_topologies import await_true, with_cluster, with_sentinel
@@ -42,6 +45,32 @@ async def _failover_async(url: str, primary: RedisServer) -> None:
         after = await locks.lock("a", timeout=30, ttl=30).acquire()
         assert after.token > before.token
         assert await after.release()
+
+
+def test_a_primary_that_hangs_is_left_with_all_connections_to_it() -> None:
+    """Requests have found it silent once: the next is made on a new connection, which finds the new primary."""
+    with with_sentinel() as (url, primary, replica), holdfast.connect(url, request_timeout=1) as locks:
+        client: RedisClient = locks._wire._client  # type: ignore[attr-defined]
+        pool = client._pool
+        assert pool is not None
+
+        def survey() -> None:
+            for _ in range(20):
+                locks.survey("a")
+
+        while len(pool.idle) < 4:
+            threads = [threading.Thread(target=survey) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        primary.pause()
+        await_true(lambda: b"role:master" in replica.raw("INFO", "replication"), "the replica to take over")
+        with pytest.raises(BackendUnavailable):
+            locks.lock("a").try_acquire()
+        assert not pool.idle
+        lease = locks.lock("a", timeout=20).acquire()
+        assert lease.release()
 
 
 @both

@@ -11,6 +11,8 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
+from ..errors import BackendUnavailable
+
 T = TypeVar("T")
 
 
@@ -38,5 +40,8 @@ async def on_a_thread(do: Callable[[], T]) -> T:
         except RuntimeError:
             pass  # the loop has ended
 
-    threading.Thread(target=run, name="holdfast-connect", daemon=True).start()
+    try:
+        threading.Thread(target=run, name="holdfast-connect", daemon=True).start()
+    except RuntimeError as error:
+        raise BackendUnavailable(f"no thread could be started to connect: {error}") from error
     return await done

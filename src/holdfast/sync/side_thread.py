@@ -29,7 +29,10 @@ def on_a_thread(do: Callable[[], T], deadline: float, late: str) -> T:
         else:
             done.put(lambda: result)
 
-    threading.Thread(target=run, name="holdfast-connect", daemon=True).start()
+    try:
+        threading.Thread(target=run, name="holdfast-connect", daemon=True).start()
+    except RuntimeError:  # too many threads, or the interpreter is ending: better without a bound than not at all
+        run()
     try:
         outcome = done.get(timeout=max(0.0, deadline - clock()))
     except Empty:

@@ -56,6 +56,9 @@ class SingleFlight(Generic[T]):
         except Exception as error:  # noqa: BLE001  told to those who wait
             self._fail(attempt, error)
             return
+        except BaseException:  # somebody has cancelled all tasks of the loop: the next begins anew
+            self._fail(attempt, OSError("it was cancelled"))
+            raise
         if not attempt.over:
             attempt.results.append(result)
             self._attempt = None

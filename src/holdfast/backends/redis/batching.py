@@ -152,6 +152,7 @@ class Batching:
             if isinstance(error, ConnectionError):
                 self._pool.drop_idle()  # the server has ended it: each is made again
             elif isinstance(error, OSError):
+                self._pool.drop_idle()
                 failure, again = no_answer(error), False
             else:
                 raise

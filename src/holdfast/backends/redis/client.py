@@ -196,6 +196,7 @@ class RedisClient:
             pool.drop_idle()
             return True
         if isinstance(error, OSError) and not isinstance(error, BackendUnavailable):
+            pool.drop_idle()  # the server may hang, and another be the primary by now
             raise no_answer(error) from error
         return False
 

@@ -17,7 +17,7 @@ from ..connections.pool import closed_error
 from ..connections.together import first
 from .connection import RedisConnection
 from .error_mapping import refused
-from .handshake import HELLO, check_introduction, introduction, subscribe
+from .handshake import HELLO, check_introduction, introduction, says_goodbye, subscribe
 from .resp import Error, command
 from .server import SentinelService, Server
 
@@ -119,8 +119,10 @@ class Connector:
             check_introduction(frame, (yield from link.read(deadline)))
         if not listen:
             return
-        if isinstance((yield from link.read(deadline)), Error):
+        if isinstance(hello := (yield from link.read(deadline)), Error):
             self._sure = False
+            if says_goodbye(hello):
+                raise hello
             if sure:  # on a connection of version 2 nothing else could be said after SUBSCRIBE
                 raise ConnectionError("the server has let others listen, and does not any more")
             return

@@ -33,5 +33,10 @@ def check_introduction(frame: bytes, reply: Reply) -> None:
         raise reply
 
 
+def says_goodbye(reply: Error) -> bool:
+    """The server has said why it wants nobody like us, whatever was asked, and has ended the connection."""
+    return reply.code == "DENIED" or "max number of clients" in str(reply)
+
+
 def subscribe(channel: str) -> bytes:
     return command("SUBSCRIBE", channel)

@@ -86,8 +86,8 @@ class RedisPool:
             if self.count < MOST_COUNT and deadline - now >= LEAST_DIAL_S:
                 return (yield from self._dial(deadline))
             waiter = Waiter((yield NEW_EVENT), deadline)
-            if self.count < MOST_COUNT:
-                yield Spawn(self._dial_beside(now + LEAST_DIAL_S))
+            if self.count < MOST_COUNT and (yield Spawn(self._dial_beside(now + LEAST_DIAL_S))) is False:
+                return (yield from self._dial(deadline))
             if self.idle:
                 continue
             if (link := (yield from self.wait_in_line(waiter))) is not None:

@@ -60,7 +60,8 @@ class Primary:
         return self.pool, False
 
     def failed(self, asked: RedisPool) -> Flow[None]:
-        yield from ()  # the next connection finds out
+        yield from ()
+        self.pool.drop_idle()  # the next connection finds out
 
     def instead(self, asked: RedisPool, key: bytes, deadline: float) -> Flow[RedisPool | None]:
         yield from ()

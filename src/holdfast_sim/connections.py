@@ -61,7 +61,7 @@ class Net(Protocol):
     def fate(self, process: Process, endpoint: Endpoint) -> ConnectionFate: ...
 
 
-LATE_PICK_UP = 0.1
+LATE_PICK_UP_RATIO = 0.1
 """How often bytes lie there for a moment, though somebody waits for them."""
 
 
@@ -203,7 +203,7 @@ class SimConnection:
         if self.closed or self._ended is not None:
             return
         self._unread.append(data)
-        if self._waiter is not None and self._process.world.chance.random() < LATE_PICK_UP:
+        if self._waiter is not None and self._process.world.chance.random() < LATE_PICK_UP_RATIO:
             self._process.after(TICK_S, self._pick_up)  # whoever receives is not the first to run: others see it lie
         else:
             self._wake()

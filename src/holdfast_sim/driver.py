@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 TICK_S = 50e-6
 """The least time that any op takes, so that a loop of ops makes virtual time pass."""
 
-STEPS_LIMIT = 10_000
+STEPS_LIMIT_COUNT = 10_000
 
 _LATER: Final = object()
 NONE, DRAINED, SHIELDED = range(3)
@@ -120,7 +120,7 @@ class Task:
 
     def _step(self, value: Any, error: BaseException | None) -> None:
         frames = self._frames
-        for _ in range(STEPS_LIMIT):
+        for _ in range(STEPS_LIMIT_COUNT):
             try:
                 op = frames[-1].send(value) if error is None else frames[-1].throw(error)
             except StopIteration as stop:
@@ -150,7 +150,7 @@ class Task:
                 return
             if self._cancelling and was_shielded and not self.shielded:
                 self._cancelling, error = False, TaskCancelled()
-        raise Violation("no flow spins", f"{self.label} made {STEPS_LIMIT:,} ops in which nobody else could run")
+        raise Violation("no flow spins", f"{self.label} made {STEPS_LIMIT_COUNT:,} ops in which nobody else could run")
 
     @property
     def shielded(self) -> bool:

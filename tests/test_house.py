@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house import ROOT, House, Words, exemptions, tightened
+from tests.house import ROOT, House, Words, any_exemptions, exemptions, tightened, uses_of_any
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +37,33 @@ def test_the_exceptions_of_the_word_list_are_used() -> None:
         if not any(path in ("*", at) and line.startswith(name) and "no unit" in line for at, line in complaints):
             unused.append(key)
     assert unused == []
+
+
+def test_no_any_stands_in_the_seam_beyond_the_exemptions() -> None:
+    allowed = any_exemptions()
+    found = uses_of_any(ROOT)
+    assert [
+        f"{path}: {line}" for path, lines in found.items() if len(lines) > allowed.get(path, 0) for line in lines
+    ] == []
+    assert tightened(allowed, found) == allowed, "fewer than exempted: run `python -m tests.house`"
+
+
+@pytest.mark.parametrize(
+    ("source", "count"),
+    [
+        ("from typing import Any\ndef call(request: Any) -> Any: ...", 2),
+        ("import typing\nReply = list[typing.Any]", 1),
+        ("class A(B['list[Any]']): ...", 1),
+        ("'Any thread may use it.'\nAnyone = int\nMESSAGE = 'Any [a] thread, and more'", 0),
+    ],
+)
+def test_a_planted_any_is_found(tmp_path: Path, source: str, count: int) -> None:
+    for path in ("src/holdfast/aio/driver.py", "src/holdfast/ports.py", "src/holdfast/cli/app.py"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(source)
+    found = uses_of_any(tmp_path)
+    expected = {path: count for path in ("src/holdfast/ports.py", "src/holdfast/aio/driver.py") if count}
+    assert {path: len(lines) for path, lines in found.items()} == expected
 
 
 WORDS = Words(

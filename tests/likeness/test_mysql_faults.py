@@ -15,7 +15,7 @@ from holdfast.backends.mysql.greeting import META, SHOW_LIFE
 from holdfast.backends.mysql.packets import Reader, Reply, query
 from holdfast.backends.mysql.programs import schema, statements
 from holdfast.backends.mysql.session.codec import SessionCodec
-from holdfast.backends.queue_backend import Release, Survey, Take
+from holdfast.backends.queue_backend import QueueRequest, Release, Survey, Take
 from holdfast.model import Claim, LockSpec
 from holdfast_sim.servers.model import Memory
 from holdfast_sim.servers.mysql.login import scrambled
@@ -67,7 +67,7 @@ class Client:
         value = order.read(reply)
         return self.ask(value) if isinstance(value, mysql_codec.Order) else value
 
-    def table(self, request: object) -> Any:
+    def table(self, request: QueueRequest) -> Any:
         return self.ask(self.codec.write(request, 0))
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ...model import Claim, LockSpec, LockView
 from ..execute import us
-from ..queue_backend import Allow, Evict, Release, Renew, Survey, Take, Taken, patience
+from ..queue_backend import Allow, Evict, QueueRequest, Release, Renew, Survey, Take, Taken, patience
 from ..relational.error_mapping import Refused
 from ..relational.replies import Released, allowed_of, taken_of, text_of, views_of
 from .packets import Reply, bound, number_value, text_value
@@ -93,7 +93,7 @@ class Codec:
         self._busy: set[str] = set()
         """Names where the quick statement was in vain; until one is granted at once, they are called for directly."""
 
-    def write(self, request: Any, wake: int | None = None, waited: bool = False) -> Order:
+    def write(self, request: QueueRequest, wake: int | None = None, waited: bool = False) -> Order:
         """Any verb. `wake` says whose ears a push reaches the asker through."""
         wake = wake or 0
         match request:

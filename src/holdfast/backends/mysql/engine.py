@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import Any
 
 from ..._core.flow import NOW, Flow
 from ...ports import Opened
 from ..client_engine import ClientEngine
-from ..queue_backend import QueueBackend
+from ..queue_backend import QueueBackend, QueueReply, QueueRequest
 from ..relational.table_client import TableClient
 from ..relational.url import shown
 from .address import read_login
@@ -21,7 +20,7 @@ from .notifications import MariaDBNotifications
 LEAST_TTL_S = 0.05
 
 
-class MySQLEngine(ClientEngine[Any, Any]):
+class MySQLEngine(ClientEngine[QueueRequest, QueueReply]):
     """The lock table at one server."""
 
     def __init__(self, url: str, namespace: str, request_timeout: float) -> None:
@@ -34,7 +33,7 @@ class MySQLEngine(ClientEngine[Any, Any]):
     def codec(self) -> Codec:
         return Codec(self._namespace, self._host, os.getpid())
 
-    def open(self) -> Flow[Opened[Any, Any]]:
+    def open(self) -> Flow[Opened[QueueRequest, QueueReply]]:
         connector = MariaDBConnector(self._login, self._timeout_s, PREPARED)
         now: float = yield NOW
         connection = yield from connector.connect(now + self._timeout_s)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import Any
 
 from ...._core.flow import NOW, Flow
 from ....errors import Misconfigured
 from ....ports import Opened
 from ...client_engine import ClientEngine
+from ...queue_backend import QueueReply, QueueRequest
 from ...relational.session_client import SessionClient
 from ...relational.url import shown
 from ...session_backend import SessionBackend, session_promises
@@ -23,7 +23,7 @@ FIRST_WORDS = (BOUNDS,)
 REST_S = IDLE * 0.6
 
 
-class SessionEngine(ClientEngine[Any, Any]):
+class SessionEngine(ClientEngine[QueueRequest, QueueReply]):
     """The session locks at one server."""
 
     def __init__(self, url: str, namespace: str, request_timeout: float) -> None:
@@ -36,7 +36,7 @@ class SessionEngine(ClientEngine[Any, Any]):
     def codec(self) -> SessionCodec:
         return SessionCodec(self._namespace, self._host, os.getpid())
 
-    def open(self) -> Flow[Opened[Any, Any]]:
+    def open(self) -> Flow[Opened[QueueRequest, QueueReply]]:
         connector = MariaDBConnector(self._login, self._timeout_s, PREPARED, FIRST_WORDS)
         now: float = yield NOW
         session = yield from connector.connect(now + self._timeout_s)

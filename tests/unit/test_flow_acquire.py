@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
-from holdfast._core.flow import Call, Shield, Sleep, Wait
+from holdfast._core.acquire import acquire
+from holdfast._core.flow import NOW, Call, Flow, Shield, Sleep, Wait
 from holdfast._core.lease import Hold, drift
 from holdfast.backends.queue_backend import Push, Release, Take, Taken
 from holdfast.errors import BackendUnavailable, Misconfigured, NotAcquired, OutcomeUnknown
-from holdfast.model import LockSpec
+from holdfast.model import Claim, Grant, LockSpec, Promises, Queued
 from holdfast.observe.event import Event
+from holdfast.recipes.multi import obtain_all
 from tests.unit.hand import Hand, coordination
 
 
@@ -168,13 +172,78 @@ def test_a_grant_that_is_over_on_arrival_is_no_grant() -> None:
 
 
 def test_an_engine_too_slow_for_the_ttl_is_called_so() -> None:
+    """The first time it is asked again at once; then with a pause, until a ttl has passed."""
     hand = begin(ttl=1.0)
-    for _ in range(3):
-        hand.answer(taken(7), after=1.5)
+    hand.answer(taken(7), after=1.5)
+    hand.answer(taken(7), after=1.5)
     assert hand.done
     assert isinstance(hand.error, BackendUnavailable)
-    assert "too slow" in str(hand.error)
+    assert "2 grants of 'a' had expired when they arrived" in str(hand.error)
     assert len(hand.spawned) == 1
+
+
+def test_grants_that_have_expired_are_asked_for_again_with_growing_pauses_until_it_passes() -> None:
+    """The rest of a session that was silent for long is too short to hold: that is no mistake of the user's."""
+    engine = ShortGrants(passing_after=6)
+    hand = Hand(acquire(engine, CLAIM, engine.grant(100.0), 100.0, None))
+    pauses = []
+    while isinstance(hand.op, Sleep):
+        pauses.append(hand.op.seconds)
+        hand.answer(None, after=hand.op.seconds)
+    assert hand.result.token == 7
+    assert len(pauses) == 4
+    assert pauses == sorted(pauses)
+
+
+@pytest.mark.parametrize(("timeout", "asked_s"), [(None, 30.0), (2.0, 2.0)])
+def test_grants_that_have_expired_are_asked_for_a_ttl_or_the_timeout(timeout: float | None, asked_s: float) -> None:
+    engine = ShortGrants(passing_after=1000)
+    hand = Hand(acquire(engine, CLAIM, engine.grant(100.0), 100.0, timeout))
+    while isinstance(hand.op, Sleep):
+        hand.answer(None, after=hand.op.seconds)
+    assert isinstance(hand.error, BackendUnavailable)
+    assert "for 0.5 s only" in str(hand.error)
+    assert hand.now - 100.0 == pytest.approx(asked_s)
+
+
+def test_several_names_whose_grants_have_expired_are_asked_for_again_with_pauses() -> None:
+    hand = Hand(obtain_all(coordination(), [LockSpec("a", ttl=10.0), LockSpec("b", ttl=10.0)], None, "actor"))
+    both = [Taken(7), Taken(8)]
+    hand.answer(both, after=10.5)
+    hand.answer(both, after=9.9)
+    assert isinstance(hand.op, Sleep)
+    hand.answer(None, after=hand.op.seconds)
+    hand.answer(both, after=9.9)
+    assert isinstance(hand.error, BackendUnavailable)
+    assert "3 grants of 'a' had expired" in str(hand.error)
+
+
+class ShortGrants:
+    """Grants less than the margin needs, for some requests."""
+
+    scheme, cluster, promises, least_ttl = "short", "c", Promises(frozenset()), 0.001
+
+    def __init__(self, passing_after: int) -> None:
+        self._left = passing_after
+
+    def grant(self, now: float) -> Grant:
+        self._left -= 1
+        return Grant(7, now, 0.5 if self._left > 0 else 30.0)
+
+    def take(self, claim: Claim, queue: bool, within: float | None = None) -> Flow[Grant]:
+        return self.grant((yield NOW))
+
+    def turn(self, claim: Claim, queued: Queued, timeout: float) -> Flow[None]:
+        raise NotImplementedError
+
+    def renew(self, claims: Sequence[Claim], within: float | None = None) -> Flow[list[None]]:
+        raise NotImplementedError
+
+    def release(self, claim: Claim, linger: float = 0.0) -> Flow[bool]:
+        raise NotImplementedError
+
+
+CLAIM = Claim(LockSpec("a", ttl=30.0, margin=1.0), "owner", "actor")
 
 
 def test_another_capacity_is_an_error_at_once() -> None:

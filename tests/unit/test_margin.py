@@ -37,16 +37,16 @@ class Engine:
 
 def test_the_error_does_not_advise_a_longer_ttl_if_that_is_of_no_use() -> None:
     spec = LockSpec("door", ttl=120.0, margin=40.0)
-    limited = too_slow(Engine(), spec, 33.0)  # type: ignore[arg-type]
+    limited = too_slow(Engine(), spec, 33.0, 3)  # type: ignore[arg-type]
     assert isinstance(limited, BackendUnavailable)
     assert "'door' for 33 s only" in str(limited)
     assert "shorter margin" in str(limited)
-    slow = too_slow(Engine(), spec, 120.0)  # type: ignore[arg-type]
+    slow = too_slow(Engine(), spec, 120.0, 3)  # type: ignore[arg-type]
     assert isinstance(slow, BackendUnavailable)
     assert "longer ttl" in str(slow)
 
 
 def test_a_grant_that_was_over_before_it_was_given_is_an_engine_in_trouble_and_no_mistake_of_the_user() -> None:
     """ZooKeeper takes off what its leader was silent for: a server that hangs is not a setting."""
-    late = too_slow(Engine(), LockSpec("door", ttl=1.0), -0.161)  # type: ignore[arg-type]
+    late = too_slow(Engine(), LockSpec("door", ttl=1.0), -0.161, 3)  # type: ignore[arg-type]
     assert isinstance(late, BackendUnavailable)

@@ -5,7 +5,8 @@
 3. Whatever ends the wait (timeout, cancellation, deadlock, an error), the claim is withdrawn before the error is
    seen outside, shielded; if the engine cannot be reached, in the background until the claim has expired.
 4. A push grants at once; a lost push costs at most the time until the next poll.
-5. A grant that has expired when it arrives is no grant: ask again.
+5. A grant that has expired when it arrives is no grant: ask again, once at once and then with pauses, for a ttl and
+   within the timeout. An engine may be slow for a while, and the rest of a session that was silent is short.
 6. A coordinator that closes admits nobody any more (`Admission`): `close` withdraws the claims that wait for a push,
    and an acquisition that is granted from then on releases its grant itself.
 """
@@ -28,9 +29,6 @@ T = TypeVar("T")
 
 SHORTEST_REQUEST_S = 0.05
 """A request is given at least this long, however little of the timeout is left."""
-
-STALE_GRANT_COUNT = 3
-"""After so many grants that had expired on arrival the engine is too slow for this ttl."""
 
 
 def coordinator_closed() -> Misconfigured:
@@ -78,7 +76,7 @@ def acquire(
     `entangled`: this actor holds other names, so check for deadlocks.
     """
     admission = admission or Admission()
-    stale = 0
+    expired: ExpiredGrants | None = None
     outcome: Hold | Grant | Queued | None
     try:
         if isinstance(first, BaseException):
@@ -100,9 +98,8 @@ def acquire(
             hold = begin(claim, outcome, (yield NOW))
             if hold is not None:
                 return hold
-            stale += 1
-            if stale == STALE_GRANT_COUNT:
-                raise too_slow(backend, claim.spec, outcome.ttl)
+            expired = expired or ExpiredGrants()
+            yield from expired.pause(backend, claim.spec, outcome.ttl, began, timeout)
             outcome = yield from _take(backend, claim, began, timeout, admission)
     except GeneratorExit:
         raise
@@ -127,8 +124,34 @@ def rollback(backend: AnyBackend, claims: list[Claim], error: BaseException) -> 
         yield Shield(withdraw_all(backend, claims))
 
 
-def too_slow(backend: AnyBackend, spec: LockSpec, granted: float) -> BackendUnavailable:
-    """The error for a name whose grants have expired when they arrive; `granted`: the length of the last one.
+class ExpiredGrants:
+    """The grants of one acquisition that had expired when they arrived (rule 5)."""
+
+    __slots__ = ("_count", "_first")
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._first = 0.0
+
+    def pause(
+        self, backend: AnyBackend, spec: LockSpec, granted: float, began: float, timeout: float | None
+    ) -> Flow[None]:
+        """One more, of this length: pause before the next request, or raise if the time for that is over."""
+        now: float = yield NOW
+        self._count += 1
+        if self._count == 1:
+            self._first = now
+            return
+        left = self._first + spec.ttl - now
+        if timeout is not None:
+            left = min(left, began + timeout - now)
+        if left <= 0:
+            raise too_slow(backend, spec, granted, self._count)
+        yield from backoff.pause(self._count - 2, at_most=left)
+
+
+def too_slow(backend: AnyBackend, spec: LockSpec, granted: float, count: int) -> BackendUnavailable:
+    """The error for a name, so many grants of which had expired when they arrived; `granted`: the length of the last.
 
     Less than the ttl may be the engine's limit, or the rest of a session after a silence: it may pass.
     """
@@ -138,8 +161,8 @@ def too_slow(backend: AnyBackend, spec: LockSpec, granted: float) -> BackendUnav
             f"of {margin:g} s leaves nothing of that; try again, use a shorter margin, or let the server grant more"
         )
     return BackendUnavailable(
-        f"{backend.scheme} answers too slowly for a ttl of {spec.ttl:g} s: {STALE_GRANT_COUNT} grants of {spec.name!r} "
-        "were over when they arrived; use a longer ttl"
+        f"{backend.scheme} answers too slowly at present for a ttl of {spec.ttl:g} s: {count} grants of {spec.name!r} "
+        "had expired when they arrived; try again, or use a longer ttl"
     )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from .._core.acquire import STALE_GRANT_COUNT, persist, rollback, too_slow
+from .._core.acquire import ExpiredGrants, persist, rollback
 from .._core.coordinator_core import CoordinatorCore
 from .._core.deadlock import detect_deadlock
 from .._core.flow import NOW, Flow, Shield
@@ -47,7 +47,7 @@ def obtain_all(core: CoordinatorCore, specs: Sequence[LockSpec], timeout: float 
 def _together(core: CoordinatorCore, many: TakesMany, claims: list[Claim], timeout: float | None) -> Flow[list[Hold]]:
     began: float = yield NOW
     spec, admission = claims[0].spec, core.admission
-    stale = 0
+    expired = ExpiredGrants()
 
     def attempt(limit: float | None) -> Flow[list[Grant | Queued] | None]:
         admission.check()
@@ -59,13 +59,12 @@ def _together(core: CoordinatorCore, many: TakesMany, claims: list[Claim], timeo
             outcomes = yield from persist(spec, began, timeout, attempt)
             if outcomes is None:
                 raise NotAcquired(_names(claims), 0.0)
-            waiting = any(isinstance(outcome, Queued) for outcome in outcomes)
             grants = yield from _await_all(core, claims, outcomes, began, timeout)
             if grants is not None:
                 break
-            stale += not waiting
-            if stale == STALE_GRANT_COUNT:
-                raise too_slow(core.backend, spec, spec.ttl)
+            granted = [outcome.ttl for outcome in outcomes if isinstance(outcome, Grant)]
+            if len(granted) == len(outcomes):  # nobody waits
+                yield from expired.pause(core.backend, spec, min(granted), began, timeout)
         now: float = yield NOW
         holds = [core.keep(Hold(claim, grant, now), now - began) for claim, grant in zip(claims, grants, strict=True)]
         if admission.closed:

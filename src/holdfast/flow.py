@@ -8,6 +8,7 @@ cancellation at its op.
     connections   Open, Send, Receive, Exchange     of a client; each with a deadline on the clock of `NOW`
                   StartTls                          for a connection that begins in the clear
     waiting       Sleep, WaitEvent, WaitAny, NEW_EVENT
+                  WaitDial                          for a connection that another flow makes
     the world     NOW, RANDOM
     other flows   Shield, Spawn; `yield from` for one that is part of this one
 """
@@ -35,6 +36,7 @@ from ._core.flow import (
     StartTls,
     Wait,
     WaitAny,
+    WaitDial,
     WaitEvent,
     WakeEvent,
 )
@@ -60,6 +62,7 @@ __all__ = [
     "StartTls",
     "Wait",
     "WaitAny",
+    "WaitDial",
     "WaitEvent",
     "WakeEvent",
 ]

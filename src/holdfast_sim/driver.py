@@ -33,6 +33,7 @@ from holdfast._core.flow import (
     Spawn,
     Wait,
     WaitAny,
+    WaitDial,
     WaitEvent,
 )
 from holdfast.model import Claim
@@ -50,7 +51,8 @@ STEPS_LIMIT_COUNT = 10_000
 
 _LATER: Final = object()
 NONE, DRAINED, SHIELDED = range(3)
-_PAUSES: Final = (frozenset({Wait, Sleep, WaitEvent, WaitAny, Receive, Open}), frozenset({Open}), frozenset[type]())
+_DIALS: Final = frozenset({Open, WaitDial})
+_PAUSES: Final = (frozenset({Wait, Sleep, WaitEvent, WaitAny, Receive, *_DIALS}), _DIALS, frozenset[type]())
 """Where a cancellation is delivered, by the strongest shield of its frames."""
 
 
@@ -215,6 +217,9 @@ class Task:
         elif kind is Sleep:
             process.after(max(TICK_S, op.seconds), self.wake, self.epoch)
         elif kind is WaitEvent:
+            op.event.wait(self, op.timeout)
+        elif kind is WaitDial:
+            self._dialling = max(self._shields) < SHIELDED
             op.event.wait(self, op.timeout)
         elif kind is Shield:
             self._enter(op.flow, SHIELDED)

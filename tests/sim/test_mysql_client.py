@@ -11,16 +11,18 @@ from contextlib import nullcontext
 from math import log
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from holdfast._core.coordinator_core import CoordinatorCore
-from holdfast._core.flow import NOW, Endpoint, Flow, Sleep
+from holdfast._core.flow import NOW, Call, Endpoint, Flow, Sleep
 from holdfast._core.renewal import Keeper
 from holdfast._core.renewal_schedule import RenewalSchedule
 from holdfast.backends.mysql.connection import MariaDBConnection
 from holdfast.backends.mysql.engine import open_engine as open_table
 from holdfast.backends.mysql.session.engine import open_engine as open_session
+from holdfast.backends.queue_backend import Survey
 from holdfast.backends.relational.connection import TOO_LONG, Request
 from holdfast.backends.relational.error_mapping import Silence
 from holdfast.errors import BackendUnavailable, NotAcquired
@@ -238,3 +240,37 @@ def test_a_reply_that_is_taken_for_anothers_is_found(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(MariaDBConnection, "finish", finish)
     with pytest.raises((AssertionError, Violation)):
         play_all(range(10 * SEEDS))
+
+
+def test_a_call_that_is_cancelled_while_its_client_dials_ends_at_once() -> None:
+    """Its deadline is far, and the server does not answer."""
+    chance = Random(1)
+    world = World(chance, FaultProfile(0.0, request_timeout=TIMEOUT_S), 1)
+    server = MariaDBServer(SimHost(world.timeline, chance), users={"root": "secret"})
+    [process] = world.processes
+    process.net = net = SimNet(world, server)
+    opened: list[Any] = []
+
+    def call() -> Flow[None]:
+        if not opened:
+            opened.append((yield from open_table("mysql://root:secret@mariadb/holdfast", "hf", 100.0).open()))
+            process.client = opened[0].client
+        yield Call(Survey(""), 100.0)
+
+    world.timeline.now = FAULTS_END_S
+    process.spawn(call(), "first")
+    world.timeline.run(FAULTS_END_S + 1.0)
+    for session in list(server.sessions.values()):
+        session.end()
+    world.timeline.run(FAULTS_END_S + 1.5)
+    with patch.object(net, "fate", lambda process, endpoint: Unanswered(world)):
+        task = process.spawn(call(), "second")
+        world.timeline.run(FAULTS_END_S + 2.0)
+        assert not task.done
+        task.cancel()
+        assert task.done
+
+
+class Unanswered(Fate):
+    def accepted(self) -> float:
+        return NEVER_S

@@ -6,10 +6,12 @@ import asyncio
 from contextlib import suppress
 from unittest.mock import patch
 
-from holdfast._core.flow import Endpoint, Flow, Open
+from holdfast._core.flow import NEW_EVENT, Endpoint, Flow, Open, WaitEvent, WakeEvent
 from holdfast.aio import client_driver as aio_driver
 from holdfast.aio.client_driver import run_client
 from holdfast.aio.connection import TaskConnection, open_connection
+from holdfast.backends.relational.dialer import Dialer
+from holdfast.backends.relational.error_mapping import ErrorMapping
 from holdfast.clock import now as clock
 
 
@@ -40,5 +42,32 @@ def test_a_connection_that_is_made_in_the_step_of_a_cancellation_is_closed() -> 
                 await task
         assert made[0].closed
         server.close()
+
+    asyncio.run(main())
+
+
+def test_a_call_that_waits_for_another_flow_to_dial_is_cancelled_at_once() -> None:
+    """It is drained, but nothing of it is under way: its deadline is an hour away."""
+
+    def connect(deadline: float) -> Flow[TaskConnection]:
+        event: WakeEvent = yield NEW_EVENT
+        yield WaitEvent(event, None)
+        raise AssertionError("nobody sets it")
+
+    async def main() -> None:
+        errors = ErrorMapping("the server", {}, frozenset())
+        dialer = Dialer(connect, lambda made: None, 3600.0, errors)
+        calls = [asyncio.ensure_future(run_client(dialer.wait(clock() + 3600), drain=True)) for _ in range(2)]
+        shielded = asyncio.ensure_future(run_client(dialer.wait(clock() + 3600), drain=True, shield=True))
+        await asyncio.sleep(0)
+        for task in (*calls, shielded):
+            task.cancel()
+        done, _ = await asyncio.wait([*calls, shielded], timeout=0.5)
+        assert done == set(calls)
+        dialer.close()
+        await asyncio.wait([shielded], timeout=10)
+        assert shielded.done()
+        for task in aio_driver._background:
+            task.cancel()
 
     asyncio.run(main())

@@ -92,6 +92,12 @@ class WaitEvent:
         self.timeout = timeout
 
 
+class WaitDial(WaitEvent):
+    """The same for an attempt to connect that another flow makes: nothing is under way, so it may be cancelled."""
+
+    __slots__ = ()
+
+
 class Shield(Generic[Request_co]):
     """Run a flow to its end, out of reach of any cancellation. Answers with its result."""
 

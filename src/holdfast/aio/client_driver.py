@@ -31,6 +31,7 @@ from .._core.flow import (
     Spawn,
     StartTls,
     WaitAny,
+    WaitDial,
     WaitEvent,
 )
 from ..clock import now as clock
@@ -135,6 +136,9 @@ async def run_client(flow: Flow[T], drain: bool, shield: bool = False) -> T:
                     answer = op.event.wait(op.timeout, future)
                 elif op is NEW_EVENT:
                     answer = TaskEvent()
+                elif type(op) is WaitDial:
+                    assert isinstance(op.event, TaskEvent)
+                    answer = op.event.wait(op.timeout, future if shield else loop.create_future)
                 elif drain and (shield or not isinstance(op, _DIALS)):
                     answer = _begin(op, loop, lambda: Drained(loop=loop))
                 else:

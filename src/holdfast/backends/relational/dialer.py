@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
-from ..._core.flow import NEW_EVENT, NOW, Flow, Spawn, WaitEvent, WakeEvent
+from ..._core.flow import NEW_EVENT, NOW, Flow, Spawn, WaitDial, WakeEvent
 from ..queue_backend import closed as closed_error
 from .error_mapping import ErrorMapping
 
@@ -69,7 +69,7 @@ class Dialer(Generic[C]):
             while not attempt.over:
                 if now >= deadline:
                     raise self._errors.too_late(max(0.0, deadline - began))
-                yield WaitEvent(event, deadline - now)
+                yield WaitDial(event, deadline - now)
                 now = yield NOW
         finally:
             attempt.waiters.remove(event)

@@ -81,9 +81,7 @@ class SessionClient:
         held = self._queue.holds.get(owner)
         if held is not None and not held.connection.closed:
             return Taken(held.token)
-        first = self._queue.holder(name)
-        if first is not None and first.connection.readable():
-            yield from first.connection.catch_up()  # nobody reads there once its lease is lost, and it may have ended
+        yield from self._look_at_holder(name)
         before = self._queue.enter(name, owner, queue, now)
         if before is None:
             return Taken(0)
@@ -111,6 +109,12 @@ class SessionClient:
         else:
             self._leave(name, owner)
         return Taken(0, LOOK_AGAIN_S, 1)
+
+    def _look_at_holder(self, name: str) -> Flow[None]:
+        """Nobody reads on the session of a lease that is lost, and it may have ended."""
+        first = self._queue.holder(name)
+        if first is not None and first.connection.readable():
+            yield from first.connection.catch_up()
 
     def _show(self, claim: Claim, deadline: float) -> Flow[None]:
         """Have others see that it waits, for as long as the session lives that says so."""

@@ -142,7 +142,7 @@ def _bug(bug: str) -> tuple[str, str]:
 
 
 def bug_table_head() -> str:
-    return f"{'engine':<10} {'planted bug':<36} {'found at':>8}  by the invariant"
+    return f"{'engine':<13} {'planted bug':<44} {'found at':>8}  by the invariant"
 
 
 def bug_line(bug: str, totals: SeedTotals) -> str:
@@ -150,6 +150,6 @@ def bug_line(bug: str, totals: SeedTotals) -> str:
     if outcome is None:
         missed = " or ".join(invariants_of(bug))
         return (
-            f"{engine:<10} {bug:<36} {'never':>8}  {missed} ({totals.seeds:,} seeds; {len(totals.broken)} broke others)"
+            f"{engine:<13} {bug:<44} {'never':>8}  {missed} ({totals.seeds:,} seeds; {len(totals.broken)} broke others)"
         )
-    return f"{engine:<10} {bug:<36} {outcome.seed:>8}  {outcome.invariant}"
+    return f"{engine:<13} {bug:<44} {outcome.seed:>8}  {outcome.invariant}"

@@ -37,6 +37,23 @@ FOUND_AT = {
     "log-in-with-the-old-token": 0,
     "every-word-is-a-grant": 6,
     "looks-again-while-another-receives": 67,
+    "handshake-without-bound": 4,
+    "call-waits-for-the-dial": 0,
+    "failed-dial-is-the-last": 0,
+    "idle-database-connection-used-without-a-look": 0,
+    "late-row-taken-for-the-next": 1,
+    "order-in-neither-queue": 0,
+    "failed-log-in-leaves-a-socket": 0,
+    "close-leaves-the-listener": 0,
+    "two-claims-on-one-session": 0,
+    "next-one-in-before-the-loss-is-told": 7,
+    "refused-unlock-is-dropped": 6,
+    "granted-while-giving-up": 124,
+    "errors-in-the-words-of-the-server": 1,
+    "ended-session-used-without-a-look": 0,
+    "close-leaves-the-sessions-at-rest": 0,
+    "lost-hold-on-an-ended-session-stays-first": 264,
+    "seen-waiting-after-a-refusal": 380,
 }
 
 

@@ -9,7 +9,6 @@ from holdfast._core.flow import NOW, Connection, Flow, Open
 from holdfast.backends.mysql.codec import Codec, Order
 from holdfast.backends.mysql.connection import MariaDBConnection
 from holdfast.backends.mysql.connector import MariaDBConnector
-from holdfast.backends.relational import session_pool
 from holdfast.backends.relational.connection import TOO_LONG, DatabaseConnection, Request
 from holdfast.backends.relational.dialer import Dialer
 from holdfast.backends.relational.error_mapping import Silence
@@ -212,9 +211,8 @@ def close_leaves_the_sessions_at_rest(patch: Patch) -> None:
 
 @client_bug(SESSION, *LEAK)
 def session_per_waiter_piles_up(patch: Patch) -> None:
-    """Each session that somebody waited on is kept."""
-    patch(session_pool, "MOST_IDLE_COUNT", FOR_EVER_S)
-    patch(SessionPool, "_stale", lambda self, session, now: True)
+    """A session that somebody waited on is neither used again nor closed."""
+    patch(SessionPool, "put_back", lambda self, session: None)
 
 
 @client_bug(SESSION, *STUCK)

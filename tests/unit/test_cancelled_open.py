@@ -67,7 +67,7 @@ def test_a_call_that_waits_for_another_flow_to_dial_is_cancelled_at_once() -> No
         dialer.close()
         await asyncio.wait([shielded], timeout=10)
         assert shielded.done()
-        for task in aio_driver._background:
-            task.cancel()
+        for background in aio_driver._background:
+            background.cancel()
 
     asyncio.run(main())

@@ -22,10 +22,7 @@ from .connection import TOO_LONG, DatabaseConnection, DatabaseConnector, Request
 from .error_mapping import Refused, Silence
 from .local_queue import LOOK_AGAIN_S, LocalQueue
 from .session_pool import SessionPool
-from .timing import TIDY_COUNT, pause_before_look_s, requests_until_tidy
-
-LOOK_TRIES_COUNT = 5
-"""As if it were this look, for the pause of those who cannot wait at the server."""
+from .timing import LOOK_TRIES_COUNT, TIDY_COUNT, pause_before_look_s, requests_until_tidy
 
 
 class SessionClient:
@@ -94,9 +91,11 @@ class SessionClient:
             session = yield from self._pool.shared(deadline)
             order = self._codec.take(claim, queue, owner in self._seen)
             token: int = yield from self._pool.ask(session, order, deadline)
+        except GeneratorExit:
+            raise
         except BaseException:
             if session is not None and not session.closed:
-                session.start(self._codec.unlock(name))  # the lock may be there, without its token
+                yield from self._undo_take(session, name, deadline)
             self._leave(name, owner)
             raise
         if token:
@@ -109,6 +108,14 @@ class SessionClient:
         else:
             self._leave(name, owner)
         return Taken(0, LOOK_AGAIN_S, 1)
+
+    def _undo_take(self, session: DatabaseConnection, name: str, deadline: float) -> Flow[None]:
+        """The lock may be there, without its token. This is waited for, because the unlock may take two statements, and
+        the second one, behind the next take, would free what that has got."""
+        try:
+            yield from self._pool.ask(session, self._codec.unlock(name), deadline)
+        except HoldfastError:
+            session.close()
 
     def _look_at_holder(self, name: str) -> Flow[None]:
         """Nobody reads on the session of a lease that is lost, and it may have ended."""

@@ -13,6 +13,8 @@ import math
 TIDY_RATIO = 1 / 128
 TIDY_COUNT = 400
 FIRST_LOOK_S, LAST_LOOK_S = 0.005, 0.25
+LOOK_TRIES_COUNT = 5
+"""As if it were this look, for the pause of those who cannot wait in the server's line."""
 
 
 def requests_until_tidy(chance: float) -> int:

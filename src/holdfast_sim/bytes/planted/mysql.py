@@ -215,6 +215,17 @@ def session_per_waiter_piles_up(patch: Patch) -> None:
     patch(SessionPool, "put_back", lambda self, session: None)
 
 
+@client_bug(SESSION, *OVERLAP)
+def next_take_overtakes_the_unlock(patch: Patch) -> None:
+    """A take that was refused is undone without waiting, and the unlock frees what the next take has got."""
+
+    def undo(self: SessionClient, session: DatabaseConnection, name: str, deadline: float) -> Flow[None]:
+        session.start(self._codec.unlock(name))
+        yield from ()
+
+    patch(SessionClient, "_undo_take", undo)
+
+
 @client_bug(SESSION, *STUCK)
 def lost_hold_on_an_ended_session_stays_first(patch: Patch) -> None:
     """A lease is lost and its session has ended, which nobody notices: the next one waits behind it for ever."""

@@ -40,7 +40,7 @@ class Room:
 
 
 DATA = "errors model ports core"
-FLOWS = "line relational connections client-libraries flows"
+FLOWS = "line relational connections ordered-keys client-libraries flows"
 ROOMS = (
     # pure: data and flows, which every driver can run, the simulator too
     Room("errors", "errors.py", "", WORLD),
@@ -54,6 +54,7 @@ ROOMS = (
     Room("line", "backends/queue_backend.py backends/session_backend.py backends/execute.py", DATA, WORLD),
     Room("client-engine", "backends/client_engine.py", f"{DATA} sync aio"),
     Room("connections", "backends/connections/*", DATA, WORLD),
+    Room("ordered-keys", "backends/ordered_keys/*", DATA, WORLD),
     Room("relational-wires", "backends/relational/wires/*", f"{DATA} line relational", ANY),
     Room("relational", "backends/relational/*", f"{DATA} line connections", WORLD),
     Room("wires", "backends/*/*wire*.py", f"{DATA} clock {FLOWS} relational-wires embedded engines", ANY, "lazily"),
@@ -71,7 +72,7 @@ ROOMS = (
         WORLD - {"ssl"},
         "lazily",
     ),
-    Room("flows", "backends/*", f"{DATA} line relational connections client-libraries", WORLD),
+    Room("flows", "backends/*", f"{DATA} line relational connections ordered-keys client-libraries", WORLD),
     # what users import
     Room("settings", "settings.py", f"{DATA} event engines"),
     Room("shared", "base_lease.py registry.py signals.py", f"{DATA} clock event"),

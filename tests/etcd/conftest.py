@@ -8,5 +8,5 @@ from tests.etcd.cluster import Cluster
 
 
 @pytest.fixture(scope="session")
-def standing_cluster(etcd_cluster: Cluster) -> Cluster:
+def state_cluster(etcd_cluster: Cluster) -> Cluster:
     return etcd_cluster

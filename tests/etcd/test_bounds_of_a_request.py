@@ -40,8 +40,8 @@ def test_a_name_that_nobody_looks_up_costs_a_request_timeout(monkeypatch: pytest
         over.set()
 
 
-def test_a_wire_whose_closing_is_cancelled_leaves_no_connection(standing_cluster: Cluster) -> None:
-    network = Network.start(standing_cluster.url)
+def test_a_wire_whose_closing_is_cancelled_leaves_no_connection(state_cluster: Cluster) -> None:
+    network = Network.start(state_cluster.url)
 
     async def play() -> None:
         engine: Any = open_engine(network.url, "holdfast", 2.0)
@@ -66,9 +66,9 @@ def test_a_wire_whose_closing_is_cancelled_leaves_no_connection(standing_cluster
 
 
 @pytest.mark.parametrize("face", ["sync", "asyncio"])
-def test_a_member_that_ends_what_is_idle_keeps_its_place(standing_cluster: Cluster, face: str) -> None:
+def test_a_member_that_ends_what_is_idle_keeps_its_place(state_cluster: Cluster, face: str) -> None:
     """The first of the URL is used until it does badly; to end an idle connection is nothing bad."""
-    network = Network.start(standing_cluster.url)
+    network = Network.start(state_cluster.url)
 
     async def play() -> None:
         async with holdfast.aio.connect(network.url) as locks:

@@ -192,7 +192,7 @@ def test_a_claim_that_was_deleted_by_hand_is_noticed(cluster: Cluster) -> None:
     """Its session lives, and so do the others on it: a renewal does not believe in what is not there."""
     with holdfast.connect(cluster.url, ttl=3.0) as locks:
         gone, kept = locks.lock("gone").acquire(), locks.lock("kept").acquire()
-        cluster.members[0].rpc("/v3/kv/deleterange", key=_sessions(locks).standings[gone.owner].key)
+        cluster.members[0].rpc("/v3/kv/deleterange", key=_sessions(locks).states[gone.owner].key)
         assert gone.lost.wait(10)
         assert gone.reason == "refused"
         kept.check()
@@ -203,7 +203,7 @@ def test_what_a_late_take_left_on_a_living_session_is_swept(cluster: Cluster) ->
     """A take that etcd carries out after its undoing would be kept for ever by a shared lease."""
     with holdfast.connect(cluster.url, ttl=3.0) as locks:
         lease = locks.lock("kept").acquire()
-        [kv] = cluster.members[0].rpc("/v3/kv/range", key=_sessions(locks).standings[lease.owner].key)["kvs"]
+        [kv] = cluster.members[0].rpc("/v3/kv/range", key=_sessions(locks).states[lease.owner].key)["kvs"]
         orphan = "holdfast/line/orphan\0somebody-1"
         cluster.members[0].rpc("/v3/kv/put", key=b64(orphan.encode()), value=kv["value"], lease=kv["lease"])
         await_true(lambda: orphan not in cluster.keys("holdfast/line/"), "the orphan to be gone")

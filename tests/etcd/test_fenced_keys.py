@@ -25,8 +25,8 @@ def key() -> str:
 
 
 @pytest.fixture
-def fence(standing_cluster: Cluster) -> EtcdFence:
-    return EtcdFence(gateway(f"http://{standing_cluster.members[0].endpoint}"))
+def fence(state_cluster: Cluster) -> EtcdFence:
+    return EtcdFence(gateway(f"http://{state_cluster.members[0].endpoint}"))
 
 
 def refuse(attempt: Callable[[], object], token: int, mark: int | None) -> None:
@@ -35,8 +35,8 @@ def refuse(attempt: Callable[[], object], token: int, mark: int | None) -> None:
     assert (refusal.value.token, refusal.value.mark) == (token, mark)
 
 
-def test_a_stale_holder_is_refused_and_changes_nothing(standing_cluster: Cluster, fence: EtcdFence, key: str) -> None:
-    with holdfast.connect(standing_cluster.url) as locks:
+def test_a_stale_holder_is_refused_and_changes_nothing(state_cluster: Cluster, fence: EtcdFence, key: str) -> None:
+    with holdfast.connect(state_cluster.url) as locks:
         old = locks.lock("orders/7").acquire()
         order = fence.claim(key, old)
         order.put("100")
@@ -76,9 +76,9 @@ def test_neighbours_are_told_apart_up_to_the_largest_token(fence: EtcdFence, key
     fence.claim(key, big)  # the same holder, once more
 
 
-def test_without_a_mark_every_write_is_refused(standing_cluster: Cluster, fence: EtcdFence, key: str) -> None:
+def test_without_a_mark_every_write_is_refused(state_cluster: Cluster, fence: EtcdFence, key: str) -> None:
     order = fence.claim(key, 5)
-    standing_cluster.members[0].rpc("/v3/kv/deleterange", key=b64(f"holdfast/fence/{key}".encode()))
+    state_cluster.members[0].rpc("/v3/kv/deleterange", key=b64(f"holdfast/fence/{key}".encode()))
     refuse(lambda: order.put("x"), 5, None)
     assert fence.mark(key) is None
 
@@ -100,12 +100,12 @@ def test_a_key_is_text_or_bytes(fence: EtcdFence, bad: Any) -> None:
         fence.claim(bad, 1)
 
 
-def test_the_same_for_asyncio(standing_cluster: Cluster, fence: EtcdFence, key: str) -> None:
-    transact = gateway(f"http://{standing_cluster.members[0].endpoint}")
+def test_the_same_for_asyncio(state_cluster: Cluster, fence: EtcdFence, key: str) -> None:
+    transact = gateway(f"http://{state_cluster.members[0].endpoint}")
 
     async def play() -> None:
         apart = AsyncEtcdFence(lambda txn: asyncio.to_thread(transact, txn))
-        async with holdfast.aio.connect(standing_cluster.url) as locks, locks.lock("orders/8") as lease:
+        async with holdfast.aio.connect(state_cluster.url) as locks, locks.lock("orders/8") as lease:
             order = await apart.claim(key, lease)
             await order.put("1")
             assert await order.get() == b"1"
@@ -119,15 +119,15 @@ def test_the_same_for_asyncio(standing_cluster: Cluster, fence: EtcdFence, key: 
     asyncio.run(play())
 
 
-def test_a_guard_holds_for_as_long_as_the_grant(standing_cluster: Cluster, key: str) -> None:
+def test_a_guard_holds_for_as_long_as_the_grant(state_cluster: Cluster, key: str) -> None:
     """Added to a transaction of the user's own; of a mutex, and of a permit that was granted out of turn."""
-    transact = gateway(f"http://{standing_cluster.members[0].endpoint}")
+    transact = gateway(f"http://{state_cluster.members[0].endpoint}")
     put = {"request_put": {"key": b64(key.encode()), "value": b64(b"mine")}}
 
     def goes_through(lease: holdfast.Lease) -> bool:
         return bool(transact({"compare": [lease.guard()], "success": [put]}).get("succeeded"))
 
-    with holdfast.connect(standing_cluster.url) as locks:
+    with holdfast.connect(state_cluster.url) as locks:
         lease = locks.lock("guarded").acquire()
         guard = lease.guard()
         assert goes_through(lease)

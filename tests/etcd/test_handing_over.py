@@ -13,15 +13,18 @@ import pytest
 import holdfast
 from holdfast._core.flow import Flow, Sleep, WaitEvent
 from holdfast.backends import open_engine
-from holdfast.backends.etcd.entering import Sight
-from holdfast.backends.etcd.granting import Granting, Here
+from holdfast.backends.etcd.claim_state import ClaimState
+from holdfast.backends.etcd.client_identity import ClientIdentity
+from holdfast.backends.etcd.grant import GrantFlows
 from holdfast.backends.etcd.keys import Keys
-from holdfast.backends.etcd.places import MARKED, WAITING, Place
+from holdfast.backends.etcd.queue import MARKED, WAITING, QueueEntry
 from holdfast.backends.etcd.rpc import Post, Rpc, b64
-from holdfast.backends.etcd.session import Session, Standing
+from holdfast.backends.etcd.session import Session
 from holdfast.backends.etcd.sessions import Sessions
-from holdfast.backends.etcd.watch import HANDED, LOOK, Watch, for_one_before
+from holdfast.backends.etcd.txns import QueueSnapshot
+from holdfast.backends.etcd.watch import Watch, for_one_before
 from holdfast.backends.etcd.worker import Worker
+from holdfast.backends.ordered_keys.handoff import HANDED, LOOK
 from holdfast.clock import now
 from holdfast.errors import OutcomeUnknown
 from holdfast.model import Claim
@@ -40,7 +43,8 @@ CREATED = 10
 
 def watch(granted: int = WAITING, leaving: Callable[[], bool] | None = None, **words: Any) -> Watch:
     """Of a claim that was created at 10, as a look at 20 has shown it."""
-    before = Place(KEY, "door", "before-1", CREATED, CREATED, 1, {"i": "before-1", "g": granted, **words})
+    value: Any = {"i": "before-1", "g": granted, **words}
+    before = QueueEntry(KEY, "door", "before-1", CREATED, CREATED, 1, value)
     return for_one_before(before, "own", False, SEEN, leaving)
 
 
@@ -120,10 +124,10 @@ def waiting(locks: Coordinator, count: int) -> None:
     await_true(lambda: [len(view.waiters) for view in locks.survey("door")] == [count], f"{count} to wait")
 
 
-def test_threads_of_one_coordinator_tell_each_other(standing_cluster: Cluster) -> None:
+def test_threads_of_one_coordinator_tell_each_other(state_cluster: Cluster) -> None:
     """A holder tells the one behind it that it holds, without etcd; nobody believes it of a claim that waits."""
     faults = FaultInjector()
-    engine = FaultyEngine(open_engine(standing_cluster.url, "holdfast", 5.0), faults)
+    engine = FaultyEngine(open_engine(state_cluster.url, "holdfast", 5.0), faults)
     with Coordinator(engine, 30.0, None, None) as locks:
         first = locks.lock("door").acquire()
         tokens: list[int] = []
@@ -139,7 +143,7 @@ def test_threads_of_one_coordinator_tell_each_other(standing_cluster: Cluster) -
             thread.start()
             waiting(locks, number)
         backend: Any = locks._core.backend
-        backend._taking.granting._mark_of = lambda standing, since: None  # etcd is told nothing
+        backend._acquire.grants._mark_of = lambda state, since: None  # etcd is told nothing
         [view] = locks.survey("door")
         second, third = (backend.watch_of(claim.owner) for claim in view.waiters)
         assert (second.glimpse(end_of(second.key)), third.glimpse(end_of(third.key))) == (HANDED, None)
@@ -155,29 +159,29 @@ def test_threads_of_one_coordinator_tell_each_other(standing_cluster: Cluster) -
 def test_one_that_came_to_hold_while_the_other_lined_up_is_found_too() -> None:
     """It told nobody, because nobody was there yet."""
     sessions = Sessions(KEYS)
-    here = Here("holdfast", "host", lambda: 1, lambda: 1, 1.0)
+    identity = ClientIdentity("holdfast", "host", lambda: 1, lambda: 1, 1.0)
     session = Session(1, 30, sole=False)
     before, behind = (
-        Standing(Claim(specs.mutex("door", {"ttl": 30.0}), owner, "actor"), KEYS.claim("door", owner), "", session)
+        ClaimState(Claim(specs.mutex("door", {"ttl": 30.0}), owner, "actor"), KEYS.claim("door", owner), "", session)
         for owner in ("before-1", "behind-1")
     )
-    sessions.standings["before-1"] = before
-    seen = Place(before.key, "door", "before-1", CREATED, CREATED, 1, {"i": "before-1"})
-    own = Place(behind.key, "door", "behind-1", SEEN, SEEN, 1, {"i": "behind-1"})
-    granting = Granting(here, KEYS, sessions)
-    granting.queued(behind, Sight(own, seen, [], None, SEEN, 3), 0.0)
+    sessions.states["before-1"] = before
+    seen = QueueEntry(before.key, "door", "before-1", CREATED, CREATED, 1, {"i": "before-1"})
+    own = QueueEntry(behind.key, "door", "behind-1", SEEN, SEEN, 1, {"i": "behind-1"})
+    grants = GrantFlows(identity, KEYS, sessions)
+    grants.queued(behind, QueueSnapshot(own, seen, [], None, SEEN, 3), 0.0)
     assert behind.watch is not None
     assert behind.watch.glimpse(end_of(before.key)) is None
-    sessions.hush(behind)
+    sessions.cancel_watch(behind)
     assert not sessions.behind
     before.token = CREATED
-    granting.queued(behind, Sight(own, seen, [], None, SEEN, 3), 0.0)
+    grants.queued(behind, QueueSnapshot(own, seen, [], None, SEEN, 3), 0.0)
     assert behind.watch.glimpse(end_of(before.key)) == HANDED
 
 
-def test_who_has_left_says_no_more_that_it_holds(standing_cluster: Cluster) -> None:
+def test_who_has_left_says_no_more_that_it_holds(state_cluster: Cluster) -> None:
     faults = FaultInjector()
-    engine = FaultyEngine(open_engine(standing_cluster.url, "holdfast", 5.0), faults)
+    engine = FaultyEngine(open_engine(state_cluster.url, "holdfast", 5.0), faults)
     with Coordinator(engine, 30.0, None, None) as locks:
         first = locks.lock("door").acquire()
         waiter = threading.Thread(target=lambda: locks.lock("door").acquire().release())
@@ -189,8 +193,8 @@ def test_who_has_left_says_no_more_that_it_holds(standing_cluster: Cluster) -> N
         assert mark.make() is None
 
 
-def test_since_when_a_holder_holds_is_told_soon(standing_cluster: Cluster) -> None:
-    with holdfast.connect(standing_cluster.url) as locks:
+def test_since_when_a_holder_holds_is_told_soon(state_cluster: Cluster) -> None:
+    with holdfast.connect(state_cluster.url) as locks:
         first = locks.lock("door").acquire()
         leases: list[Any] = []
         waiter = threading.Thread(target=lambda: leases.append(locks.lock("door").acquire()))
@@ -198,8 +202,8 @@ def test_since_when_a_holder_holds_is_told_soon(standing_cluster: Cluster) -> No
         waiting(locks, 1)
         assert first.release()
         waiter.join(20)
-        look = standing_cluster.members[0]
-        key = locks._core.backend.sessions.standings[leases[0].owner].key  # type: ignore[attr-defined]
+        look = state_cluster.members[0]
+        key = locks._core.backend.sessions.states[leases[0].owner].key  # type: ignore[attr-defined]
 
         def marked() -> bool:
             [kv] = look.rpc("/v3/kv/range", key=key)["kvs"]

@@ -8,7 +8,8 @@ from typing import Any
 
 from holdfast._core.flow import NOW, Call, Random
 from holdfast.backends.etcd.keys import Keys
-from holdfast.backends.etcd.limits import Rates
+from holdfast.backends.etcd.rates import CounterKeys
+from holdfast.backends.ordered_keys.rates import Rates
 
 SECOND = 1_000_000
 
@@ -46,7 +47,7 @@ class Caller:
 
     def __init__(self, world: World, ahead: float = 0.0) -> None:
         self._world = world
-        self._rates = Rates(Keys("holdfast"), lambda: int((world.now + ahead) * SECOND), 1.0)
+        self._rates = Rates(CounterKeys(Keys("holdfast"), lambda: int((world.now + ahead) * SECOND), 1.0))
 
     def try_acquire(self) -> bool:
         """One of one per second, at most two at once."""

@@ -19,9 +19,10 @@ import holdfast
 import holdfast.aio
 from holdfast.backends.etcd.http import LAST_REQUEST, MalformedReply
 from holdfast.backends.etcd.notifications import BEGIN_S, WatchStream
-from holdfast.backends.etcd.places import MARKED, Place
+from holdfast.backends.etcd.queue import MARKED, QueueEntry
 from holdfast.backends.etcd.rpc import b64
-from holdfast.backends.etcd.watch import HANDED, LOOK, Watch, for_one_before
+from holdfast.backends.etcd.watch import Watch, for_one_before
+from holdfast.backends.ordered_keys.handoff import HANDED, LOOK
 from holdfast.clock import now
 from holdfast.sync.client_driver import Monitor
 from tests.etcd.cluster import Cluster, await_true, running
@@ -111,7 +112,7 @@ class Silent:
 
 
 def watch() -> Watch:
-    return for_one_before(Place(OLD, "door", "a-1", 7, 7, 1, {"g": MARKED}), OWN, True, 7, None)
+    return for_one_before(QueueEntry(OLD, "door", "a-1", 7, 7, 1, {"g": MARKED}), OWN, True, 7, None)
 
 
 def message(**result: object) -> bytes:

@@ -39,11 +39,11 @@ def claim(owner: str) -> Claim:
 
 
 @pytest.mark.parametrize("later", range(4))
-def test_who_came_later_does_not_hide_who_stands_before(standing_cluster: Cluster, later: int) -> None:
+def test_who_came_later_does_not_hide_who_stands_before(state_cluster: Cluster, later: int) -> None:
     """The first request tries for a free line, the second one lines up. That one's reply is lost; then others come."""
-    engine = open_engine(standing_cluster.url, "holdfast", 5.0)
+    engine = open_engine(state_cluster.url, "holdfast", 5.0)
     wire = Losing(engine.wire(), 1)
-    with holdfast.connect(standing_cluster.url) as locks:
+    with holdfast.connect(state_cluster.url) as locks:
         holder = locks.lock("door").acquire()
         mine, others = claim("mine-1"), [claim(f"later{number}-1") for number in range(later)]
         with pytest.raises(OutcomeUnknown):

@@ -9,7 +9,7 @@ from typing import Any
 
 import holdfast
 from holdfast.backends import open_engine
-from holdfast.backends.etcd.places import CONFIRMED, MARKED, Place, judge
+from holdfast.backends.etcd.queue import CONFIRMED, MARKED, QueueEntry, judge
 from holdfast.model import Claim, Queued
 from holdfast.ports import AnyWire, carrier
 from holdfast.recipes import specs
@@ -17,13 +17,13 @@ from holdfast.sync.driver import run
 from tests.etcd.cluster import Cluster, await_true
 
 
-def place(owner: str, created: int, weight: int, capacity: int = 3, **words: Any) -> Place:
-    value = {"i": owner, "w": weight, "c": capacity, **words}
-    return Place(owner, "pool", owner, created, words.get("changed", created), 1, value, ghost="k" in words)
+def entry(owner: str, created: int, weight: int, capacity: int = 3, **words: Any) -> QueueEntry:
+    value: Any = {"i": owner, "w": weight, "c": capacity, **words}
+    return QueueEntry(owner, "pool", owner, created, words.get("changed", created), 1, value, tombstone="k" in words)
 
 
-def test_whoever_is_overtaken_gets_a_larger_token(standing_cluster: Cluster) -> None:
-    with holdfast.connect(standing_cluster.url) as locks:
+def test_whoever_is_overtaken_gets_a_larger_token(state_cluster: Cluster) -> None:
+    with holdfast.connect(state_cluster.url) as locks:
         first = locks.semaphore("pool", permits=3, weight=2).acquire()
         heavy: list[Any] = []
         waiter = threading.Thread(target=lambda: heavy.append(locks.semaphore("pool", permits=3, weight=3).acquire()))
@@ -44,7 +44,7 @@ def test_whoever_is_overtaken_gets_a_larger_token(standing_cluster: Cluster) -> 
         assert heavy[0].release() is False
 
 
-def test_room_is_never_given_twice(standing_cluster: Cluster) -> None:
+def test_room_is_never_given_twice(state_cluster: Cluster) -> None:
     """Fair and unfair, light and heavy, through two coordinators, over and over."""
     permits, mutex = 4, threading.Lock()
     inside: list[int] = []
@@ -64,7 +64,7 @@ def test_room_is_never_given_twice(standing_cluster: Cluster) -> None:
                 with mutex:
                     inside.remove(weight)
 
-    with holdfast.connect(standing_cluster.url) as one, holdfast.connect(standing_cluster.url) as other:
+    with holdfast.connect(state_cluster.url) as one, holdfast.connect(state_cluster.url) as other:
         workers = [threading.Thread(target=work, args=(one if n % 2 else other, n)) for n in range(8)]
         for worker in workers:
             worker.start()
@@ -92,11 +92,11 @@ class Meddling:
         return getattr(self._wire, name)
 
 
-def test_nobody_is_overtaken_into_room_that_is_no_longer_free(standing_cluster: Cluster) -> None:
+def test_nobody_is_overtaken_into_room_that_is_no_longer_free(state_cluster: Cluster) -> None:
     """Between the look and the grant a holder leaves, and with that the heavy one holds: no room is left."""
-    engine = open_engine(standing_cluster.url, "holdfast", 5.0)
+    engine = open_engine(state_cluster.url, "holdfast", 5.0)
     wire = Meddling(engine.wire())
-    with holdfast.connect(standing_cluster.url) as locks:
+    with holdfast.connect(state_cluster.url) as locks:
         first = locks.semaphore("pool", permits=3, weight=2).acquire()
         heavy: list[Any] = []
         waiter = threading.Thread(target=lambda: heavy.append(locks.semaphore("pool", permits=3, weight=3).acquire()))
@@ -115,35 +115,35 @@ def test_nobody_is_overtaken_into_room_that_is_no_longer_free(standing_cluster: 
 
 
 def test_a_claim_holds_if_it_and_all_before_it_fit() -> None:
-    line = judge([place("a", 1, 2), place("b", 2, 2), place("c", 3, 1)], [])
+    line = judge([entry("a", 1, 2), entry("b", 2, 2), entry("c", 3, 1)], [])
     assert [each.owner for each in line.holding] == ["a"]
     assert [each.owner for each in line.waiting] == ["b", "c"]
 
 
 def test_what_was_granted_out_of_turn_counts_first() -> None:
     """The heavy one would fit, by its place; but the room is taken."""
-    line = judge([place("heavy", 2, 3), place("quick", 3, 1, g=CONFIRMED, changed=9)], [])
+    line = judge([entry("heavy", 2, 3), entry("quick", 3, 1, g=CONFIRMED, changed=9)], [])
     assert [(each.owner, each.token) for each in line.holding] == [("quick", 9)]
     assert [each.owner for each in line.waiting] == ["heavy"]
 
 
 def test_a_ghost_counts_once_its_claim_is_gone() -> None:
-    claims = [place("a", 1, 1, capacity=1, g=MARKED), place("b", 2, 1, capacity=1)]
-    shade = place("a", 1, 1, capacity=1, k=0)
-    assert [each.owner for each in judge(claims, [shade]).holding] == ["a"]
-    line = judge(claims[1:], [shade])
-    assert (line.holding, [each.owner for each in line.waiting], line.ghosts) == ([], ["b"], [shade])
+    claims = [entry("a", 1, 1, capacity=1, g=MARKED), entry("b", 2, 1, capacity=1)]
+    delay_lease = entry("a", 1, 1, capacity=1, k=0)
+    assert [each.owner for each in judge(claims, [delay_lease]).holding] == ["a"]
+    line = judge(claims[1:], [delay_lease])
+    assert (line.holding, [each.owner for each in line.waiting], line.tombstones) == ([], ["b"], [delay_lease])
 
 
 def test_a_claim_of_another_capacity_does_not_count() -> None:
-    line = judge([place("reader", 1, 1, capacity=9), place("mutex", 2, 1, capacity=1), place("other", 3, 1, 9)], [])
+    line = judge([entry("reader", 1, 1, capacity=9), entry("mutex", 2, 1, capacity=1), entry("other", 3, 1, 9)], [])
     assert line.capacity == 9
     assert [each.owner for each in line.holding] == ["reader", "other"]
 
 
-def test_whoever_came_to_wait_behind_a_marked_claim_is_marked_with_its_grant(standing_cluster: Cluster) -> None:
+def test_whoever_came_to_wait_behind_a_marked_claim_is_marked_with_its_grant(state_cluster: Cluster) -> None:
     """Three writers, one of them overtaken: each token is larger than the one before, though all came before them."""
-    with holdfast.connect(standing_cluster.url) as locks:
+    with holdfast.connect(state_cluster.url) as locks:
         doc, tokens = locks.rwlock("doc"), list[int]()
         reader = doc.read().acquire()
 

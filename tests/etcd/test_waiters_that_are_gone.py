@@ -11,9 +11,10 @@ import pytest
 
 import holdfast
 import holdfast.aio
-from holdfast.backends.etcd.places import MARKED, WAITING, Place
+from holdfast.backends.etcd.queue import MARKED, WAITING, QueueEntry
 from holdfast.backends.etcd.rpc import b64
-from holdfast.backends.etcd.watch import HANDED, LOOK, Watch, for_one_before
+from holdfast.backends.etcd.watch import Watch, for_one_before
+from holdfast.backends.ordered_keys.handoff import HANDED, LOOK
 from tests.etcd.cluster import Cluster, await_true
 
 OLD, OWN = b64("holdfast/line/door\0a.0"), b64("holdfast/line/door\0b.0")
@@ -21,19 +22,19 @@ OLD, OWN = b64("holdfast/line/door\0a.0"), b64("holdfast/line/door\0b.0")
 
 def end_of_waiting(cluster: Cluster, locks: Any, how: str) -> None:
     """Its lease is revoked, or its key deleted, behind its back."""
-    [standing] = locks._core.backend.sessions.standings.values()
+    [state] = locks._core.backend.sessions.states.values()
     if how == "revoked":
-        cluster.members[0].rpc("/v3/lease/revoke", ID=standing.session.lease)
+        cluster.members[0].rpc("/v3/lease/revoke", ID=state.session.lease)
     else:
-        cluster.members[0].rpc("/v3/kv/deleterange", key=standing.key)
+        cluster.members[0].rpc("/v3/kv/deleterange", key=state.key)
 
 
 hows = pytest.mark.parametrize("how", ["revoked", "deleted"])
 
 
 @hows
-def test_threads_a_waiter_whose_key_is_gone_is_not_granted(standing_cluster: Cluster, how: str) -> None:
-    url = standing_cluster.url
+def test_threads_a_waiter_whose_key_is_gone_is_not_granted(state_cluster: Cluster, how: str) -> None:
+    url = state_cluster.url
     with holdfast.connect(url) as one, holdfast.connect(url) as two, holdfast.connect(url) as three:
         first = one.lock("door").acquire()
         got: dict[str, Any] = {}
@@ -50,8 +51,8 @@ def test_threads_a_waiter_whose_key_is_gone_is_not_granted(standing_cluster: Clu
         await_true(lambda: waiting() == 1, "b")
         threads.append(wait("c", three))
         await_true(lambda: waiting() == 2, "c")
-        await_true(lambda: standing_cluster.watchers() >= 8, "both to listen")
-        end_of_waiting(standing_cluster, two, how)
+        await_true(lambda: state_cluster.watchers() >= 8, "both to listen")
+        end_of_waiting(state_cluster, two, how)
         assert first.release()
         await_true(lambda: got, "a holder")
         [(who, lease)] = got.items()
@@ -66,8 +67,8 @@ def test_threads_a_waiter_whose_key_is_gone_is_not_granted(standing_cluster: Clu
 
 
 @hows
-def test_asyncio_a_waiter_whose_key_is_gone_is_not_granted(standing_cluster: Cluster, how: str) -> None:
-    url = standing_cluster.url
+def test_asyncio_a_waiter_whose_key_is_gone_is_not_granted(state_cluster: Cluster, how: str) -> None:
+    url = state_cluster.url
 
     async def play() -> None:
         async with (
@@ -88,8 +89,8 @@ def test_asyncio_a_waiter_whose_key_is_gone_is_not_granted(standing_cluster: Clu
             await until_waiting(1)
             c = asyncio.ensure_future(three.lock("door").acquire(timeout=60))
             await until_waiting(2)
-            await asyncio.to_thread(await_true, lambda: standing_cluster.watchers() >= 8, "both to listen")
-            await asyncio.to_thread(end_of_waiting, standing_cluster, two, how)
+            await asyncio.to_thread(await_true, lambda: state_cluster.watchers() >= 8, "both to listen")
+            await asyncio.to_thread(end_of_waiting, state_cluster, two, how)
             assert await first.release()
             done, pending = await asyncio.wait([b, c], return_when=asyncio.FIRST_COMPLETED)
             [lease] = [task.result() for task in done]
@@ -107,7 +108,7 @@ def test_asyncio_a_waiter_whose_key_is_gone_is_not_granted(standing_cluster: Clu
 
 
 def watch(granted: int = MARKED) -> Watch:
-    before = Place(OLD, "door", "a-1", 7, 7, 1, {"g": granted})
+    before = QueueEntry(OLD, "door", "a-1", 7, 7, 1, {"g": granted})
     return for_one_before(before, OWN, granted == MARKED, 7, None)
 
 

@@ -156,9 +156,9 @@ def forget_tokens(cluster: Cluster) -> None:
 
 
 @both
-def test_members_that_are_not_there_are_passed_over(face: str, standing_cluster: Cluster) -> None:
+def test_members_that_are_not_there_are_passed_over(face: str, state_cluster: Cluster) -> None:
     [nobody] = free_ports(1)
-    url = f"etcd://127.0.0.1:{nobody},{standing_cluster.members[1].endpoint}"
+    url = f"etcd://127.0.0.1:{nobody},{state_cluster.members[1].endpoint}"
     assert pair(face, url) > 0
     with pytest.raises(BackendUnavailable, match="reached"):
         pair(face, f"etcd://127.0.0.1:{nobody}")
@@ -181,7 +181,7 @@ def test_what_is_wrong_with_a_url_is_said(url: str, what: str) -> None:
         holdfast.connect(url)
 
 
-def test_no_secret_is_shown(standing_cluster: Cluster) -> None:
+def test_no_secret_is_shown(state_cluster: Cluster) -> None:
     address = parse("etcd://keeper:s3cret@h1,[::1]:2380")
     assert address.url == "etcd://h1,[::1]:2380"
     assert address.hosts == (("h1", 2379), ("::1", 2380))

@@ -16,8 +16,8 @@ from holdfast.backends.etcd import notifications, sessions
 from holdfast.backends.etcd.address import ClusterAddress
 from holdfast.backends.etcd.backend import EtcdBackend
 from holdfast.backends.etcd.client import EtcdClient
+from holdfast.backends.etcd.client_identity import ClientIdentity
 from holdfast.backends.etcd.engine import PROMISES, open_cluster
-from holdfast.backends.etcd.granting import Here
 from holdfast.backends.etcd.http import MalformedReply
 from holdfast.backends.etcd.rpc import Replies, Request, time_to_live
 from holdfast.ports import Opened
@@ -53,9 +53,9 @@ class EtcdWorld(ClientWorld):
             self.cluster.require_login({"keeper": "secret"}, b"holdfast/")
         for member in self.cluster.members:
             self.servers["etcd", member.number] = member
-        self.here = Here("holdfast", "sim", lambda: 1, self._calendar_us, REQUEST_TIMEOUT_S)
+        self.identity = ClientIdentity("holdfast", "sim", lambda: 1, self._calendar_us, REQUEST_TIMEOUT_S)
         for _ in range(PROCESSES_COUNT):
-            process = self.add_process(EtcdBackend(self.here, "", PROMISES, 0.2))
+            process = self.add_process(EtcdBackend(self.identity, "", PROMISES, 0.2))
             process.scripts += 1
             process.spawn(self.live(process, partial(self._open, process), self._work, WORKERS_COUNT), "script life")
         if not calm:
@@ -69,7 +69,7 @@ class EtcdWorld(ClientWorld):
         first = process.number  # each begins with another member
         order = [(first + step) % MEMBERS_COUNT for step in range(MEMBERS_COUNT)]
         endpoints = [Endpoint("etcd", number) for number in order]
-        return open_cluster(ClusterAddress("etcd://sim", (), user, password), endpoints, self.here)
+        return open_cluster(ClusterAddress("etcd://sim", (), user, password), endpoints, self.identity)
 
     def _work(self, process: Process, number: int) -> Flow[None]:
         chance = self.chance

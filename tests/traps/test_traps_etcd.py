@@ -184,7 +184,7 @@ def test_34_a_watch_begins_at_the_revision_after_the_look(url: str, cluster: Clu
 
 def key_of(locks: Coordinator, owner: str) -> str:
     backend: Any = locks._core.backend
-    key: str = backend.sessions.standings[owner].key
+    key: str = backend.sessions.states[owner].key
     return key
 
 

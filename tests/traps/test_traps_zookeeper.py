@@ -11,9 +11,9 @@ import pytest
 
 import holdfast
 from holdfast._core.flow import Flow
+from holdfast.backends.zookeeper.claim_state import ClaimState
 from holdfast.backends.zookeeper.ops import CloseSession
 from holdfast.backends.zookeeper.paths import prefix_of
-from holdfast.backends.zookeeper.places import Place
 from holdfast.backends.zookeeper.session import Session, State, Ticket
 from holdfast.errors import BackendUnavailable, LeaseLost, NotAcquired
 from holdfast.model import Grant, LockSpec
@@ -92,7 +92,7 @@ def test_26_a_lost_create_never_adopts_a_node_of_another_session(kazoo: Any, loc
     backend = locks._core.backend
     claim = locks._core.claim(LockSpec("door", ttl=20), "actor")
     link = link_of(locks)
-    backend._places[claim.owner] = Place(
+    backend._states[claim.owner] = ClaimState(
         claim, "/holdfast/door", holdfast.clock.now() + 20, tried=True, link=link, session=link.session.id
     )
     foreign = kazoo.create(
@@ -115,7 +115,7 @@ def test_26_a_lost_create_finds_its_own_node(kazoo: Any, locks: Any) -> None:
     claim = locks._core.claim(LockSpec("door", ttl=20), "actor")
     run(locks, backend.take(claim, True))
     [node] = kazoo.get_children("/holdfast/door")
-    backend._places[claim.owner] = Place(  # as if the reply had been lost
+    backend._states[claim.owner] = ClaimState(  # as if the reply had been lost
         claim, "/holdfast/door", holdfast.clock.now() + 20, tried=True, link=link, session=link.session.id
     )
     grant = run(locks, backend.take(claim, True))

@@ -12,10 +12,10 @@ import pytest
 
 from holdfast._core.flow import Call, Now
 from holdfast.backends.zookeeper.acquire import AcquireFlows
+from holdfast.backends.zookeeper.claim_state import ClaimState
 from holdfast.backends.zookeeper.jute import Stat
 from holdfast.backends.zookeeper.ops import Created, acl
 from holdfast.backends.zookeeper.paths import prefix_of
-from holdfast.backends.zookeeper.places import Place
 from holdfast.backends.zookeeper.release import ReleaseFlows
 from holdfast.backends.zookeeper.requests import Batch, Enter
 from holdfast.backends.zookeeper.tombstones import Tombstones
@@ -43,8 +43,8 @@ class SilentLink:
     def unheard(self, now: float) -> float:
         return self._proof.unheard(now)
 
-    def keep(self, place: Place) -> None:
-        pass  # nobody looks into the book here
+    def keep(self, state: ClaimState) -> None:
+        pass  # nobody looks into the tracker here
 
     def hear(self, sent: float) -> None:
         self._proof.note(sent)
@@ -52,9 +52,9 @@ class SilentLink:
 
 def take(now: float, silence: float, ahead: bool) -> Any:
     """What a take says that is sent now, after a silence; somebody stands ahead, or nobody."""
-    tree, places = Tree("/h", acl()), dict[str, Place]()
-    traces = Tombstones(tree, 5.0)
-    taking = AcquireFlows(tree, places, ReleaseFlows(places, traces, 5.0), traces, lambda claim: b"{}", 5.0)
+    tree, states = Tree("/h", acl()), dict[str, ClaimState]()
+    tombstones = Tombstones(tree, 5.0)
+    taking = AcquireFlows(tree, states, ReleaseFlows(states, tombstones, 5.0), tombstones, lambda claim: b"{}", 5.0)
     link = SilentLink(now - silence)
     other, mine = (f"{prefix_of(owner, 5, ASK)}000000000{number}" for number, owner in ((1, "other"), (2, "me")))
     flow = taking.take(Claim(ASK, "me", "actor"), True)
@@ -69,11 +69,11 @@ def take(now: float, silence: float, ahead: bool) -> Any:
             assert isinstance(op.request, Batch)
             ops = op.request.ops
             if enter := next((each for each in ops if isinstance(each, Enter)), None):
-                place = enter.place
-                place.link, place.session, place.node, place.token = link, 5, mine, 5
+                state = enter.state
+                state.link, state.session, state.node, state.token = link, 5, mine, 5
                 link.hear(now)
                 line = [other, mine] if ahead else [mine]
-                answer = [None] * (len(ops) - 2) + [Created(place.path, STAT), (line, STAT)]
+                answer = [None] * (len(ops) - 2) + [Created(state.path, STAT), (line, STAT)]
             else:
                 answer = [True] * len(ops)
     except StopIteration as stop:

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import holdfast
+from holdfast.backends.zookeeper.claim_state import ClaimState
 from holdfast.backends.zookeeper.ops import Delete, List, Prepared
-from holdfast.backends.zookeeper.places import Place
 from holdfast.backends.zookeeper.requests import Batch
-from holdfast.backends.zookeeper.tree import Ground
+from holdfast.backends.zookeeper.tree import ParentState
 from holdfast.model import Claim, LockSpec
 from holdfast.testing.context import HANG
 from tests.zookeeper.ensemble import Ensemble
@@ -56,8 +56,8 @@ class Waiter:
 
     @property
     def node(self) -> str:
-        [place] = self.locks._core.backend._places.values()
-        return str(place.path)
+        [state] = self.locks._core.backend._states.values()
+        return str(state.path)
 
     @property
     def waits(self) -> bool:
@@ -87,8 +87,8 @@ def _count(locks: Any, name: str) -> int:
 
 def _settled(waiter: Waiter) -> bool:
     """Granted, or its watches are set."""
-    places = list(waiter.locks._core.backend._places.values())
-    return not waiter.waits or any(place.watching and place.until for place in places)
+    states = list(waiter.locks._core.backend._states.values())
+    return not waiter.waits or any(state.watching and state.until for state in states)
 
 
 def until(look: Any) -> None:
@@ -147,10 +147,10 @@ def test_one_whose_node_was_deleted_by_hand_does_not_inherit(stand_in_line: Any,
 
 
 def test_whoever_clears_something_away_while_it_waits_is_woken_all_the_same(stand_in_line: Any) -> None:
-    """A ghost that is over, say: only its own leaving ends its wait."""
+    """A tombstone that is over, say: only its own leaving ends its wait."""
     holder, waiter = stand_in_line(), stand_in_line()
-    [place] = waiter.locks._core.backend._places.values()
-    waiter.locks._wire.call(Batch((Delete(f"{place.parent}/~ghost"),), place), HANG)
+    [state] = waiter.locks._core.backend._states.values()
+    waiter.locks._wire.call(Batch((Delete(f"{state.parent}/~ghost"),), state), HANG)
     assert holder.done().release()
     assert waiter.done().release()
     assert waiter.inherited == [True]
@@ -176,14 +176,14 @@ def test_a_name_that_begins_anew_under_the_same_numbers_is_looked_at(ensemble: E
     kazoo.start(20)
     with holdfast.connect(ensemble.url, ttl=TTL) as ours, holdfast.connect(ensemble.url, ttl=TTL) as theirs:
         backend: Any = ours._core.backend
-        ground = backend._tree.ground(name)
-        while not (ground.steady and ground.last[0] >= 2):
+        parent_state = backend._tree.parent_state(name)
+        while not (parent_state.steady and parent_state.last[0] >= 2):
             with ours.lock(name):
                 pass
         with contextlib.suppress(NoNodeError):  # the server may have been quicker
             kazoo.delete(f"/holdfast/{name}")
         lease = theirs.lock(name).acquire()
-        while number_of(theirs) != ground.last[0]:
+        while number_of(theirs) != parent_state.last[0]:
             assert lease.release()
             lease = theirs.lock(name).acquire()
         assert ours.lock(name).try_acquire() is None
@@ -193,8 +193,8 @@ def test_a_name_that_begins_anew_under_the_same_numbers_is_looked_at(ensemble: E
 
 
 def number_of(locks: Any) -> int:
-    [place] = locks._core.backend._places.values()
-    return int(place.node[-10:])
+    [state] = locks._core.backend._states.values()
+    return int(state.node[-10:])
 
 
 @pytest.mark.parametrize(
@@ -210,8 +210,8 @@ def number_of(locks: Any) -> int:
     ids=["next", "others-elsewhere", "perhaps-anew", "somebody-between", "went-back", "another-session"],
 )
 def test_who_follows_a_claim_that_was_alone_is_alone(number: int, token: int, session: int, follows: bool) -> None:
-    def place(number: int, token: int, session: int = 5) -> Place:
-        return Place(
+    def state(number: int, token: int, session: int = 5) -> ClaimState:
+        return ClaimState(
             Claim(LockSpec("x"), "me", "actor"),
             "/h/x",
             9.0,
@@ -220,10 +220,10 @@ def test_who_follows_a_claim_that_was_alone_is_alone(number: int, token: int, se
             token=token,
         )
 
-    ground = Ground("/h/x", Prepared(List("/h/x")))
-    assert not ground.follows(place(8, 102))
-    ground.left(place(7, 100))
-    assert ground.follows(place(number, token, session)) is follows
-    ground.alone(place(number, token, session))
-    assert ground.steady is follows
-    assert not ground.follows(place(number + 1, token + 1, session)), "it is there still"
+    parent_state = ParentState("/h/x", Prepared(List("/h/x")))
+    assert not parent_state.follows(state(8, 102))
+    parent_state.left(state(7, 100))
+    assert parent_state.follows(state(number, token, session)) is follows
+    parent_state.alone(state(number, token, session))
+    assert parent_state.steady is follows
+    assert not parent_state.follows(state(number + 1, token + 1, session)), "it is there still"

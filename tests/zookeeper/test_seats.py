@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from holdfast.backends.zookeeper.line import Picture, judge, keeps_seat, picture_of
 from holdfast.backends.zookeeper.paths import prefix_of
+from holdfast.backends.zookeeper.queue import NodeQueue, judge, keeps_slot, line_of
 from holdfast.model import SHARED_CAPACITY, LockSpec
 
 WALKS = 3000
@@ -25,8 +25,8 @@ class Claim:
     weight: int
     node: str
     next: str = "list"
-    picture: Picture = field(default_factory=Picture)
-    seat: str = ""
+    line: NodeQueue = field(default_factory=NodeQueue)
+    slot: str = ""
 
 
 @dataclass
@@ -40,7 +40,7 @@ class World:
 
     @property
     def nodes(self) -> list[str]:
-        return [node for claim in self.claims.values() for node in (claim.node, claim.seat) if node]
+        return [node for claim in self.claims.values() for node in (claim.node, claim.slot) if node]
 
     def enter(self, weight: int, fair: bool) -> None:
         self.number += 1
@@ -49,24 +49,24 @@ class World:
         self.claims[owner] = Claim(owner, weight, f"{prefix_of(owner, 5, spec)}{self.number:010d}")
 
     def step(self, claim: Claim) -> None:
-        """One step, as `taking` and `turns` take it."""
-        mine = picture_of([claim.node]).claims[0]
+        """One step, as `acquire` and `unfair` take it."""
+        mine = line_of([claim.node]).claims[0]
         match claim.next:
             case "list" | "list with seat":
-                claim.picture = picture_of(self.nodes)
+                claim.line = line_of(self.nodes)
                 claim.next = "decide" if claim.next == "list" else "keep"
             case "decide":
-                verdict = judge(claim.picture, mine, self.told - {claim.owner})
+                verdict = judge(claim.line, mine, self.told - {claim.owner})
                 claim.next = "held" if verdict.granted else "sit" if verdict.fits and not mine.fair else "list"
             case "sit":
                 self.number += 1
-                claim.seat = f"~seat.{claim.owner}.{claim.weight}.{self.capacity}.{self.number:010d}"
+                claim.slot = f"~seat.{claim.owner}.{claim.weight}.{self.capacity}.{self.number:010d}"
                 claim.next = "list with seat"
             case "keep":
-                kept = keeps_seat(claim.picture, mine, self.told - {claim.owner})
+                kept = keeps_slot(claim.line, mine, self.told - {claim.owner})
                 claim.next = "tell" if kept else "rise"
             case "rise":
-                claim.seat, claim.next = "", "list"
+                claim.slot, claim.next = "", "list"
             case "tell":
                 self.told.add(claim.owner)
                 claim.next = "held"
@@ -93,7 +93,7 @@ def test_never_do_more_hold_than_fit(capacity: int) -> None:
 
 
 def test_a_seat_that_may_be_given_back_hides_no_holder() -> None:
-    """A writer holds. One reader has sat down too late, and another one sees its seat."""
+    """A writer holds. One reader has sat down too late, and another one sees its slot."""
     world = World(SHARED_CAPACITY)
     for weight in (SHARED_CAPACITY, 1, 1):
         world.enter(weight, fair=weight != 1)

@@ -17,7 +17,7 @@ from tests.zookeeper.test_fail_over import play
 JOBS, NAMES_EACH = 40, 4
 
 
-def names_with_ghosts(ensemble: Ensemble, namespace: str) -> int:
+def names_with_tombstones(ensemble: Ensemble, namespace: str) -> int:
     from kazoo.client import KazooClient
     from kazoo.exceptions import NoNodeError
 
@@ -43,7 +43,7 @@ def test_what_hold_at_least_leaves_behind_is_removed_by_others(ensemble: Ensembl
                 lease = await locks.lock(f"job-{job}-{number}", hold_at_least=0.2).acquire()
                 assert await lease.release()
             await locks.close()
-        left = names_with_ghosts(ensemble, context.namespace)
+        left = names_with_tombstones(ensemble, context.namespace)
         assert left < JOBS * NAMES_EACH / 2, "they pile up"
 
     play(program, ensemble.url, body)

@@ -1,12 +1,12 @@
-"""A line as others see it: seats that are being tried on push nobody out."""
+"""A line as others see it: slots that are being tried on push nobody out."""
 
 from __future__ import annotations
 
 import json
 
 from holdfast.backends.zookeeper.jute import Stat
-from holdfast.backends.zookeeper.line import picture_of
 from holdfast.backends.zookeeper.paths import prefix_of
+from holdfast.backends.zookeeper.queue import line_of
 from holdfast.backends.zookeeper.views import view_of
 from holdfast.model import LockSpec
 
@@ -25,7 +25,7 @@ def read(czxid: int, **about: object) -> tuple[bytes, Stat]:
 
 
 def shown(*reads: tuple[bytes, Stat], line: list[str] = LINE) -> tuple[list[int | None], int]:
-    view = view_of("pool", picture_of(line), dict(zip(line, reads, strict=False)), 7000)
+    view = view_of("pool", line_of(line), dict(zip(line, reads, strict=False)), 7000)
     assert view is not None
     return [claim.token for claim in view.holders], len(view.waiters)
 
@@ -35,7 +35,7 @@ def test_a_seat_that_may_be_given_back_denies_no_holder() -> None:
 
 
 def test_a_seat_that_is_kept_counts() -> None:
-    """One has left since, and the next in turn waits for the seat."""
+    """One has left since, and the next in turn waits for the slot."""
     assert shown(read(11), read(12), read(13, token=14)) == ([11, 14], 1)
 
 

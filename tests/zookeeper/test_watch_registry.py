@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from holdfast.backends.zookeeper.claim_state import GAP
 from holdfast.backends.zookeeper.claim_tracker import ClaimTracker
 from holdfast.backends.zookeeper.ops import Unwatch, Watches, acl
-from holdfast.backends.zookeeper.places import GAP
 from holdfast.backends.zookeeper.session import CREATED, DATA_CHANGED, DELETED
 from holdfast.backends.zookeeper.watch_registry import WatchRegistry
 

@@ -4,8 +4,8 @@
    reply was lost, the claim is found again, or undone. Its place in the line, and its token, is its create revision.
 2. A grant is good from when its session was last kept alive, not from when the take was sent: etcd keeps a key for as
    long as its lease.
-3. Nobody grants: who holds follows from the keys (`places`). To believe it, a waiter needs two things. That the claim
-   before it held and has ended (`watch`): then nobody is before it, and nobody comes in before. And that its own claim
+3. Nobody grants: who holds follows from the keys (`ordered_keys.queue`). To believe it, a waiter needs two things. That
+   the claim before it held and has ended (`ordered_keys.handoff`, `watch`). And that its own claim
    lives: its session was kept alive a ttl ago at most. Else it looks, in one transaction that shows its own claim too.
 4. So nobody is granted who is dead or gone: what ends with its session, by an eviction or by a withdrawal is the end of
    a claim like any other; if it had not held, whoever stands behind it looks, and sees who does.
@@ -19,14 +19,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..._core.flow import NOW, Flow, Wait
-from ...model import Claim, Extension, Grant, LockView, Promises, Queued, Refusal
-from . import keeping, limits, looking, releasing
-from .granting import Here
+from ...model import Claim, Extension, Grant, Promises, Queued, Refusal
+from ..ordered_keys.admin import AdminFlows
+from ..ordered_keys.handoff import HANDED
+from ..ordered_keys.rates import Rates
+from . import release, renew
+from .acquire import AcquireFlows
+from .admin import QueueKeys
+from .client_identity import ClientIdentity
 from .keys import Keys
+from .rates import CounterKeys
 from .rpc import Rpc
 from .sessions import Sessions
-from .taking import Taking
-from .watch import HANDED, Watch
+from .watch import Watch
 
 
 class EtcdBackend:
@@ -34,20 +39,23 @@ class EtcdBackend:
 
     scheme = "etcd"
 
-    def __init__(self, here: Here, cluster: str, promises: Promises, least_ttl: float) -> None:
+    def __init__(self, identity: ClientIdentity, cluster: str, promises: Promises, least_ttl: float) -> None:
         self.cluster = cluster
         self.promises = promises
         self.least_ttl = least_ttl
-        self._here = here
-        self._timeout = here.request_timeout
-        self._keys = Keys(here.namespace)
+        self._identity = identity
+        self._timeout = identity.request_timeout
+        self._keys = Keys(identity.namespace)
         self.sessions = Sessions(self._keys)
-        self._taking = Taking(here, self._keys, self.sessions)
-        self._rates = limits.Rates(self._keys, here.calendar_us, here.request_timeout)
+        self._acquire = AcquireFlows(identity, self._keys, self.sessions)
+        self._counters = CounterKeys(self._keys, identity.calendar_us, identity.request_timeout)
+        self.take_all, self.allow = self._acquire.take_all, Rates(self._counters).allow
+        admin = AdminFlows(QueueKeys(self._keys, identity.calendar_us, identity.request_timeout))
+        self.survey, self.evict, self.ask = admin.survey, admin.evict, admin.ask
 
     def watch_of(self, owner: str) -> Watch | None:
-        standing = self.sessions.standings.get(owner)
-        return None if standing is None else standing.watch
+        state = self.sessions.states.get(owner)
+        return None if state is None else state.watch
 
     def revoke_all(self) -> list[Rpc]:
         """What a client says last: the leases end, and all that hangs on them."""
@@ -56,60 +64,41 @@ class EtcdBackend:
     def forget(self) -> None:
         """In a forked child."""
         self.sessions.forget()
-        self._rates.forget()
+        self._counters.forget()
 
     # Asking
 
     def take(self, claim: Claim, queue: bool, within: float | None = None) -> Flow[Grant | Queued | None]:
-        outcomes = yield from self._taking.take_all((claim,), queue, within)
+        outcomes = yield from self._acquire.take_all((claim,), queue, within)
         return None if outcomes is None else outcomes[0]
-
-    def take_all(
-        self, claims: Sequence[Claim], queue: bool, within: float | None = None
-    ) -> Flow[list[Grant | Queued] | None]:
-        return self._taking.take_all(claims, queue, within)
 
     def turn(self, claim: Claim, queued: Queued, timeout: float) -> Flow[Grant | None]:
         verdict = yield Wait(claim.owner, timeout)
-        standing = self.sessions.standings.get(claim.owner)
-        if verdict != HANDED or standing is None or standing.session.sole or standing.session.dead:
+        state = self.sessions.states.get(claim.owner)
+        if verdict != HANDED or state is None or state.session.sole or state.session.dead:
             return None
         now: float = yield NOW
-        if now >= standing.session.since + claim.spec.ttl:  # its own claim may be gone by now
+        if now >= state.session.since + claim.spec.ttl:  # its own claim may be gone by now
             return None
-        yield from self._taking.granting.mark(standing)
-        return self._taking.granting.granted(standing, standing.created, standing.created)
+        yield from self._acquire.grants.mark(state)
+        return self._acquire.grants.granted(state, state.created, state.created)
 
     # Keeping
 
     def renew(self, claims: Sequence[Claim], within: float | None = None) -> Flow[list[Extension | Refusal | None]]:
         timeout = min(self._timeout, min(claim.spec.ttl for claim in claims) / 3)
-        return keeping.renew(self.sessions, self._keys, claims, timeout if within is None else min(timeout, within))
+        return renew.renew(self.sessions, self._keys, claims, timeout if within is None else min(timeout, within))
 
     def release(self, claim: Claim, linger: float = 0.0) -> Flow[bool]:
-        return releasing.release(self._here, self._keys, self.sessions, claim, linger)
-
-    # Looking after them
-
-    def survey(self, prefix: str, exact: bool = False, contended: bool = False) -> Flow[list[LockView]]:
-        return looking.survey(self._keys, prefix, exact, contended, self._here.calendar_us, self._timeout)
-
-    def evict(self, name: str, token: int) -> Flow[bool]:
-        return looking.evict(self._keys, name, token, self._timeout)
-
-    def ask(self, name: str, token: int | None) -> Flow[int]:
-        return looking.ask(self._keys, name, token, self._timeout)
+        return release.release(self._identity, self._keys, self.sessions, claim, linger)
 
     def guard(self, claim: Claim) -> dict[str, str]:
         """A compare for a transaction of the user's own, in the words of the JSON gateway."""
-        standing = self.sessions.standings.get(claim.owner)
-        target = "MOD" if standing is not None and standing.confirmed else "CREATE"
+        state = self.sessions.states.get(claim.owner)
+        target = "MOD" if state is not None and state.confirmed else "CREATE"
         return {
-            "key": self._keys.claim(claim.spec.name, claim.owner) if standing is None else standing.key,
+            "key": self._keys.claim(claim.spec.name, claim.owner) if state is None else state.key,
             "target": target,
             "result": "EQUAL",
             f"{target.lower()}_revision": str(claim.token),
         }
-
-    def allow(self, name: str, interval: float, burst: int, cost: int, reserve: float) -> Flow[tuple[bool, float]]:
-        return self._rates.allow(name, interval, burst, cost, reserve)

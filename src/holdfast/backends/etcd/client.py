@@ -18,6 +18,7 @@ from typing import Protocol
 from ..._core.flow import NOW, Exchange, Flow, Receive, Send, Sleep
 from ...errors import BackendUnavailable, HoldfastError
 from ..connections.pool import ConnectionPool, PoolExhausted, closed_error
+from ..ordered_keys.handoff import HANDED
 from . import http
 from .connection import EtcdConnection
 from .connector import Connector
@@ -26,7 +27,7 @@ from .handshake import Login
 from .http import MalformedReply
 from .notifications import WatchStream
 from .rpc import Post, Replies, Request, Rpc
-from .watch import HANDED, Watch
+from .watch import Watch
 from .worker import Worker
 
 CONNECTIONS_COUNT = 16

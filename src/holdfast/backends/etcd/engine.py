@@ -20,8 +20,8 @@ from ..client_engine import ClientEngine
 from .address import ClusterAddress, parse
 from .backend import EtcdBackend
 from .client import EtcdClient
+from .client_identity import ClientIdentity
 from .connector import Connector
-from .granting import Here
 from .rpc import Rejected, Replies, Request, Rpc
 
 LEAST_TTL_S = 0.2
@@ -48,24 +48,24 @@ class EtcdEngine(ClientEngine[Request, "Replies | str | None"]):
         tls = tls_context(address)
         name = address.options.get("name", "")
         self._endpoints = [Endpoint(host, port, tls=tls, server_name=name) for host, port in address.hosts]
-        self._here = Here(namespace, socket.gethostname(), os.getpid, clock.calendar_us, request_timeout)
+        self._identity = ClientIdentity(namespace, socket.gethostname(), os.getpid, clock.calendar_us, request_timeout)
 
     def open(self) -> Flow[Opened[Request, Replies | str | None]]:
-        return open_cluster(self._address, self._endpoints, self._here)
+        return open_cluster(self._address, self._endpoints, self._identity)
 
 
 def open_cluster(
-    address: ClusterAddress, endpoints: list[Endpoint], here: Here
+    address: ClusterAddress, endpoints: list[Endpoint], identity: ClientIdentity
 ) -> Flow[Opened[Request, Replies | str | None]]:
     """A backend and a client for one coordinator."""
-    backend = EtcdBackend(here, "", PROMISES, LEAST_TTL_S)
+    backend = EtcdBackend(identity, "", PROMISES, LEAST_TTL_S)
     connector = Connector(endpoints, address.url)
-    client = EtcdClient(connector, address.user, address.password, here.request_timeout, backend)
+    client = EtcdClient(connector, address.user, address.password, identity.request_timeout, backend)
     try:
         for others in reversed(range(len(endpoints))):
             now: float = yield NOW
             try:
-                replies = yield from client.call(STATUS, now + here.request_timeout / len(endpoints))
+                replies = yield from client.call(STATUS, now + identity.request_timeout / len(endpoints))
                 break
             except OutcomeUnknown:
                 if not others:

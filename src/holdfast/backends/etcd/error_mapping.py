@@ -73,3 +73,15 @@ def error_of(code: int, message: str) -> HoldfastError:
     if any(word in message for word in NOT_TAKEN):
         return BackendUnavailable(f"etcd cannot take the request now: {message}")
     return OutcomeUnknown(f"etcd did not say what became of the request: {message or code}")
+
+
+def accepted(reply: Answer | Rejected, what: str) -> Answer:
+    """The answer to a request that etcd has no reason to refuse."""
+    if isinstance(reply, Rejected):
+        raise BackendUnavailable(f"etcd refused {what}: {reply.message}")
+    return reply
+
+
+def succeeded(reply: Answer | Rejected) -> bool:
+    """Whether the conditions of a transaction held."""
+    return not isinstance(reply, Rejected) and bool(reply.get("succeeded"))

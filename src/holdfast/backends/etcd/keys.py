@@ -1,12 +1,12 @@
 """Where things stand in etcd. All keys of a namespace begin with its name and a slash: for roles, and to look by hand.
 
-    NAMESPACE/line/NAME␀SEAT     a claim: its place is its create revision, its life that of its holder's etcd lease
-    NAMESPACE/line/NAME␀~OWNER   a ghost: keeps a name closed after its holder (lock_delay, hold_at_least)
+    NAMESPACE/line/NAME␀SLOT     a claim: its place is its create revision, its life that of its holder's etcd lease
+    NAMESPACE/line/NAME␀~OWNER   a tombstone: keeps a name closed after its holder (lock_delay, hold_at_least)
     NAMESPACE/note/OWNER         why the claim is gone, for its owner
     NAMESPACE/ask/OWNER          somebody asks the owner to give way
     NAMESPACE/rate/NAME          a limiter's count
 
-Names have no control characters, so a NUL ends them and no name's range holds another's keys. A seat is a coordinator's
+Names have no control characters, so a NUL ends them and no name's range holds another's keys. A slot is a coordinator's
 id and a number, which no two claims of it have at a time and which is used again: until it is compacted etcd walks over
 every key that ever stood in a range, and with a key for each acquisition a take would become slower and slower.
 """
@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from .rpc import b64, end_of
 
-GHOST = "~"
-MOST_KNOWN = 1000
+TOMBSTONE = "~"
+MOST_KNOWN_COUNT = 1000
 
 
 class Keys:
@@ -30,13 +30,13 @@ class Keys:
         self.root = b64(f"{namespace}/")
         """A key of the namespace where nothing ever stands."""
         self._known: dict[str, tuple[str, str, str]] = {}
-        """By name: where its line begins, where the ghosts in it do, and where it ends."""
+        """By name: where its line begins, where the tombstones in it do, and where it ends."""
 
-    def claim(self, name: str, seat: str) -> str:
-        return b64(f"{self._line}{name}\0{seat}")
+    def claim(self, name: str, slot: str) -> str:
+        return b64(f"{self._line}{name}\0{slot}")
 
-    def ghost(self, name: str, owner: str) -> str:
-        return b64(f"{self._line}{name}\0{GHOST}{owner}")
+    def tombstone(self, name: str, owner: str) -> str:
+        return b64(f"{self._line}{name}\0{TOMBSTONE}{owner}")
 
     def line(self, name: str) -> tuple[str, str]:
         """The range of all that stands in the line of a name."""
@@ -47,15 +47,15 @@ class Keys:
         begin, middle, _ = self._known.get(name) or self._learn(name)
         return begin, middle
 
-    def ghosts(self, name: str) -> tuple[str, str]:
+    def tombstones(self, name: str) -> tuple[str, str]:
         _, middle, end = self._known.get(name) or self._learn(name)
         return middle, end
 
     def _learn(self, name: str) -> tuple[str, str, str]:
-        if len(self._known) >= MOST_KNOWN:
+        if len(self._known) >= MOST_KNOWN_COUNT:
             self._known.clear()
         line = f"{self._line}{name}"
-        known = self._known[name] = b64(f"{line}\0"), b64(f"{line}\0{GHOST}"), b64(f"{line}\1")
+        known = self._known[name] = b64(f"{line}\0"), b64(f"{line}\0{TOMBSTONE}"), b64(f"{line}\1")
         return known
 
     def lines(self, prefix: str) -> tuple[str, str]:
@@ -71,9 +71,9 @@ class Keys:
     def rate(self, name: str) -> str:
         return b64(self._rate + name)
 
-    def is_ghost(self, key: str) -> bool:
+    def is_tombstone(self, key: str) -> bool:
         """From a plain key of a line."""
-        return key.rpartition("\0")[2].startswith(GHOST)
+        return key.rpartition("\0")[2].startswith(TOMBSTONE)
 
     def addressee(self, key: str) -> str | None:
         """Whom a note or an ask is for, from its plain key; None for a claim."""

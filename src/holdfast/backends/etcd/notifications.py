@@ -10,9 +10,10 @@
 from __future__ import annotations
 
 from ..._core.flow import Connection, Flow, Receive
+from ..ordered_keys.handoff import HANDED, LOOK
 from .http import LAST_REQUEST, REQUIRE_LEADER, MalformedReply, WatchMessages, request
 from .rpc import Rpc
-from .watch import HANDED, LOOK, Watch
+from .watch import Watch
 
 BEGIN_S = 3.0
 """Within this time all watches of a stream begin."""

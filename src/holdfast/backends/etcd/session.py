@@ -23,10 +23,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ..._core.flow import RANDOM, Flow
-from ...model import Claim, LockSpec
-from .watch import Watch
+from ...model import LockSpec
+
+if TYPE_CHECKING:
+    from .claim_state import ClaimState
 
 NEVER = float("-inf")
 
@@ -42,57 +45,11 @@ class Session:
     asked_for: float = NEVER
     """When its making was first asked for."""
     dead: bool = False
-    members: dict[str, Standing] = field(default_factory=dict)
+    members: dict[str, ClaimState] = field(default_factory=dict)
     """By key."""
     keys: frozenset[str] = frozenset()
     """What hung on it at the last look, and when that was asked for."""
     seen: float = NEVER
-
-
-@dataclass(slots=True, eq=False)
-class Standing:
-    """What this coordinator knows of one claim of its own."""
-
-    claim: Claim
-    key: str
-    words: str
-    """Its value, up to what changes."""
-    session: Session
-    shade: Session | None = None
-    """The lease of what keeps the name closed after an unclean end."""
-    ghost: int = 0
-    """The lease of what lingers after its release."""
-    seat: int = 0
-    entered: bool = False
-    """Something may stand in the line."""
-    unsure: bool = False
-    """A request of its may still be under way, and be carried out after its end: its seat is not used again."""
-    created: int = 0
-    changed: int = 0
-    token: int = 0
-    born: int = 0
-    """Calendar time of its first request, in microseconds."""
-    waited: bool = False
-    held: bool = False
-    ahead: int = 0
-    given: float = NEVER
-    """The `since` of what its holder was last promised."""
-    watch: Watch | None = None
-    confirmed: bool = False
-    """Its token is the revision of its grant, and not of its making."""
-    doomed: bool = False
-    """It was lost, and is being swept."""
-    leaving: bool = False
-    """Its release has begun."""
-    releasing: bool = False
-    """A request to release it is under way."""
-    noted: bool = False
-    """There is a word for its owner at etcd, which it has read."""
-
-
-def given_up(standing: Standing) -> bool:
-    """Its release was begun, and could not be carried out: nobody wants it any more, unless it is to outlast that."""
-    return standing.leaving and not standing.releasing and not standing.claim.spec.hold_at_least
 
 
 def alone(spec: LockSpec) -> bool:

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from ..._core.flow import NOW, Call, Flow
 from ...errors import BackendUnavailable
 from ...model import LockSpec
-from . import sweeping
+from . import gc
+from .claim_state import ClaimState, given_up
 from .keys import Keys
 from .rpc import (
     Answer,
@@ -23,10 +24,10 @@ from .rpc import (
     seconds_left,
     term_of,
 )
-from .session import NEVER, Session, Standing, given_up, new_session, whole
+from .session import NEVER, Session, new_session, whole
 from .watch import Watch
 
-STALE = 4
+STALE_RATIO = 4
 """A lease that was kept alive longer than a quarter of the ttl ago is kept alive along with a take."""
 
 
@@ -36,21 +37,21 @@ class Sessions:
     def __init__(self, keys: Keys) -> None:
         self._keys = keys
         self._shared: dict[int, Session] = {}
-        self.standings: dict[str, Standing] = {}
+        self.states: dict[str, ClaimState] = {}
         """By owner."""
         self.by_name: dict[str, dict[str, None]] = {}
-        """The owners of all standings, by name."""
+        """The owners of all claim states, by name."""
         self.behind: dict[str, Watch] = {}
         """By the key of a claim in a mutex's line: the watch of a claim of our own that stands right behind it."""
-        self._seats = itertools.count()
+        self._slots = itertools.count()
         self._free: list[int] = []
         """Seats to be used again, the last one first: so that one that asks over and over has one key."""
 
-    def seat(self) -> int:
+    def slot(self) -> int:
         try:
             return self._free.pop()
         except IndexError:
-            return next(self._seats)
+            return next(self._slots)
 
     def shared(self, spec: LockSpec) -> Flow[Session]:
         seconds = whole(spec.ttl)
@@ -73,7 +74,7 @@ class Sessions:
                 if session.asked_for == NEVER:
                     session.asked_for = now
                 rpcs.append(grant_lease(session.lease, session.seconds))
-            elif session.sole or now - session.since > ttl / STALE:
+            elif session.sole or now - session.since > ttl / STALE_RATIO:
                 rpcs.append(keep_alive(session.lease))
             else:
                 continue
@@ -94,11 +95,11 @@ class Sessions:
                 if seconds_left(reply) > 0:
                     session.since = max(session.since, sent)
                 else:
-                    self.bury(session)
+                    self.mark_expired(session)
             else:
                 session.since = max(session.since, sent)
 
-    def bury(self, session: Session) -> None:
+    def mark_expired(self, session: Session) -> None:
         """It is over, and so is all that hung on it."""
         session.dead = True
         if self._shared.get(session.seconds) is session:
@@ -107,10 +108,10 @@ class Sessions:
 
     def _forget_given_up(self, session: Session) -> None:
         """Claims on it that nobody wants any more: their keys end with it, or are swept as nobody's."""
-        for standing in list(session.members.values()):
-            if given_up(standing):
-                standing.unsure = True
-                self.leave(standing)
+        for state in list(session.members.values()):
+            if given_up(state):
+                state.unsure = True
+                self.leave(state)
 
     def tend(self, sessions: Sequence[Session], timeout: float) -> Flow[None]:
         """Keep these alive, see what hangs on them, and have a majority confirm it: all in one write."""
@@ -125,55 +126,55 @@ class Sessions:
                 continue
             if seconds_left(kept) <= 0:
                 if seconds_left(listed) < 0:  # both say so: a new leader may not have caught up with the first
-                    self.bury(session)
+                    self.mark_expired(session)
                 continue
             session.keys = frozenset(listed.get("keys", ()))
             session.since = max(session.since, sent)
             session.seen = sent
-            stray += sweeping.stray(session, self.standings, self._keys, sent)
-            for standing in list(session.members.values()):
-                if standing.key not in session.keys and given_up(standing):
-                    self.leave(standing)
+            stray += gc.stray(session, self.states, self._keys, sent)
+            for state in list(session.members.values()):
+                if state.key not in session.keys and given_up(state):
+                    self.leave(state)
         if stray:
-            yield from sweeping.sweep(stray, self.standings, self._keys, timeout)
+            yield from gc.sweep(stray, self.states, self._keys, timeout)
 
-    def leave(self, standing: Standing) -> None:
+    def leave(self, state: ClaimState) -> None:
         """Forget a claim."""
-        self.hush(standing)
-        owner, name = standing.claim.owner, standing.claim.spec.name
+        self.cancel_watch(state)
+        owner, name = state.claim.owner, state.claim.spec.name
         if others := self.by_name.get(name):
             others.pop(owner, None)
             if not others:
                 self.by_name.pop(name, None)
-        if self.standings.pop(owner, None) is not None:
-            standing.session.members.pop(standing.key, None)
-            if not standing.unsure and not standing.session.dead:
-                self._free.append(standing.seat)
+        if self.states.pop(owner, None) is not None:
+            state.session.members.pop(state.key, None)
+            if not state.unsure and not state.session.dead:
+                self._free.append(state.slot)
 
-    def hush(self, standing: Standing) -> None:
+    def cancel_watch(self, state: ClaimState) -> None:
         """A claim waits for nothing any more."""
-        watch, standing.watch = standing.watch, None
+        watch, state.watch = state.watch, None
         if watch is not None:
             watch.end()
             if self.behind.get(watch.key) is watch:
                 self.behind.pop(watch.key, None)
 
-    def last_words(self, standing: Standing) -> list[Rpc]:
+    def revocations(self, state: ClaimState) -> list[Rpc]:
         """What ends the leases that were this claim's alone."""
-        alone = (each for each in (standing.session, standing.shade) if each is not None and each.sole)
+        alone = (each for each in (state.session, state.delay_lease) if each is not None and each.sole)
         return [revoke(each.lease) for each in alone if each.asked_for != NEVER]
 
     def revoke_all(self) -> list[Rpc]:
         """What to say when the coordinator closes: all its leases end, and with them whatever hangs on them."""
         sessions = {id(each): each for each in self._shared.values()}
-        for standing in list(self.standings.values()):
-            sessions |= {id(each): each for each in (standing.session, standing.shade) if each is not None}
+        for state in list(self.states.values()):
+            sessions |= {id(each): each for each in (state.session, state.delay_lease) if each is not None}
         self.forget()
         return [revoke(each.lease) for each in sessions.values() if each.asked_for != NEVER]
 
     def forget(self) -> None:
         """In a forked child: these are the parent's."""
-        self._shared, self.standings, self.by_name, self.behind = {}, {}, {}, {}
+        self._shared, self.states, self.by_name, self.behind = {}, {}, {}, {}
 
 
 def _is_over(session: Session, now: float) -> bool:

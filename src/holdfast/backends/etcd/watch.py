@@ -7,18 +7,16 @@
 2. If the claim before it was known to hold when the watch began, and something was written meanwhile, it may have ended
    in between: one look more, instead of up to a tenth of a second.
    Of a claim of our own coordinator it is known whether it has begun to leave; only then can anything have been missed.
-3. In the line of a mutex a waiter listens to the claim before it and to nobody else: one release wakes one waiter.
-   If that claim held, its end is the grant, without another look: nobody stands before it, and nobody comes in before.
-   Else, or if it may leave a ghost, its end is a reason to look. That it held is seen by a look, or heard when it
-   writes it down; a claim of our own coordinator tells it directly (`holds`). Once it holds it does until its end.
+3. In the line of a mutex a waiter listens to the claim before it and to nobody else: one release wakes one waiter. If
+   that claim held, its end is the grant (`ordered_keys.handoff`); but not if it may leave a tombstone. That it held is
+   heard when it writes it down; a claim of our own coordinator tells it directly (`holds`).
    What it was at its end could come with the event (`prev_kv`), but etcd would have to read it in the gap.
-4. A seat is used again, so a key is not yet a claim: what is written there counts if its create revision is that of the
+4. A slot is used again, so a key is not yet a claim: what is written there counts if its create revision is that of the
    claim that was seen. The first end that is heard is the end of that claim, or comes after it.
 5. In other lines a waiter counts what leaves before it, and looks when enough has left for it to fit.
-6. Its own claim may be taken from it while it waits (its lease revoked, its key deleted by hand). So it listens to its
-   own key as well, and whose claim has ended is granted nothing: it looks, and stands at the end again. etcd tells a
-   stream of events in the order of their revisions, so the end of its own claim is heard before an end that comes
-   later; only what happened between the look and the beginning of the watch may be heard a tenth of a second late.
+6. Its own claim may be taken from it while it waits (its lease revoked, its key deleted by hand), so it listens to its
+   own key as well. etcd tells a stream of events in the order of their revisions; only what happened between the look
+   and the beginning of the watch may be heard a tenth of a second late.
    That its lease has not run out is not heard here: the flow knows the age of it.
 """
 
@@ -27,13 +25,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 
-from .places import Place
+from ..ordered_keys.handoff import HANDED, LOOK, Handoff
+from .queue import QueueEntry
 from .rpc import KeyValue, unb64, until
 
-HANDED = "handed"
-"""What was waited for has happened: the claim holds."""
-LOOK = "look"
-"""Something has happened; a look will tell."""
 ENDED = "DELETE"
 _NO_PUTS = '"filters":[0]'
 _EVENTS, _ENDED = b'"events"', b'"DELETE"'
@@ -43,8 +38,13 @@ _EVENTS, _ENDED = b'"events"', b'"DELETE"'
 class Watch:
     """One waiter's watch. `body` is the request; `hear` is told of every message, a line of JSON."""
 
-    def __init__(self, ranges: Iterable[tuple[str, str]], revision: int, words: bool = False) -> None:
-        """Of what ends in these ranges; with `words`, also of what is written there from now on."""
+    def __init__(
+        self, ranges: Iterable[tuple[str, str]], revision: int, own: str = "", before: str = "", words: bool = False
+    ) -> None:
+        """Of what ends in these ranges; with `words`, also of what is written there from now on.
+
+        `own` is the key of its own claim, whose end is no grant; `before`, of a mutex, that of the claim before it.
+        """
         past = f',"start_revision":{revision + 1},{_NO_PUTS}'
         now = "" if words else f",{_NO_PUTS}"
         requests = [
@@ -52,26 +52,25 @@ class Watch:
         ]
         self.body = "".join(requests)
         self.count = len(requests)
-        self.key = ""
-        """The claim that it is about, of a mutex."""
+        self._handoff = Handoff(own, before)
         self._created = 0
         self._leaving: Callable[[], bool] | None = None
         self._revision = revision
         self._hasty = self._behind = False
-        self._holds = False
         self._stays = False
         self._before: dict[str, int] = {}
         self._excess = 0
         self._all = False
-        self._own = ""
-        """Its own key: what ends there is no grant."""
-        self._gone = False
-        """Its own claim has ended."""
-        self._other = self._mine = b""
+        self._other, self._mine = f'"{before}"'.encode(), f'"{own}"'.encode()
         """The key of the claim before it, and its own, as they stand in a message."""
         self.on_end: Callable[[], None] | None = None
         """Closes the stream that the client has open for it."""
         self.ended = False
+
+    @property
+    def key(self) -> str:
+        """Of a mutex: the claim that it is about."""
+        return self._handoff.before
 
     def end(self) -> None:
         """Nobody will wait for it any more."""
@@ -83,22 +82,21 @@ class Watch:
     def holds(self, created: int) -> None:
         """A claim is known to hold. Nothing, if it is not the one that this is about."""
         if created == self._created:
-            self._holds = not self._stays
+            self._handoff.holds = not self._stays
 
-    def room(self, before: Iterable[Place], excess: int) -> None:
+    def room(self, before: Iterable[QueueEntry], excess: int) -> None:
         """What stands before, as the last look has shown."""
-        self._before = {place.key: place.weight for place in before}
+        self._before = {entry.key: entry.weight for entry in before}
         self._excess = excess
 
     def glimpse(self, data: bytes) -> str | None:
         """The verdict, if what comes in can mean one thing only, before anybody has read it."""
-        if self._holds and not self._gone and _ENDED in data and self._other in data and self._mine not in data:
-            return HANDED
-        return None
+        known = self._handoff.holds and not self._handoff.gone
+        return HANDED if known and _ENDED in data and self._other in data and self._mine not in data else None
 
     def hear(self, line: bytes) -> str | None:
         """The verdict on a message, or None to go on listening."""
-        if self._holds and not self._hasty and _EVENTS in line and _ENDED not in line:
+        if self._handoff.holds and not self._hasty and _EVENTS in line and _ENDED not in line:
             return None  # that it holds
         message = json.loads(line)
         result = message.get("result", {})
@@ -129,12 +127,10 @@ class Watch:
             self.holds(int(kv["create_revision"]))
 
     def _end_of(self, key: str) -> str | None:
-        if key == self._own:
-            self._gone = True
-        if self._all or self._gone:
+        if (verdict := self._handoff.hear_end(key)) is not None:
+            return verdict
+        if self._all:
             return LOOK
-        if key == self.key:
-            return HANDED if self._holds else LOOK
         if key in self._before:
             self._excess -= self._before.pop(key)
             if self._excess <= 0:
@@ -142,12 +138,15 @@ class Watch:
         return None
 
 
-def for_one_before(before: Place, own: str, alone: bool, revision: int, leaving: Callable[[], bool] | None) -> Watch:
-    """In a mutex's line. `alone`: nobody, and no ghost, stands before that one. `leaving`: whether it, being our own,
-    has begun to."""
-    watch = Watch([(before.key, ""), (own, "")], revision, words=True)
-    watch.key, watch._created = before.key, before.created
-    watch._own, watch._mine, watch._other = own, f'"{own}"'.encode(), f'"{before.key}"'.encode()
+def for_one_before(
+    before: QueueEntry, own: str, alone: bool, revision: int, leaving: Callable[[], bool] | None
+) -> Watch:
+    """In a mutex's line. `alone`: nobody, and no tombstone, stands before that one.
+
+    `leaving`: whether it, being our own, has begun to leave.
+    """
+    watch = Watch([(before.key, ""), (own, "")], revision, own, before.key, words=True)
+    watch._created = before.created
     watch._stays, watch._leaving = before.stays, leaving
     holds = alone or bool(before.granted)
     watch._hasty = holds or leaving is not None
@@ -156,19 +155,18 @@ def for_one_before(before: Place, own: str, alone: bool, revision: int, leaving:
     return watch
 
 
-def for_ghosts(ghosts: Iterable[Place], revision: int) -> Watch:
+def for_tombstones(tombstones: Iterable[QueueEntry], revision: int) -> Watch:
     """Nobody stands before; what keeps the name closed goes by itself."""
-    watch = Watch([(ghost.key, "") for ghost in ghosts], revision)
+    watch = Watch([(tombstone.key, "") for tombstone in tombstones], revision)
     watch._all = watch._hasty = True
     return watch
 
 
 def for_room(
-    own: str, before: Iterable[Place], excess: int, ranges: Iterable[tuple[str, str]], revision: int, eager: bool
+    own: str, before: Iterable[QueueEntry], excess: int, ranges: Iterable[tuple[str, str]], revision: int, eager: bool
 ) -> Watch:
     """Until `excess` of what stands before has left; `eager`: at whatever ends."""
-    watch = Watch(ranges, revision)
-    watch._own = own
+    watch = Watch(ranges, revision, own)
     watch._all = eager
     watch._hasty = True
     watch.room(before, excess)

@@ -1,8 +1,8 @@
 """Into the line, and what a look at it says.
 
 1. The node is created (ephemeral, sequential) and the line is listed, both in one write to the socket; a name that is
-   only ever used by us needs no listing (see `tree.Ground`). Whoever is not granted watches (see `line`), and lists
-   again when it is woken without being an heir (see `handoff`), after a re-connection, and now and then.
+   only ever used by us needs no listing (see `tree.ParentState`). Whoever is not granted watches (see `queue`), and
+   lists again when what it hears is no grant (see `handoff`), after a re-connection, and now and then.
 2. A hold is good for a ttl from when the request was sent that found it granted, if the leader had answered this
    session shortly before; else the leader is asked first. After a silence (a process that was stopped) the session may
    still end by what the leader knew before: a hold, and the promise to keep a place in the line, are shorter by it.
@@ -12,46 +12,57 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from enum import Enum
+from typing import Literal, TypeAlias
 
 from ..._core.flow import NOW, Call, Flow, Spawn
-from ...errors import BackendUnavailable, Misconfigured, OutcomeUnknown
+from ...errors import BackendUnavailable, OutcomeUnknown
 from ...model import Claim, Grant, Queued
+from ..ordered_keys.queue import mismatch
 from ..queue_backend import patience
+from .claim_state import ClaimState
 from .error_mapping import refused
 from .handoff import DOUBT_RATIO, Handoff
-from .line import Heir, Verdict, judge, picture_of
-from .ops import NO_NODE, CreateContainer, Failure, Op, Sync
-from .places import Place
+from .jute import Stat
+from .ops import NO_NODE, Answer, CreateContainer, Failure, Op, Sync
+from .queue import Predecessor, Verdict, judge, line_of
 from .release import ReleaseFlows
 from .requests import Batch, Enter, EnterAll, check_size
 from .tombstones import Tombstones
 from .tree import KNOWN_FOR, Tree
-from .unfair import Turns
+from .unfair import UnfairFlows
 
 TRIES_COUNT = 8
 """How often a take starts over because the ground moved: a parent that was removed, a node that was deleted."""
 A_MOMENT_S = 1.0
-AGAIN: Final[Any] = object()
-"""The line has to be listed anew."""
-ALONE: Final[Any] = object()
-"""In place of a listing: nobody else stands there (see `tree.Ground`)."""
+
+
+class Special(Enum):
+    AGAIN = "the line has to be listed anew"
+    ALONE = "in place of a listing: nobody else stands there (see `tree.ParentState`)"
+
+
+AGAIN: Literal[Special.AGAIN] = Special.AGAIN
+ALONE: Literal[Special.ALONE] = Special.ALONE
+Listing: TypeAlias = "tuple[list[str], Stat] | Literal[Special.ALONE]"
+Granted: TypeAlias = "Grant | Literal[Special.AGAIN]"
+Outcome: TypeAlias = "Grant | Queued | Literal[Special.AGAIN] | None"
 
 
 class AcquireFlows:
     def __init__(
         self,
         tree: Tree,
-        places: dict[str, Place],
+        states: dict[str, ClaimState],
         leaving: ReleaseFlows,
-        traces: Tombstones,
+        tombstones: Tombstones,
         describe: Callable[[Claim], bytes],
         timeout: float,
     ) -> None:
-        self._tree, self._places, self._leaving, self._traces = tree, places, leaving, traces
-        self._turns = Turns(tree)
-        self._inheriting = Handoff(places)
-        self.inherit = self._inheriting.inherit
+        self._tree, self._states, self._releases, self._tombstones = tree, states, leaving, tombstones
+        self._unfair = UnfairFlows(tree)
+        self._handoff = Handoff(states)
+        self.inherit = self._handoff.inherit
         self._describe = describe
         self._timeout = timeout
 
@@ -59,15 +70,15 @@ class AcquireFlows:
         timeout = self._timeout if within is None else min(self._timeout, within)
         for _ in range(TRIES_COUNT):
             sent: float = yield NOW
-            place = self._place(claim, sent)
-            if place.tried:
-                listed = yield from self._look(place, sent, timeout)
+            state = self._state(claim, sent)
+            if state.tried:
+                listed = yield from self._look(state, sent, timeout)
             else:
-                listed = yield from self._enter(place, sent, timeout)
+                listed = yield from self._enter(state, sent, timeout)
             if listed is not None:
-                outcome: Any = yield from self._decide(place, listed, sent, timeout, queue)
+                outcome = yield from self._decide(state, listed, sent, timeout, queue)
                 if outcome is not AGAIN:
-                    return outcome  # type: ignore[no-any-return]
+                    return outcome
         raise BackendUnavailable(f"the nodes of {claim.spec.name!r} keep changing under our hands; try again")
 
     def take_all(
@@ -75,222 +86,229 @@ class AcquireFlows:
     ) -> Flow[list[Grant | Queued] | None]:
         timeout = self._timeout if within is None else min(self._timeout, within)
         sent: float = yield NOW
-        places = [self._place(claim, sent) for claim in claims]
-        entered = [claim for claim, place in zip(claims, places, strict=True) if not place.tried]
-        listings: Sequence[Any] = [None] * len(places)
+        states = [self._state(claim, sent) for claim in claims]
+        entered = [claim for claim, state in zip(claims, states, strict=True) if not state.tried]
+        listings: Sequence[Listing | None] = [None] * len(states)
         if len(entered) == len(claims) > 1:
-            listings = yield from self._enter_all(places, sent, timeout)
+            listings = yield from self._enter_all(states, sent, timeout)
         outcomes: list[Grant | Queued] = []
-        for claim, place, listed in zip(claims, places, listings, strict=True):
-            outcome: Any = AGAIN
-            if listed is not None and not place.gone:
-                outcome = yield from self._decide(place, listed, sent, timeout, queue)
+        for claim, state, listed in zip(claims, states, listings, strict=True):
+            outcome: Outcome = AGAIN
+            if listed is not None and not state.gone:
+                outcome = yield from self._decide(state, listed, sent, timeout, queue)
             if outcome is AGAIN:
                 outcome = yield from self.take(claim, queue, within)
             if outcome is None:  # all or none
                 for each in entered:
-                    yield from self._leaving.release(each)
+                    yield from self._releases.release(each)
                 return None
             outcomes.append(outcome)
         return outcomes
 
-    def _place(self, claim: Claim, now: float) -> Place:
-        old = place = self._places.get(claim.owner)
-        if place is None or place.gone:
-            place = Place(claim, self._tree.ground(claim.spec.name).parent, now + patience(claim.spec))
-            place.about = self._describe(claim)
+    def _state(self, claim: Claim, now: float) -> ClaimState:
+        old = state = self._states.get(claim.owner)
+        if state is None or state.gone:
+            state = ClaimState(claim, self._tree.parent_state(claim.spec.name).parent, now + patience(claim.spec))
+            state.about = self._describe(claim)
             if old is not None:
-                place.former = old.former | {old.node}
-            self._places[claim.owner] = place
-        return place
+                state.former = old.former | {old.node}
+            self._states[claim.owner] = state
+        return state
 
-    def _enter(self, place: Place, sent: float, timeout: float) -> Flow[Any]:
+    def _enter(self, state: ClaimState, sent: float, timeout: float) -> Flow[Listing | None]:
         """Create the node and list the line, in one trip; None if it has to be done again."""
-        ground = self._tree.ground(place.claim.spec.name)
-        ops: tuple[Op, ...] = (Enter(place, self._tree.acl), ground.listing)
-        bold = ground.steady and sent <= ground.known_until and not place.claim.spec.lock_delay
+        parent_state = self._tree.parent_state(state.claim.spec.name)
+        ops: tuple[Op, ...] = (Enter(state, self._tree.acl), parent_state.listing)
+        bold = parent_state.steady and sent <= parent_state.known_until and not state.claim.spec.lock_delay
         if bold:
             ops = ops[:1]
-        elif sent > ground.known_until:
-            ground.known_until = sent + A_MOMENT_S  # one is enough, of all that come at the same time
-            ops = (CreateContainer(place.parent, self._tree.acl), *ops)
-        answers = yield from self._send((place,), ops, sent, timeout)
+        elif sent > parent_state.known_until:
+            parent_state.known_until = sent + A_MOMENT_S  # one is enough, of all that come at the same time
+            ops = (CreateContainer(state.parent, self._tree.acl), *ops)
+        answers = yield from self._send((state,), ops, sent, timeout)
         if answers is None:
             return None
         entered, listed = answers[-2:] if not bold else (answers[0], None)
         if isinstance(entered, Failure):
-            ground.steady = False
-            return (yield from self._prepare([place], entered, timeout))
-        place.seen = yield NOW
-        ground.known_until = sent + KNOWN_FOR
-        if self._traces.due(place.claim.spec):
-            yield Spawn(self._traces.sweep(place.server_time(place.seen)))
+            parent_state.steady = False
+            yield from self._prepare([state], entered, timeout)
+            return None
+        state.seen = yield NOW
+        parent_state.known_until = sent + KNOWN_FOR
+        if self._tombstones.due(state.claim.spec):
+            yield Spawn(self._tombstones.sweep(state.server_time(state.seen)))
         if bold:
-            if ground.follows(place):
+            if parent_state.follows(state):
                 return ALONE
-            ground.steady = False
-        return listed or None
+            parent_state.steady = False
+        return _listing(listed)
 
-    def _enter_all(self, places: Sequence[Place], sent: float, timeout: float) -> Flow[Sequence[Any]]:
+    def _enter_all(self, states: Sequence[ClaimState], sent: float, timeout: float) -> Flow[Sequence[Listing | None]]:
         """The same for several, in one step; then their tokens are read."""
-        check_size(places)
+        check_size(states)
         for _ in range(TRIES_COUNT):
-            grounds = [self._tree.ground(place.claim.spec.name) for place in places]
+            parent_states = [self._tree.parent_state(state.claim.spec.name) for state in states]
             missing = [
-                CreateContainer(ground.parent, self._tree.acl) for ground in grounds if sent > ground.known_until
+                CreateContainer(parent_state.parent, self._tree.acl)
+                for parent_state in parent_states
+                if sent > parent_state.known_until
             ]
-            ops: tuple[Op, ...] = (EnterAll(places, self._tree.acl), *(ground.listing for ground in grounds))
-            answers = yield from self._send(places, (*missing, *ops), sent, timeout)
+            ops: tuple[Op, ...] = (
+                EnterAll(states, self._tree.acl),
+                *(parent_state.listing for parent_state in parent_states),
+            )
+            answers = yield from self._send(states, (*missing, *ops), sent, timeout)
             if answers is None:
                 break
-            entered, *listings = answers[-1 - len(places) :]
+            entered, *listings = answers[-1 - len(states) :]
             if not isinstance(entered, Failure):
-                for ground in grounds:
-                    ground.known_until = sent + KNOWN_FOR
-                yield from self._leaving.read(places, timeout)
-                return [listed or None for listed in listings]
-            yield from self._prepare(places, entered, timeout)
-        return [None] * len(places)
+                for parent_state in parent_states:
+                    parent_state.known_until = sent + KNOWN_FOR
+                yield from self._releases.read(states, timeout)
+                return [_listing(listed) for listed in listings]
+            yield from self._prepare(states, entered, timeout)
+        return [None] * len(states)
 
-    def _send(self, places: Sequence[Place], ops: Sequence[Op], sent: float, timeout: float) -> Flow[Any]:
-        for place in places:
-            place.tried, place.seen, place.entered = True, sent, sent
+    def _send(
+        self, states: Sequence[ClaimState], ops: Sequence[Op], sent: float, timeout: float
+    ) -> Flow[list[Answer] | None]:
+        for state in states:
+            state.tried, state.seen, state.entered = True, sent, sent
         try:
-            answers = yield Call(Batch(ops, places[0], places[1:]), timeout)
+            answers: list[Answer] | None = yield Call(Batch(ops, states[0], states[1:]), timeout)
         except OutcomeUnknown:
             raise
         except BackendUnavailable:
-            for place in places:
-                place.tried = False
+            for state in states:
+                state.tried = False
             raise
         if answers is None:
-            for place in places:
-                place.gone = "session"
+            for state in states:
+                state.gone = "session"
         return answers
 
-    def _prepare(self, places: Sequence[Place], failure: Failure, timeout: float) -> Flow[None]:
+    def _prepare(self, states: Sequence[ClaimState], failure: Failure, timeout: float) -> Flow[None]:
         """Nothing was created, for want of a parent."""
-        for place in places:
-            place.tried = False
+        for state in states:
+            state.tried = False
         if failure.code != NO_NODE:
-            raise refused(failure, f"taking {places[0].claim.spec.name!r}")
-        for place in places:
-            yield from self._tree.plant(place.parent, timeout)
+            raise refused(failure, f"taking {states[0].claim.spec.name!r}")
+        for state in states:
+            yield from self._tree.plant(state.parent, timeout)
 
-    def _look(self, place: Place, sent: float, timeout: float) -> Flow[Any]:
+    def _look(self, state: ClaimState, sent: float, timeout: float) -> Flow[Listing | None]:
         """List the line again; None if our node is not in it."""
-        link, spec = place.link, place.claim.spec
+        link, spec = state.link, state.claim.spec
         if link is None:  # it never got as far as a connection
-            place.tried = False
+            state.tried = False
             return None
-        ops: tuple[Op, ...] = (self._tree.ground(spec.name).listing,)
+        ops: tuple[Op, ...] = (self._tree.parent_state(spec.name).listing,)
         if sent - link.proved > DOUBT_RATIO * spec.ttl:
             ops = (Sync(self._tree.root), *ops)
-        answers = yield Call(Batch(ops, place), timeout)
+        answers = yield Call(Batch(ops, state), timeout)
         if answers is None:
-            place.gone = "session"
+            state.gone = "session"
             return None
         listed = answers[-1]
         if isinstance(listed, Failure):
             if listed.code != NO_NODE:
                 raise refused(listed, f"taking {spec.name!r}")
             listed = [], None
-        if not place.node:
-            yield from self._leaving.find(place, listed[0], timeout)
-        if place.node in listed[0]:
-            if not place.token:
-                yield from self._leaving.read([place], timeout)
-            return None if place.gone else listed
-        if place.node:
-            place.gone = place.gone or "evicted"
-        place.tried = False
+        if not state.node:
+            yield from self._releases.find(state, listed[0], timeout)
+        if state.node in listed[0]:
+            if not state.token:
+                yield from self._releases.read([state], timeout)
+            return None if state.gone else listed
+        if state.node:
+            state.gone = state.gone or "evicted"
+        state.tried = False
         return None
 
-    def _decide(self, place: Place, listed: Any, sent: float, timeout: float, queue: bool) -> Flow[Any]:
+    def _decide(self, state: ClaimState, listed: Listing, sent: float, timeout: float, queue: bool) -> Flow[Outcome]:
         """Granted, or waiting, or out again (None)."""
-        spec, owner = place.claim.spec, place.claim.owner
+        spec, owner = state.claim.spec, state.claim.owner
         if listed is ALONE:
-            self._tree.ground(spec.name).alone(place)
-            return self._grant(place, sent)
+            self._tree.parent_state(spec.name).alone(state)
+            return self._grant(state, sent)
         children, parent = listed
-        if len(children) == 1 and children[0] == place.node and parent.mzxid <= place.token and not spec.lock_delay:
-            self._tree.ground(spec.name).alone(place)
-            return self._grant(place, sent)
-        if place.granted:  # said before; the reply was lost
-            return self._grant(place, sent)
-        picture = picture_of(children)
-        mine = picture.find(place.node)
+        if len(children) == 1 and children[0] == state.node and parent.mzxid <= state.token and not spec.lock_delay:
+            self._tree.parent_state(spec.name).alone(state)
+            return self._grant(state, sent)
+        if state.granted:  # said before; the reply was lost
+            return self._grant(state, sent)
+        line = line_of(children)
+        mine = line.find(state.node)
         if mine is None:
             return AGAIN
         opens = 0.0
-        if picture.ghosts or picture.wills:
-            opens = yield from self._traces.clear(picture, place, timeout)
+        if line.tombstones or line.wills:
+            opens = yield from self._tombstones.clear(line, state, timeout)
             if opens < 0:
                 return AGAIN
-        settled = () if mine.fair else (yield from self._turns.settled(place, picture, timeout))
-        verdict = judge(picture, mine, settled)
+        settled = () if mine.fair else (yield from self._unfair.settled(state, line, timeout))
+        verdict = judge(line, mine, settled)
         if verdict.capacity:
-            yield from self._leaving.release(place.claim)
-            raise _mismatch(place.claim, verdict.capacity)
-        if owner in picture.seats or (verdict.fits and not verdict.granted):
-            if (yield from self._turns.claim_slot(place, picture, mine, timeout)):
-                return (yield from self._grant_with_care(place, sent, timeout))
+            yield from self._releases.release(state.claim)
+            raise mismatch(state.claim, verdict.capacity)
+        if owner in line.slots or (verdict.fits and not verdict.granted):
+            if (yield from self._unfair.claim_slot(state, line, mine, timeout)):
+                return (yield from self._grant_with_care(state, sent, timeout))
             verdict.fits = False
         elif verdict.granted:
-            if parent.mzxid > place.token:
-                yield from self._turns.mint(place, timeout)
-            return (yield from self._grant_with_care(place, sent, timeout))
+            if parent.mzxid > state.token:
+                yield from self._unfair.mint(state, timeout)
+            return (yield from self._grant_with_care(state, sent, timeout))
         if not queue:
-            yield from self._leaving.release(place.claim)
+            yield from self._releases.release(state.claim)
             return None
-        if verdict.heir is not None and parent.version:  # somebody was granted out of turn: see `handoff`, rule 4
-            verdict.heir = None if parent.mzxid > place.token else Heir(verdict.heir.of, False)
-        return (yield from self._queue(place, verdict, opens, sent, timeout))
+        if (
+            verdict.predecessor is not None and parent.version
+        ):  # somebody was granted out of turn: see `handoff`, rule 3
+            verdict.predecessor = None if parent.mzxid > state.token else Predecessor(verdict.predecessor.entry, False)
+        return (yield from self._queue(state, verdict, opens, sent, timeout))
 
-    def _queue(self, place: Place, verdict: Verdict, opens: float, sent: float, timeout: float) -> Flow[Any]:
-        if ops := self._inheriting.watching(place, verdict.watch, verdict.heir):
+    def _queue(self, state: ClaimState, verdict: Verdict, opens: float, sent: float, timeout: float) -> Flow[Outcome]:
+        if ops := self._handoff.watching(state, verdict.watch, verdict.predecessor):
             try:
-                answers = yield Call(Batch(ops, place), timeout)
+                answers = yield Call(Batch(ops, state), timeout)
             except BackendUnavailable:
-                place.watching = frozenset()
+                state.watching = frozenset()
                 raise
             if answers is None:
                 return AGAIN
-        spec = place.claim.spec
-        place.until = sent + patience(spec)
-        if place.gone:
+        spec = state.claim.spec
+        state.until = sent + patience(spec)
+        if state.gone:
             return AGAIN
         look_again = patience(spec) / 3
-        kept = max(0.0, min(patience(spec), self._covered(place, sent)))
+        kept = max(0.0, min(patience(spec), self._covered(state, sent)))
         return Queued(min(look_again, opens) if opens else look_again, verdict.ahead, sent, kept)
 
-    def _covered(self, place: Place, sent: float) -> float:
+    def _covered(self, state: ClaimState, sent: float) -> float:
         """For how long the session lasts for certain."""
-        assert place.link is not None
-        return place.link.lasts - place.link.unheard(sent)
+        assert state.link is not None
+        return state.link.lasts - state.link.unheard(sent)
 
-    def _grant(self, place: Place, sent: float) -> Any:
-        spec = place.claim.spec
-        place.until = max(sent, place.seen) + spec.ttl  # its node stands for a ttl, by the server's clock too
-        if place.gone:  # it had lapsed, and is being deleted: see `places`, rule 3
+    def _grant(self, state: ClaimState, sent: float) -> Granted:
+        spec = state.claim.spec
+        state.until = max(sent, state.seen) + spec.ttl  # its node stands for a ttl, by the server's clock too
+        if state.gone:  # it had lapsed, and is being deleted: see `states`, rule 3
             return AGAIN
-        place.granted = place.granted or sent
-        return Grant(place.token, sent, min(spec.ttl, self._covered(place, sent)))
+        state.granted = state.granted or sent
+        return Grant(state.token, sent, min(spec.ttl, self._covered(state, sent)))
 
-    def _grant_with_care(self, place: Place, sent: float, timeout: float) -> Flow[Any]:
+    def _grant_with_care(self, state: ClaimState, sent: float, timeout: float) -> Flow[Granted]:
         """After a wait, or with a will, which must be written before anybody holds."""
-        if place.claim.spec.lock_delay and not (yield from self._traces.write_will(place, timeout)):
+        if state.claim.spec.lock_delay and not (yield from self._tombstones.write_will(state, timeout)):
             return AGAIN
-        place.granted = yield NOW
-        place.heirs, place.ahead = True, None
-        assert place.link is not None
-        place.link.keep(place)
-        return self._grant(place, sent)
+        state.granted = yield NOW
+        state.may_hand_off, state.ahead = True, None
+        assert state.link is not None
+        state.link.keep(state)
+        return self._grant(state, sent)
 
 
-def _mismatch(claim: Claim, capacity: int) -> Misconfigured:
-    spec = claim.spec
-    return Misconfigured(
-        f"{spec.name!r} is in use with capacity {capacity}, and was asked for with {spec.capacity}; "
-        "use one kind of lock and one number of permits for a name"
-    )
+def _listing(answer: Answer) -> tuple[list[str], Stat] | None:
+    """The answer to a `List`."""
+    return answer if isinstance(answer, tuple) else None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Protocol
 from urllib.parse import parse_qsl, unquote
 
 from ...errors import Misconfigured
@@ -46,19 +47,32 @@ def parse(url: str) -> Address:
     """
     scheme, _, rest = url.partition("://")
     rest, _, query = rest.partition("?")
-    place, slash, path = rest.partition("/")
-    login, at, hosts = place.rpartition("@")
+    state, slash, path = rest.partition("/")
+    login, at, hosts = state.rpartition("@")
     user, _, password = login.partition(":")
-    options = _options(query, scheme == "zookeepers")
     chroot = unquote((slash + path).rstrip("/"))
     if "//" in chroot or any(step in (".", "..") for step in chroot.split("/")):
         raise Misconfigured(f"the path {chroot!r} of the ZooKeeper URL is not one of a node; write it as /a/b")
     if at and not user:
         raise Misconfigured("the ZooKeeper URL has a password without a user; write user:password@host")
-    return Address(tuple(_host(host) for host in hosts.split(",")), chroot, unquote(user), unquote(password), **options)
+    members = tuple(_host(host) for host in hosts.split(","))
+    return _with_options(Address(members, chroot, unquote(user), unquote(password), scheme == "zookeepers"), query)
 
 
-def of_client(client: Any) -> Address:
+class KazooClient(Protocol):
+    """As much of one as we read."""
+
+    hosts: Iterable[tuple[str, int]]
+    chroot: str
+    auth_data: Iterable[tuple[str, str]]
+    use_ssl: bool
+    ca: str | None
+    certfile: str | None
+    keyfile: str | None
+    verify_certs: bool
+
+
+def of_client(client: KazooClient) -> Address:
     """The same servers, credentials and certificates as a client of kazoo. It keeps its session, we have our own."""
     user = password = ""
     for scheme, secret in client.auth_data:
@@ -94,17 +108,19 @@ def _host(text: str) -> tuple[str, int]:
     return unquote(host), int(port) if port else PORT
 
 
-def _options(query: str, tls: bool) -> dict[str, Any]:
-    found: dict[str, Any] = {"tls": tls}
+def _with_options(address: Address, query: str) -> Address:
     for name, value in parse_qsl(query, keep_blank_values=True):
         if name not in OPTIONS:
             raise Misconfigured(f"the ZooKeeper URL has the unknown option {name!r}; there are: {', '.join(OPTIONS)}")
-        if not tls:
+        if not address.tls:
             raise Misconfigured(f"{name!r} in the ZooKeeper URL is for TLS; write it as zookeepers://")
-        if name == "verify":
-            if value.lower() not in ("true", "false", "1", "0", "yes", "no"):
-                raise Misconfigured(f"verify={value!r} in the ZooKeeper URL is neither true nor false")
-            found[name] = value.lower() in ("true", "1", "yes")
-        else:
-            found[name] = value
-    return found
+        if name == "verify" and value.lower() not in ("true", "false", "1", "0", "yes", "no"):
+            raise Misconfigured(f"verify={value!r} in the ZooKeeper URL is neither true nor false")
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    return replace(
+        address,
+        ca=options.get("ca", ""),
+        cert=options.get("cert", ""),
+        key=options.get("key", ""),
+        verify=options.get("verify", "true").lower() in ("true", "1", "yes"),
+    )

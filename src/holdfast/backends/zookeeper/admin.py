@@ -1,145 +1,149 @@
-"""Survey, evict, ask: what others do with a line. Nobody who waits is woken by a look.
+"""Queues as others see them: the reads and writes behind survey, evict and ask (`ordered_keys.admin`).
 
-1. Lines of several claims are listed, read, and listed again; what counts was there both times: all of it stood
+1. Queues of several claims are listed, read, and listed again; what counts was there both times: all of it stood
    together at one moment in between. So a circle that is seen was one, and nobody is seen beside its successor.
 2. What is seen is no older than the question: the server catches up with the leader first (`Sync`).
-3. An eviction deletes the claim, and makes a ghost of its will, in one step.
+3. An eviction deletes the claim, and makes a tombstone of its will, in one step. A tombstone can be evicted, too: it
+   keeps the name closed for somebody who has left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ..._core.flow import NOW, Call, Flow
 from ...model import LockView
+from .claim_state import read_about
 from .error_mapping import refused
-from .line import Picture, picture_of
-from .ops import BAD_VERSION, NO_NODE, Create, Delete, Failure, List, Multi, Op, Read, Sync, Write
-from .paths import CLOCK, RATES, Entry, ghost_of, name_of, step
-from .places import read_about
-from .requests import Batch
+from .ops import BAD_VERSION, NO_NODE, Answer, Create, Delete, Failure, List, Multi, Op, Read, Sync, Write
+from .paths import CLOCK, RATES, name_of, step, tombstone_of
+from .queue import NodeQueue, line_of
+from .requests import Batch, child_nodes, node_read, stat_of
 from .server_clock import ServerClock
 from .tree import Tree
 from .views import Node, holders_of, token_of, view_of
 
-AT_ONCE_COUNT = 400
+BATCH_COUNT = 400
 """Operations in one request of a survey."""
 ASKED = b',"asked":true}'
-TRIES_COUNT = 4
-Line = tuple[Picture, dict[str, Node]]
-"""What was listed, and what was read of it."""
-NOTHING: Line = (Picture(), {})
 
 
-class AdminFlows:
+@dataclass(slots=True)
+class NodeQueueRead:
+    """What was listed, what was read of it, and the server's time, in milliseconds."""
+
+    parent: str
+    line: NodeQueue
+    now: int
+    nodes: dict[str, Node] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeHold:
+    """Implements `ordered_keys.admin.EvictableHold`."""
+
+    owner: str
+    path: str
+    token: int
+    live: bool
+    read: Node
+
+
+class QueueNodes:
+    """Implements `ordered_keys.admin.QueueStore`."""
+
     def __init__(self, tree: Tree, timeout: float) -> None:
         self._tree = tree
         self._timeout = timeout
         self._clock = ServerClock(tree)
 
-    def survey(self, prefix: str, exact: bool, contended: bool) -> Flow[list[LockView]]:
-        if exact:
-            names = [prefix]
-        else:
+    def read_queues(self, prefix: str, exact: bool, contended: bool) -> Flow[Mapping[str, NodeQueueRead]]:
+        names = [prefix]
+        if not exact:
             _, listed = yield from self._ask([Sync(self._tree.root), List(self._tree.root)])
-            steps = [each for each in (listed[0] if listed else ()) if each not in (RATES, CLOCK)]
+            steps = [each for each in child_nodes(listed) if each not in (RATES, CLOCK)]
             names = sorted(name for name in map(name_of, steps) if name.startswith(prefix))
         parents = [self._tree.names + step(name) for name in names]
-        lines, now = yield from self._read(parents, contended)
-        views = (view_of(names[which], picture, read, now) for which, (picture, read) in sorted(lines.items()))
-        return [view for view in views if view is not None]
-
-    def _read(self, parents: Sequence[str], contended: bool = False) -> Flow[tuple[dict[int, Line], int]]:
-        """The lines below these nodes that are not empty (with `contended`: of several claims), by their numbers; and
-        the server's time."""
-        _, *listings = yield from self._ask([Sync(self._tree.root), *(List(parent) for parent in parents)])
-        pictures = [picture_of(listed[0]) if listed else Picture() for listed in listings]
-        crowded = [which for which, picture in enumerate(pictures) if len(picture.claims) > 1]
-        wanted = crowded if contended else range(len(pictures))
-        nodes = [(which, node) for which in wanted for node in _nodes(pictures[which])]
+        _, *listings = yield from self._ask([Sync(self._tree.root), *map(List, parents)])
+        lines = [line_of(child_nodes(listed)) for listed in listings]
+        crowded = [which for which, line in enumerate(lines) if len(line.claims) > 1]
+        wanted = crowded if contended else range(len(lines))
+        nodes = [(which, node) for which in wanted for node in _nodes(lines[which])]
         if not nodes:
-            return {}, 0
+            return {}
         reads: list[Op] = [Read(f"{parents[which]}/{node}") for which, node in nodes]
         tick = self._clock.tick((yield NOW))
         answers = yield from self._ask([*reads, *(List(parents[which]) for which in crowded), *tick])
-        now = self._clock.read(answers.pop() if tick else None, (yield NOW))
-        still = {
-            which: set(found[0]) if found else set()
-            for which, found in zip(crowded, answers[len(reads) :], strict=True)
-        }
-        lines: dict[int, Line] = {}
-        for (which, node), read in zip(nodes, answers, strict=False):
-            if read and (which not in still or node in still[which]):
-                lines.setdefault(which, (pictures[which], {}))[1][node] = read
-        for picture, found in lines.values():  # who has left since it was listed stands before nobody
-            picture.claims = [entry for entry in picture.claims if entry.node in found]
-        return lines, now
+        now = self._clock.read(stat_of(answers.pop()) if tick else None, (yield NOW))
+        still = {which: set(child_nodes(found)) for which, found in zip(crowded, answers[len(reads) :], strict=True)}
+        queues: dict[str, NodeQueueRead] = {}
+        for (which, node), answer in zip(nodes, answers, strict=False):
+            if (found := node_read(answer)) is not None and (which not in still or node in still[which]):
+                fresh = NodeQueueRead(parents[which], lines[which], now)
+                queues.setdefault(names[which], fresh).nodes[node] = found
+        for queue in queues.values():  # who has left since it was listed stands before nobody
+            queue.line.claims = [entry for entry in queue.line.claims if entry.node in queue.nodes]
+        return queues
 
-    def evict(self, name: str, token: int) -> Flow[bool]:
-        parent = self._tree.names + step(name)
-        for _ in range(TRIES_COUNT):
-            lines, _ = yield from self._read([parent])
-            picture, read = lines.get(0, NOTHING)
-            for ghost in picture.ghosts:  # it keeps the name closed for somebody who has left
-                if ghost.node in read and read_about(read[ghost.node][0]).get("token") == token:
-                    [gone] = yield from self._ask([Delete(f"{parent}/{ghost.node}")])
-                    return bool(gone)
-            holders = holders_of(picture, read)
-            found = [
-                e for e in picture.claims if e.owner in holders and e.node in read and token_of(read[e.node]) == token
-            ]
-            if not found:
+    def views(self, queues: Mapping[str, NodeQueueRead], timed: bool) -> Flow[list[LockView]]:
+        yield from ()  # all that there is to know was read
+        views = (view_of(name, queue.line, queue.nodes, queue.now) for name, queue in queues.items())
+        return [view for view in views if view is not None]
+
+    def holds(self, queue: NodeQueueRead) -> list[NodeHold]:
+        parent, nodes = queue.parent, queue.nodes
+        closed = [marker for marker in queue.line.tombstones if marker.node in nodes]
+        found = [
+            NodeHold(marker.owner, f"{parent}/{marker.node}", token, False, nodes[marker.node])
+            for marker in closed
+            if (token := read_about(nodes[marker.node][0]).get("token")) is not None
+        ]
+        holders = holders_of(queue.line, nodes)
+        return found + [
+            NodeHold(entry.owner, f"{parent}/{entry.node}", token_of(nodes[entry.node]), True, nodes[entry.node])
+            for entry in queue.line.claims
+            if entry.owner in holders
+        ]
+
+    def end_hold(self, name: str, queue: NodeQueueRead, hold: NodeHold) -> Flow[bool]:
+        ops: list[Op] = [Delete(hold.path)]
+        if hold.live:
+            if (slot := queue.line.slots.get(hold.owner)) is not None:
+                ops.append(Delete(f"{queue.parent}/{slot.node}"))
+            for will in queue.line.wills:
+                if will.owner == hold.owner:
+                    tombstone = tombstone_of(will.owner, will.weight, will.capacity, will.length)
+                    ops.append(Delete(f"{queue.parent}/{will.node}"))
+                    ops.append(Create(f"{queue.parent}/{tombstone}", b"", self._tree.acl))
+        [done] = yield from self._ask([Multi(ops)])
+        if isinstance(done, Failure) and done.code != NO_NODE:
+            raise refused(done, f"evicting from {name!r}")
+        return not isinstance(done, Failure)
+
+    def request_release(self, name: str, hold: NodeHold) -> Flow[bool]:
+        """Written into the node of the holder, who has a watch on it."""
+        data, stat = hold.read
+        if not read_about(data):
+            return False
+        [written] = yield from self._ask([Write(hold.path, data[:-1] + ASKED, stat.version)])
+        if isinstance(written, Failure) and written.code != NO_NODE:  # confirmed in this moment: once more
+            [again] = yield from self._ask([Read(hold.path)])
+            if (found := node_read(again)) is None:
                 return False
-            [done] = yield from self._ask([Multi(self._eviction(parent, picture, found[0]))])
-            if not isinstance(done, Failure):
-                return True
-            if done.code != NO_NODE:
-                raise refused(done, f"evicting from {name!r}")
-        return False
+            [written] = yield from self._ask([Write(hold.path, found[0][:-1] + ASKED)])
+        return bool(written)
 
-    def _eviction(self, parent: str, picture: Picture, entry: Entry) -> list[Op]:
-        ops: list[Op] = [Delete(f"{parent}/{entry.node}")]
-        if (seat := picture.seats.get(entry.owner)) is not None:
-            ops.append(Delete(f"{parent}/{seat.node}"))
-        for will in picture.wills:
-            if will.owner == entry.owner:
-                ghost = ghost_of(will.owner, will.weight, will.capacity, will.length)
-                ops += [Delete(f"{parent}/{will.node}"), Create(f"{parent}/{ghost}", b"", self._tree.acl)]
-        return ops
-
-    def ask(self, name: str, token: int | None) -> Flow[int]:
-        """Write the wish into the nodes of the holders; each has a watch on its own."""
-        parent = self._tree.names + step(name)
-        lines, _ = yield from self._read([parent])
-        picture, read = lines.get(0, NOTHING)
-        holders = holders_of(picture, read)
-        asked = 0
-        for entry in picture.claims:
-            if entry.owner not in holders or entry.node not in read:
-                continue
-            data, stat = read[entry.node]
-            if (token is not None and token_of(read[entry.node]) != token) or not read_about(data):
-                continue
-            [written] = yield from self._ask([Write(f"{parent}/{entry.node}", data[:-1] + ASKED, stat.version)])
-            if isinstance(written, Failure) and written.code != NO_NODE:  # confirmed in this moment: once more
-                [now] = yield from self._ask([Read(f"{parent}/{entry.node}")])
-                if not now:
-                    continue
-                [written] = yield from self._ask([Write(f"{parent}/{entry.node}", now[0][:-1] + ASKED)])
-            asked += bool(written)
-        return asked
-
-    def _ask(self, ops: Sequence[Op]) -> Flow[list[Any]]:
-        answers: list[Any] = []
-        for first in range(0, len(ops), AT_ONCE_COUNT):
-            answers += yield Call(Batch(ops[first : first + AT_ONCE_COUNT]), self._timeout)
+    def _ask(self, ops: Sequence[Op]) -> Flow[list[Answer]]:
+        answers: list[Answer] = []
+        for first in range(0, len(ops), BATCH_COUNT):
+            answers += yield Call(Batch(ops[first : first + BATCH_COUNT]), self._timeout)
         for op, answer in zip(ops, answers, strict=True):
             if isinstance(answer, Failure) and answer.code not in (NO_NODE, BAD_VERSION) and not isinstance(op, Write):
                 raise refused(answer, "looking")
         return answers
 
 
-def _nodes(picture: Picture) -> Iterable[str]:
-    yield from (entry.node for entry in picture.claims)
-    yield from (trace.node for trace in (*picture.ghosts, *picture.orphans, *picture.seats.values()))
+def _nodes(line: NodeQueue) -> Iterable[str]:
+    yield from (entry.node for entry in line.claims)
+    yield from (marker.node for marker in (*line.tombstones, *line.orphans, *line.slots.values()))

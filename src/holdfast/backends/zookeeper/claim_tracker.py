@@ -1,4 +1,4 @@
-"""The book that a link keeps of the places on its session: what is to be done about them, and when. No I/O, no clock.
+"""What is to be done about the claims on a session, and when. No I/O, no clock.
 
 1. A hold that has lasted for `CONFIRM_AFTER_S` is confirmed: its data is written once, and its node watched.
 2. A place that is over (`until` has passed) is deleted. Should that fail, it is tried again, until the session ends.
@@ -13,12 +13,11 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Iterable
-from typing import Any
 
-from .line import picture_of
-from .ops import NO_NODE, Delete, Failure, List, Multi, Op, Read, Write
-from .paths import Entry
-from .places import Place
+from .claim_state import ClaimState
+from .ops import NO_NODE, Answer, Delete, Failure, List, Multi, Op, Read, Write
+from .paths import QueueEntry
+from .queue import line_of
 from .tombstones import ending
 
 CONFIRM_AFTER_S = 0.05
@@ -34,16 +33,16 @@ NEVER = float("inf")
 class ClaimTracker:
     def __init__(self, acl: bytes) -> None:
         self._acl = acl
-        self._fresh: deque[tuple[float, Place]] = deque()
-        self._later: list[tuple[float, int, Place]] = []
+        self._fresh: deque[tuple[float, ClaimState]] = deque()
+        self._later: list[tuple[float, int, ClaimState]] = []
         self._count = 0
-        self._news: deque[Place] = deque()
-        self.own: dict[str, Place] = {}
+        self._news: deque[ClaimState] = deque()
+        self.own: dict[str, ClaimState] = {}
         """Confirmed places, and those that are being confirmed, by path."""
 
-    def add(self, place: Place, now: float) -> None:
+    def add(self, state: ClaimState, now: float) -> None:
         """A place whose node is known now, or that is granted now. May be called from any thread."""
-        self._fresh.append((now + CONFIRM_AFTER_S, place))
+        self._fresh.append((now + CONFIRM_AFTER_S, state))
 
     @property
     def has_news(self) -> bool:
@@ -53,8 +52,8 @@ class ClaimTracker:
         """Nothing is to be done before the next renewal: all that stands here is held, confirmed and renewed."""
         if self.has_news:
             return False
-        places = [place for _, _, place in self._later if not place.gone]
-        return bool(places) and all(_rests(place, now) for place in places)
+        states = [state for _, _, state in self._later if not state.gone]
+        return bool(states) and all(_rests(state, now) for state in states)
 
     @property
     def next(self) -> float:
@@ -63,125 +62,125 @@ class ClaimTracker:
             return 0.0
         return min(self._fresh[0][0] if self._fresh else NEVER, self._later[0][0] if self._later else NEVER)
 
-    def due(self, now: float) -> list[tuple[Place, list[Op]]]:
+    def due(self, now: float) -> list[tuple[ClaimState, list[Op]]]:
         """What to do about which places; `done` is to be called with the answers."""
-        work: list[tuple[Place, list[Op]]] = []
+        work: list[tuple[ClaimState, list[Op]]] = []
         while self._news and len(work) < AT_ONCE_COUNT:
-            place = self._news.popleft()
-            if not place.gone:
-                self.own[place.path] = place
-                work.append((place, [Read(place.path, watch=True)]))
+            state = self._news.popleft()
+            if not state.gone:
+                self.own[state.path] = state
+                work.append((state, [Read(state.path, watch=True)]))
         while self._fresh and self._fresh[0][0] <= now and len(work) < AT_ONCE_COUNT:
-            place = self._fresh.popleft()[1]
-            if place.gone:
+            state = self._fresh.popleft()[1]
+            if state.gone:
                 continue
-            if place.granted and not place.confirmed:
-                if place.granted + CONFIRM_AFTER_S > now + A_MOMENT_S:  # it has waited: let it last first
-                    self.add(place, now)
+            if state.granted and not state.confirmed:
+                if state.granted + CONFIRM_AFTER_S > now + A_MOMENT_S:  # it has waited: let it last first
+                    self.add(state, now)
                     continue
-                work.append((place, self._confirmation(place)))
-            elif not place.granted and not place.watching and now < place.until:  # its flow has not come to it yet
-                self.add(place, now)
+                work.append((state, self._confirmation(state)))
+            elif not state.granted and not state.watching and now < state.until:  # its flow has not come to it yet
+                self.add(state, now)
                 continue
-            self._put(place.until, place)
+            self._put(state.until, state)
         ahead = now + LOOK_AHEAD_S
         while self._later and self._later[0][0] <= ahead and len(work) < AT_ONCE_COUNT:
-            place = self._later[0][2]
-            if place.gone and place.gone != "expired":
-                self.own.pop(place.path, None)
-            elif place.buried:
+            state = self._later[0][2]
+            if state.gone and state.gone != "expired":
+                self.own.pop(state.path, None)
+            elif state.buried:
                 pass  # done with
-            elif place.until > ahead and not place.gone:  # it has moved on meanwhile; so for many at once
-                if place.granted and not place.confirmed and place.granted + CONFIRM_AFTER_S < now:
-                    work.append((place, self._confirmation(place)))
-                heapq.heapreplace(self._later, (place.until, self._number(), place))
+            elif state.until > ahead and not state.gone:  # it has moved on meanwhile; so for many at once
+                if state.granted and not state.confirmed and state.granted + CONFIRM_AFTER_S < now:
+                    work.append((state, self._confirmation(state)))
+                heapq.heapreplace(self._later, (state.until, self._number(), state))
                 continue
             elif self._later[0][0] > now:
                 break
-            elif place.gone or self._is_over(place, now):
-                work.append((place, self._burial(place)))
-                heapq.heapreplace(self._later, (now + TRY_AGAIN_S, self._number(), place))
+            elif state.gone or self._is_over(state, now):
+                work.append((state, self._burial(state)))
+                heapq.heapreplace(self._later, (now + TRY_AGAIN_S, self._number(), state))
                 continue
             else:
-                heapq.heapreplace(self._later, (place.until, self._number(), place))
+                heapq.heapreplace(self._later, (state.until, self._number(), state))
                 continue
             heapq.heappop(self._later)
         return work
 
-    def _is_over(self, place: Place, now: float) -> bool:
-        place.gone = "expired"
-        if place.until > now:  # renewed in this very moment: see `places`, rule 3
-            place.gone = ""
-        return bool(place.gone)
+    def _is_over(self, state: ClaimState, now: float) -> bool:
+        state.gone = "expired"
+        if state.until > now:  # renewed in this very moment: see `states`, rule 3
+            state.gone = ""
+        return bool(state.gone)
 
-    def _burial(self, place: Place) -> list[Op]:
-        if not place.node:
-            return [List(place.parent)]
-        ops = ending(place, place.claim.spec.lock_delay if place.granted else 0.0, self._acl)
-        return [Multi(ops), Delete(place.path)] if len(ops) > 1 else ops
+    def _burial(self, state: ClaimState) -> list[Op]:
+        if not state.node:
+            return [List(state.parent)]
+        ops = ending(state, state.claim.spec.lock_delay if state.granted else 0.0, self._acl)
+        return [Multi(ops), Delete(state.path)] if len(ops) > 1 else ops
 
-    def done(self, place: Place, ops: list[Op], answers: list[Any]) -> None:
+    def done(self, state: ClaimState, ops: list[Op], answers: list[Answer]) -> None:
         """What came of it."""
         last, answer = ops[-1], answers[-1]
         if isinstance(last, Delete):
-            place.buried = answer is True or (isinstance(answer, Failure) and answer.code == NO_NODE)
-            self.own.pop(place.path, None)
+            state.buried = answer is True or (isinstance(answer, Failure) and answer.code == NO_NODE)
+            self.own.pop(state.path, None)
         elif isinstance(last, List):
             children = answer[0] if isinstance(answer, tuple) else ()
-            place.node = next((each.node for each in picture_of(children).claims if _is_of(each, place)), "")
-            place.buried = not place.node  # else it is deleted next
+            state.node = next((each.node for each in line_of(children).claims if _is_of(each, state)), "")
+            state.buried = not state.node  # else it is deleted next
         elif isinstance(answer, Failure):
             if answer.code == NO_NODE:
-                place.gone = place.gone or "evicted"
-                self.own.pop(place.path, None)
-        else:
-            place.confirmed = True
-            place.asked = place.asked or b'"asked":true' in answer[0]
+                state.gone = state.gone or "evicted"
+                self.own.pop(state.path, None)
+        elif isinstance(answer, tuple):
+            state.confirmed = True
+            state.asked = state.asked or b'"asked":true' in answer[0]
 
     def event(self, deleted: bool, path: str) -> None:
         """News of a node that is watched, if it is one of ours."""
-        place = self.own.get(path)
-        if place is None or place.gone:
+        state = self.own.get(path)
+        if state is None or state.gone:
             self.own.pop(path, None)
         elif deleted:
-            place.gone = "evicted"
+            state.gone = "evicted"
             del self.own[path]
         else:
-            self._news.append(place)
+            self._news.append(state)
 
-    def end(self) -> Iterable[Place]:
+    def end(self) -> Iterable[ClaimState]:
         """The session has ended, and all that stood on it. Answers with who is to be told."""
-        places = {id(place): place for _, place in self._fresh} | {id(place): place for *_, place in self._later}
-        for place in places.values():
-            place.gone = place.gone or "session"
+        states = {id(state): state for _, state in self._fresh} | {id(state): state for *_, state in self._later}
+        for state in states.values():
+            state.gone = state.gone or "session"
         self._fresh.clear()
         self._later.clear()
         self._news.clear()
         self.own.clear()
-        return places.values()
+        return states.values()
 
-    def failed(self, work: list[tuple[Place, list[Op]]], now: float) -> None:
-        """It did not come through. What has to be buried is in the book still; the rest is tried again."""
-        for place, ops in work:
+    def failed(self, work: list[tuple[ClaimState, list[Op]]], now: float) -> None:
+        """It did not come through. What has to be buried is in the tracker still; the rest is tried again."""
+        for state, ops in work:
             if not isinstance(ops[-1], (Delete, List)):
-                self.add(place, now)
+                self.add(state, now)
 
-    def _confirmation(self, place: Place) -> list[Op]:
-        self.own[place.path] = place
-        return [Write(place.path, place.confirmation(place.granted), 0), Read(place.path, watch=True)]
+    def _confirmation(self, state: ClaimState) -> list[Op]:
+        self.own[state.path] = state
+        return [Write(state.path, state.confirmation(state.granted), 0), Read(state.path, watch=True)]
 
-    def _put(self, when: float, place: Place) -> None:
-        heapq.heappush(self._later, (when, self._number(), place))
+    def _put(self, when: float, state: ClaimState) -> None:
+        heapq.heappush(self._later, (when, self._number(), state))
 
     def _number(self) -> int:
         self._count += 1
         return self._count
 
 
-def _is_of(entry: Entry, place: Place) -> bool:
-    return entry.owner == place.claim.owner and entry.session == place.session
+def _is_of(entry: QueueEntry, state: ClaimState) -> bool:
+    return entry.owner == state.claim.owner and entry.session == state.session
 
 
-def _rests(place: Place, now: float) -> bool:
-    spec = place.claim.spec
-    return place.confirmed and spec.renew and spec.max_hold is None and place.until > now + spec.ttl / 2
+def _rests(state: ClaimState, now: float) -> bool:
+    spec = state.claim.spec
+    return state.confirmed and spec.renew and spec.max_hold is None and state.until > now + spec.ttl / 2

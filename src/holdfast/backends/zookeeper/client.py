@@ -11,9 +11,9 @@ from ..connections.together import gather
 from .connection import SessionConnection
 from .connector import ServerRotation
 from .keepalive import attend
-from .ops import Watches
+from .ops import Answer, Watches
 from .requests import Batch
-from .session import Answer, Credentials
+from .session import Credentials
 from .timing import shared
 from .watch_registry import repeatable
 
@@ -39,15 +39,15 @@ class ZooKeeperClient:
         """Of waits for what can never come: they end with the client."""
 
     def call(self, request: Batch, deadline: float) -> Flow[list[Answer] | None]:
-        place = request.place
-        if place is None:
+        state = request.state
+        if state is None:
             return (yield from self._call_for_nobody(request, deadline))
-        owner, mine = place.claim.owner, place.link
+        owner, mine = state.claim.owner, state.link
         if not isinstance(mine, SessionConnection):
-            link = self._links.get(place.claim.spec.ttl)
+            link = self._links.get(state.claim.spec.ttl)
             if link is None or link.over or link.closed or self._closed:
-                link = yield from self._link(place.claim.spec.ttl)
-            return (yield from link.call(request.ops, deadline, owner, (place, *request.companions)))
+                link = yield from self._link(state.claim.spec.ttl)
+            return (yield from link.call(request.ops, deadline, owner, (state, *request.companions)))
         if request.ops[-1].__class__ is Watches:
             self._waits[owner] = mine
         elif request.leaving and self._waits.pop(owner, None) is not None:

@@ -18,12 +18,12 @@ from ...errors import BackendUnavailable, HoldfastError, Misconfigured, OutcomeU
 from ..connections.multiplexer import Multiplexer, Pending
 from ..connections.pool import closed_error
 from . import keepalive
+from .claim_state import ClaimState
 from .claim_tracker import ClaimTracker
 from .connector import ServerRotation, connect_session
 from .error_mapping import unknown
-from .ops import CloseSession, Op, Watches
-from .places import Place
-from .session import Answer, Credentials, Session, State, Ticket
+from .ops import Answer, CloseSession, Op, Watches
+from .session import Credentials, Session, State, Ticket
 from .timing import lasts, session_for
 from .watch_registry import Proof, WatchRegistry, proves, repeatable
 
@@ -32,7 +32,7 @@ IDLE_S = 0.01
 
 
 class SessionConnection:
-    """What `places.Link` is to flows."""
+    """What `states.SessionLink` is to flows."""
 
     def __init__(
         self,
@@ -90,11 +90,11 @@ class SessionConnection:
     def unheard(self, now: float) -> float:
         return self._proof.unheard(now)
 
-    def keep(self, place: Place) -> None:
+    def keep(self, state: ClaimState) -> None:
         """Called inside a flow's step, by whoever has heard of the place."""
         self.added = self.now
-        place.kept = True
-        self.claims.add(place, self.now)
+        state.kept = True
+        self.claims.add(state, self.now)
         if self.sleeps_until > self.now + 0.1:
             self.wake_keepalive()
 
@@ -148,7 +148,7 @@ class SessionConnection:
     # Requests
 
     def call(
-        self, ops: Sequence[Op], deadline: float, owner: str = "", places: Sequence[Place] = (), waits: bool = True
+        self, ops: Sequence[Op], deadline: float, owner: str = "", states: Sequence[ClaimState] = (), waits: bool = True
     ) -> Flow[list[Answer] | None]:
         """The answers; None if the session has ended. `waits`: for a connection, if there is none.
 
@@ -168,8 +168,8 @@ class SessionConnection:
             else:
                 self.now = max(self.now, sent)
                 self._spoke = sent
-                for place in places:
-                    place.link, place.session = self, self.session.id
+                for state in states:
+                    state.link, state.session = self, self.session.id
                 if ops[-1].__class__ is Watches and self._watches.connect(owner, ops):
                     self._news.setdefault(owner, Pending())
                 ticket = Ticket(len(ops))

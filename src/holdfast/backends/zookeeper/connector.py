@@ -14,10 +14,10 @@ from ..._core.flow import NOW, Call, Connection, Endpoint, Flow, Open, Receive, 
 from ...errors import BackendUnavailable, HoldfastError, Misconfigured
 from .error_mapping import refused
 from .jute import Stat
-from .ops import CloseSession, Exists, Failure, Op
+from .ops import Answer, CloseSession, Exists, Failure, Op
 from .paths import CLOCK, RATES
 from .requests import Batch
-from .session import Answer, Credentials, Refused, Session, State, Ticket
+from .session import Credentials, Refused, Session, State, Ticket
 from .tree import Tree
 
 ELECTION_PAUSE_S = 0.1

@@ -14,18 +14,17 @@ from ..._core.flow import RANDOM, Endpoint, Flow
 from ...errors import Misconfigured
 from ...ports import Backend, Opened
 from ..client_engine import ClientEngine
-from .address import Address, of_client, parse
+from .address import Address, KazooClient, of_client, parse
 from .backend import ZooKeeperBackend
 from .client import ZooKeeperClient
 from .connector import ServerRotation, ask_ensemble
-from .ops import acl
+from .ops import Answer, acl
 from .requests import Batch
-from .session import Answer
 from .tree import Tree
 
 
 class ZooKeeperEngine(ClientEngine[Batch, "list[Answer] | list[str] | None"]):
-    def __init__(self, url: object, namespace: str, request_timeout: float) -> None:
+    def __init__(self, url: str | KazooClient, namespace: str, request_timeout: float) -> None:
         self._address = address = parse(url) if isinstance(url, str) else of_client(url)
         self.url = address.shown
         self._timeout = request_timeout
@@ -61,5 +60,5 @@ def tls_context(address: Address) -> ssl.SSLContext | None:
     return context
 
 
-def open_engine(url: object, namespace: str, request_timeout: float) -> ZooKeeperEngine:
+def open_engine(url: str | KazooClient, namespace: str, request_timeout: float) -> ZooKeeperEngine:
     return ZooKeeperEngine(url, namespace, request_timeout)

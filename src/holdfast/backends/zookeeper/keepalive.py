@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from ..._core.flow import NEW_EVENT, NOW, Flow, WaitEvent
 from ...errors import HoldfastError, Misconfigured
-from .ops import Op, Sync
-from .session import Answer, Refused
+from .ops import Answer, Op, Sync
+from .session import Refused
 from .timing import beat, connect_timeout, forsaken, silence
 
 if TYPE_CHECKING:
@@ -86,8 +86,8 @@ def attend(link: SessionConnection, now: float, deadline: float) -> Flow[None]:
         link.claims.failed(work, now)
         return
     at = 0
-    for place, some in work:
-        link.claims.done(place, some, answers[at : at + len(some)])
+    for state, some in work:
+        link.claims.done(state, some, answers[at : at + len(some)])
         at += len(some)
 
 

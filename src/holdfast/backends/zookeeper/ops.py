@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol, TypeAlias
 
 from . import jute
 from .jute import Reader, Stat
@@ -36,6 +36,10 @@ class Failure:
         return False
 
 
+Answer: TypeAlias = object
+"""What an operation's `read` makes of a reply, or a `Failure`."""
+
+
 class Op(Protocol):
     """`kind` is the operation's number, `body` what follows it, `read` what makes its answer a value."""
 
@@ -44,7 +48,7 @@ class Op(Protocol):
 
     def body(self) -> bytes: ...
 
-    def read(self, reader: Reader) -> Any: ...
+    def read(self, reader: Reader) -> Answer: ...
 
 
 @dataclass(slots=True)  # made for each acquisition, as are List and Delete; freezing would cost more than making it
@@ -261,8 +265,8 @@ class Multi:
         parts = [jute.integer(op.kind) + b"\x00" + jute.integer(-1) + op.body() for op in self.ops]
         return b"".join(parts) + jute.integer(-1) + b"\x01" + jute.integer(-1)
 
-    def read(self, reader: Reader) -> list[Any] | Failure:
-        answers: list[Any] = []
+    def read(self, reader: Reader) -> list[Answer] | Failure:
+        answers: list[Answer] = []
         failure: Failure | None = None
         while True:
             kind, done, code = reader.integer(), reader.flag(), reader.integer()

@@ -4,11 +4,11 @@
     /chroot/<namespace>/<name>                     a container: the server removes it once it is empty
         <owner>.<session>.<weight>.<capacity>.f__lock__0000000007     a claim: ephemeral, in the order of its number
         <owner>.<session>.<weight>.<capacity>.u__lock__0000000008     one that may be granted out of turn
-        <owner>.<session>.<weight>.<capacity>.F__lock__0000000009     F, U: one whose hold may leave a ghost behind
+        <owner>.<session>.<weight>.<capacity>.F__lock__0000000009     F, U: one whose hold may leave a tombstone behind
         ~will.<owner>.<weight>.<capacity>.<ms>     its holder asked for a lock_delay: what happens if it ends uncleanly
         ~ghost.<owner>.<weight>.<capacity>.<ms>    keeps the name closed for so long from when it was made
         ~seat.<owner>.<weight>.<capacity>.0000000009       granted out of turn
-        ~<node>                                    made and deleted in the same step, when a claim with heirs lets go
+        ~<node>                                    made and deleted in the same step, as a claim hands off its hold
     /chroot/<namespace>/%rates/<name>              a limiter's number
     /chroot/<namespace>/%clock                     written to learn the server's time
 
@@ -30,7 +30,7 @@ from urllib.parse import quote, unquote
 from ...model import SHARED_CAPACITY, LockSpec
 
 RATES, CLOCK = "%rates", "%clock"
-WILL, GHOST, SEAT = "~will.", "~ghost.", "~seat."
+WILL, TOMBSTONE, SLOT = "~will.", "~ghost.", "~seat."
 _PLAIN = " !$&'()*+,-.:;<=>?@[]^_`{|}~\"\\#"
 _NODE = re.compile(r"(?P<who>.*)__(?P<kind>r?lock|permit)__(?P<number>-?\d{10})", re.ASCII)
 _HALF, _WHOLE = 1 << 31, 1 << 32
@@ -50,7 +50,7 @@ def name_of(step: str) -> str:
 
 
 @dataclass(slots=True)
-class Entry:
+class QueueEntry:
     """A claim as its node's name tells it. `capacity` is 0 for one of kazoo's, which takes all of whatever there is."""
 
     node: str
@@ -65,8 +65,8 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
-    """A will, a ghost or a seat. `length` is in seconds; a seat has a number instead."""
+class Marker:
+    """A will, a tombstone or a slot. `length` is in seconds; a slot has a number instead."""
 
     node: str
     owner: str
@@ -85,7 +85,7 @@ def prefix_of(owner: str, session: int, spec: LockSpec) -> str:
     return f"{owner}.{session & 0xFFFFFFFFFFFFFFFF:x}.{spec.weight}.{spec.capacity}.{fair}__{kind}__"
 
 
-def entry_of(node: str) -> Entry | None:
+def entry_of(node: str) -> QueueEntry | None:
     """A claim, ours or kazoo's; None for what is none."""
     if (match := _NODE.fullmatch(node)) is None:
         return None
@@ -94,17 +94,17 @@ def entry_of(node: str) -> Entry | None:
     if len(parts) == 5:
         try:
             owner, session, weight, capacity, fair = parts
-            return Entry(
+            return QueueEntry(
                 node, number, owner, _signed(int(session, 16)), int(weight), int(capacity), fair in "fF", fair in "fu"
             )
         except ValueError:
             pass  # somebody else's, after all
     if kind == "rlock":
-        return Entry(node, number, who, 0, 1, SHARED_CAPACITY)
-    return Entry(node, number, who, 0, 0, 0)
+        return QueueEntry(node, number, who, 0, 1, SHARED_CAPACITY)
+    return QueueEntry(node, number, who, 0, 0, 0)
 
 
-def in_order(entries: list[Entry]) -> list[Entry]:
+def in_order(entries: list[QueueEntry]) -> list[QueueEntry]:
     """By their numbers, which wrap (rule 3)."""
     if not entries:
         return entries
@@ -116,26 +116,26 @@ def will_of(owner: str, spec: LockSpec) -> str:
     return f"{WILL}{owner}.{spec.weight}.{spec.capacity}.{round(spec.lock_delay * 1000)}"
 
 
-def ghost_of(owner: str, weight: int, capacity: int, seconds: float) -> str:
-    return f"{GHOST}{owner}.{weight}.{capacity}.{round(seconds * 1000)}"
+def tombstone_of(owner: str, weight: int, capacity: int, seconds: float) -> str:
+    return f"{TOMBSTONE}{owner}.{weight}.{capacity}.{round(seconds * 1000)}"
 
 
-def seat_prefix(owner: str, spec: LockSpec) -> str:
-    return f"{SEAT}{owner}.{spec.weight}.{spec.capacity}."
+def slot_prefix(owner: str, spec: LockSpec) -> str:
+    return f"{SLOT}{owner}.{spec.weight}.{spec.capacity}."
 
 
-def farewell_of(node: str) -> str:
+def handoff_marker_of(node: str) -> str:
     """The node that is made for a moment when the hold of this one is let go of."""
     return f"~{node}"
 
 
-def trace_of(node: str) -> Trace | None:
+def marker_of(node: str) -> Marker | None:
     parts = node.split(".")
     try:
         _, owner, weight, capacity, last = parts
-        if node.startswith(SEAT):
-            return Trace(node, owner, int(weight), int(capacity), number=int(last))
-        return Trace(node, owner, int(weight), int(capacity), int(last) / 1000)
+        if node.startswith(SLOT):
+            return Marker(node, owner, int(weight), int(capacity), number=int(last))
+        return Marker(node, owner, int(weight), int(capacity), int(last) / 1000)
     except ValueError:
         return None
 

@@ -4,7 +4,7 @@
    to another session is about to vanish: it is deleted, never adopted; one that has lapsed is being deleted already.
 2. If no server can be asked, the tracker of the session gets the place, and with it its node, known or not: the flow
    gives up with its claim's ttl, and the session would keep the node.
-3. A release is one deletion; with a farewell (see `handoff`), a will, a seat or a ghost, one `Multi`.
+3. A release is one deletion; with a handoff marker (see `handoff`), a will, a slot or a tombstone, one `Multi`.
 """
 
 from __future__ import annotations
@@ -14,76 +14,80 @@ from collections.abc import Sequence
 from ..._core.flow import NOW, Call, Flow
 from ...errors import BackendUnavailable
 from ...model import Claim
+from .claim_state import ClaimState
 from .handoff import release_ops
-from .line import picture_of
 from .ops import NO_NODE, Delete, Exists, Failure, List
-from .places import Place
+from .queue import line_of
 from .requests import Batch
 from .tombstones import Tombstones
 
 
 class ReleaseFlows:
-    def __init__(self, places: dict[str, Place], traces: Tombstones, timeout: float) -> None:
-        self._places = places
-        self._traces = traces
+    def __init__(self, states: dict[str, ClaimState], tombstones: Tombstones, timeout: float) -> None:
+        self._states = states
+        self._tombstones = tombstones
         self._timeout = timeout
 
     def release(self, claim: Claim, linger: float = 0.0) -> Flow[bool]:
         """True if it was held until now."""
-        place = self._places.get(claim.owner)
-        if place is None:
+        state = self._states.get(claim.owner)
+        if state is None:
             return False
-        place.ahead = None
+        state.ahead = None
         try:
-            return (yield from self._release(place, linger))
+            return (yield from self._release(state, linger))
         except BackendUnavailable:
-            if place.link is not None and not place.kept:
-                place.link.keep(place)  # rule 2
+            if state.link is not None and not state.kept:
+                state.link.keep(state)  # rule 2
             raise
 
-    def _release(self, place: Place, linger: float) -> Flow[bool]:
-        claim = place.claim
-        if not place.node and place.tried and place.link is not None and not place.gone:
-            listed = yield Call(Batch((List(place.parent),), place), self._timeout)
+    def _release(self, state: ClaimState, linger: float) -> Flow[bool]:
+        claim = state.claim
+        if not state.node and state.tried and state.link is not None and not state.gone:
+            listed = yield Call(Batch((List(state.parent),), state), self._timeout)
             if listed and listed[0]:
-                yield from self.find(place, listed[0][0], self._timeout)
-        if place.gone or not place.node:
-            self._places.pop(claim.owner, None)
+                yield from self.find(state, listed[0][0], self._timeout)
+        if state.gone or not state.node:
+            self._states.pop(claim.owner, None)
             return False
         now: float = yield NOW
-        held = bool(place.granted) and now < place.until
-        if not (place.will or place.seat or linger):
-            answers = yield Call(Batch(release_ops(place, self._traces.tree.acl), place, leaving=True), self._timeout)
-            if answers and isinstance(answers[-1], Failure) and answers[-1].code != NO_NODE:  # no room for a farewell
-                answers = yield Call(Batch((Delete(place.path),), place), self._timeout)
+        held = bool(state.granted) and now < state.until
+        if not (state.will or state.slot or linger):
+            answers = yield Call(
+                Batch(release_ops(state, self._tombstones.tree.acl), state, leaving=True), self._timeout
+            )
+            if (
+                answers and isinstance(answers[-1], Failure) and answers[-1].code != NO_NODE
+            ):  # no room for a handoff marker
+                answers = yield Call(Batch((Delete(state.path),), state), self._timeout)
             done = bool(answers and answers[-1])
-            if done and place.alone:
-                self._traces.tree.ground(claim.spec.name).left(place)
+            if done and state.alone:
+                self._tombstones.tree.parent_state(claim.spec.name).left(state)
         else:
-            done = yield from self._traces.delete_claim(place, linger if held else 0.0)
-        place.gone = place.gone or "released"
-        self._places.pop(claim.owner, None)
+            done = yield from self._tombstones.delete_claim(state, linger if held else 0.0)
+        state.gone = state.gone or "released"
+        self._states.pop(claim.owner, None)
         return held and done
 
-    def find(self, place: Place, children: Sequence[str], timeout: float) -> Flow[None]:
+    def find(self, state: ClaimState, children: Sequence[str], timeout: float) -> Flow[None]:
         """Note the node of a place if it is there."""
-        for entry in picture_of(children).claims:
-            if entry.owner != place.claim.owner or entry.node in place.former:
+        for entry in line_of(children).claims:
+            if entry.owner != state.claim.owner or entry.node in state.former:
                 continue
-            path = f"{place.parent}/{entry.node}"
-            if entry.session != place.session:
-                yield Call(Batch((Delete(path),), place), timeout)
+            path = f"{state.parent}/{entry.node}"
+            if entry.session != state.session:
+                yield Call(Batch((Delete(path),), state), timeout)
                 continue
-            place.node = entry.node
-            yield from self.read([place], timeout)
+            state.node = entry.node
+            yield from self.read([state], timeout)
 
-    def read(self, places: Sequence[Place], timeout: float) -> Flow[None]:
+    def read(self, states: Sequence[ClaimState], timeout: float) -> Flow[None]:
         """Note token and time of nodes of which only the name is known."""
-        answers = yield Call(Batch(tuple(Exists(place.path) for place in places), places[0]), timeout)
+        answers = yield Call(Batch(tuple(Exists(state.path) for state in states), states[0]), timeout)
         now: float = yield NOW
-        for place, stat in zip(places, answers or [None] * len(places), strict=True):
-            if stat and place.link is not None:
-                place.token, place.born, place.seen = stat.czxid, stat.ctime, now
-                place.link.keep(place)
+        for state, stat in zip(states, answers or [None] * len(states), strict=True):
+            if stat and state.link is not None:
+                state.token, state.born, state.seen = stat.czxid, stat.ctime, now
+                state.link.keep(state)
             else:
-                place.gone = "evicted" if answers else "session"
+                state.gone = "evicted" if answers else "session"

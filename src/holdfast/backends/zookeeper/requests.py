@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ...errors import Misconfigured
 from . import jute
-from .jute import Reader
-from .ops import EPHEMERAL, SEQUENTIAL, Create, Created, Delete, Failure, Multi, Op
+from .claim_state import ClaimState, SessionLink
+from .jute import Reader, Stat
+from .ops import EPHEMERAL, SEQUENTIAL, Answer, Create, Created, Delete, Failure, Multi, Op
 from .paths import prefix_of
-from .places import Link, Place
 
 ENTRY_BYTES = 200
 """Of one claim in a request, without its parent's path and its data; rather more than it takes."""
@@ -23,14 +22,14 @@ MOST_BYTES = 1_000_000
 class Batch:
     """Operations that go out together, on one session; the reply is the list of their answers, in order.
 
-    On the session of `place`, which is given one for its ttl if it has none (as are `companions`); else on that of
+    On the session of `state`, which is given one for its ttl if it has none (as are `companions`); else on that of
     `link`; else on any. If that session has ended, the answers are None.
     """
 
     ops: Sequence[Op]
-    place: Place | None = None
-    companions: Sequence[Place] = ()
-    link: Link | None = None
+    state: ClaimState | None = None
+    companions: Sequence[ClaimState] = ()
+    link: SessionLink | None = None
     leaving: bool = False
     """The place is let go of: nobody waits for its turn any longer."""
 
@@ -39,22 +38,22 @@ class Batch:
 class Enter:
     """Create the node of a place. What the server answers is noted in the place, whoever may still be listening."""
 
-    place: Place
+    state: ClaimState
     acl: bytes
     kind = 15
 
     def body(self) -> bytes:
-        place = self.place
-        path = f"{place.parent}/{prefix_of(place.claim.owner, place.session, place.claim.spec)}"
-        return jute.text(path) + jute.data(place.about) + self.acl + _EPHEMERAL_SEQUENTIAL
+        state = self.state
+        path = f"{state.parent}/{prefix_of(state.claim.owner, state.session, state.claim.spec)}"
+        return jute.text(path) + jute.data(state.about) + self.acl + _EPHEMERAL_SEQUENTIAL
 
     def read(self, reader: Reader) -> Created:
-        place = self.place
+        state = self.state
         created = Created(reader.text(), reader.stat())
-        place.node = created.path[len(place.parent) + 1 :]
-        place.token, place.born = created.stat.czxid, created.stat.ctime
-        if place.link is not None:
-            place.link.keep(place)
+        state.node = created.path[len(state.parent) + 1 :]
+        state.token, state.born = created.stat.czxid, created.stat.ctime
+        if state.link is not None:
+            state.link.keep(state)
         return created
 
 
@@ -62,48 +61,64 @@ class Enter:
 class EnterAll:
     """Create the nodes of several places in one step. Their names are noted; tokens and times have to be read."""
 
-    places: Sequence[Place]
+    states: Sequence[ClaimState]
     acl: bytes
     kind = 14
 
     def body(self) -> bytes:
-        return Multi([Enter(place, self.acl) for place in self.places]).body()
+        return Multi([Enter(state, self.acl) for state in self.states]).body()
 
     def read(self, reader: Reader) -> bool | Failure:
         made = Multi(()).read(reader)
         if isinstance(made, Failure):
             return made
-        for place, path in zip(self.places, made, strict=True):
-            place.node = path[len(place.parent) + 1 :]
-            if place.link is not None:
-                place.link.keep(place)
+        for state, path in zip(self.states, made, strict=True):
+            state.node = str(path)[len(state.parent) + 1 :]
+            if state.link is not None:
+                state.link.keep(state)
         return True
 
 
-def check_size(places: Sequence[Place]) -> None:
+def child_nodes(answer: Answer) -> list[str]:
+    """The answer to a `List`: none if there is no such node."""
+    found: list[str] = answer[0] if isinstance(answer, tuple) else []
+    return found
+
+
+def node_read(answer: Answer) -> tuple[bytes, Stat] | None:
+    """The answer to a `Read`: None if there is no such node."""
+    return answer if isinstance(answer, tuple) else None
+
+
+def stat_of(answer: Answer) -> Stat | None:
+    """The answer to an `Exists` or a `Write`: None if there is no such node."""
+    return answer if isinstance(answer, Stat) else None
+
+
+def check_size(states: Sequence[ClaimState]) -> None:
     """Refuse what a server would drop the connection at."""
-    size = sum(len(place.parent) + len(place.about) + ENTRY_BYTES for place in places)
+    size = sum(len(state.parent) + len(state.about) + ENTRY_BYTES for state in states)
     if size > MOST_BYTES:
         raise Misconfigured(
-            f"{len(places)} names, of which the first is {places[0].claim.spec.name!r}, need {size} bytes to be locked "
+            f"{len(states)} names, of which the first is {states[0].claim.spec.name!r}, need {size} bytes to be locked "
             f"together, and ZooKeeper takes {MOST_BYTES} in one request; lock fewer of them at once"
         )
 
 
 @dataclass(slots=True)
-class Farewell:
-    """Delete the node of a hold, and tell its heir so (see `handoff`): a node is made, and both are deleted.
+class HandoffRelease:
+    """Delete the node of a hold, and tell its successor so (see `handoff`): a node is made, and both are deleted.
 
     The same as a `Multi`, written in one go: the next holder waits for it.
     """
 
-    place: Place
+    state: ClaimState
     acl: bytes
     kind = 14
 
     def body(self) -> bytes:
-        place = self.place
-        word, path = jute.text(place.farewell), jute.text(place.path)
+        state = self.state
+        word, path = jute.text(state.handoff_marker), jute.text(state.path)
         return b"".join(
             (
                 _CREATE,
@@ -121,13 +136,13 @@ class Farewell:
             )
         )
 
-    def read(self, reader: Reader) -> list[Any] | Failure:
+    def read(self, reader: Reader) -> list[Answer] | Failure:
         return Multi(self.steps).read(reader)
 
     @property
     def steps(self) -> tuple[Op, ...]:
-        place = self.place
-        return Create(place.farewell, b"", self.acl), Delete(place.farewell), Delete(place.path)
+        state = self.state
+        return Create(state.handoff_marker, b"", self.acl), Delete(state.handoff_marker), Delete(state.path)
 
 
 _CREATE, _DELETE, _END = (

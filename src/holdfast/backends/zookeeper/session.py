@@ -25,12 +25,12 @@ import struct
 from collections import deque
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ..connections.multiplexer import Pending
 from . import jute
 from .jute import Reader
-from .ops import AUTH_FAILED, SESSION_EXPIRED, CloseSession, Failure, Op, Read, Sync, Unwatch, Watches, portions
+from .ops import AUTH_FAILED, SESSION_EXPIRED, Answer, CloseSession, Failure, Op, Read, Sync, Unwatch, Watches, portions
 
 _HEADER = struct.Struct("!iqi")
 _HEADER_OUT = struct.Struct("!iii")
@@ -46,8 +46,6 @@ CREATED, DELETED, DATA_CHANGED = 1, 2, 3
 
 
 Credentials: TypeAlias = Sequence[tuple[str, bytes]]
-Answer: TypeAlias = Any
-"""What an operation's `read` makes of a reply, or a `Failure`."""
 
 
 class OutOfStep(ConnectionError):

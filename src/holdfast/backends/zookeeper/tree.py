@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..._core.flow import Call, Flow
+from .claim_state import ClaimState
 from .error_mapping import refused
 from .ops import EXISTS, NO_NODE, Create, CreateContainer, Failure, List, Prepared
 from .paths import step
-from .places import Place
 from .requests import Batch
 
 KNOWN_FOR = 30.0
@@ -19,7 +19,7 @@ ANEW = 4
 
 
 @dataclass(slots=True)
-class Ground:
+class ParentState:
     """Where a name's line stands: its parent, the request that lists it, and until when it counts as being there.
 
     `last` is of a claim of ours that stood there alone and has left, with nothing behind it: its number, token and
@@ -36,22 +36,22 @@ class Ground:
     steady: bool = False
     """One has followed another: it is worth trying."""
 
-    def follows(self, place: Place) -> bool:
+    def follows(self, state: ClaimState) -> bool:
         if (last := self.last) is None:
             return False
-        number = int(place.node[-10:])
+        number = int(state.node[-10:])
         before, token, session = last
-        return number == before + 1 and 0 < place.token - token < number + ANEW and place.session == session
+        return number == before + 1 and 0 < state.token - token < number + ANEW and state.session == session
 
-    def alone(self, place: Place) -> None:
+    def alone(self, state: ClaimState) -> None:
         """This place stands here, and nobody else."""
-        self.steady = self.follows(place)
+        self.steady = self.follows(state)
         self.last = None
-        place.alone = not place.claim.spec.hold_at_least
+        state.alone = not state.claim.spec.hold_at_least
 
-    def left(self, place: Place) -> None:
+    def left(self, state: ClaimState) -> None:
         """One that stood here alone is deleted."""
-        self.last = int(place.node[-10:]), place.token, place.session
+        self.last = int(state.node[-10:]), state.token, state.session
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Tree:
 
     root: str
     acl: bytes
-    _grounds: dict[str, Ground] = field(default_factory=dict)
+    _parent_states: dict[str, ParentState] = field(default_factory=dict)
 
     @classmethod
     def of(cls, chroot: str, namespace: str, acl: bytes) -> Tree:
@@ -73,14 +73,14 @@ class Tree:
     def names(self) -> str:
         return self.root + "/"
 
-    def ground(self, name: str) -> Ground:
+    def parent_state(self, name: str) -> ParentState:
         """Of a name; remembered, for most names are used again."""
-        found = self._grounds.get(name)
+        found = self._parent_states.get(name)
         if found is None:
-            if len(self._grounds) > MOST_KNOWN:
-                self._grounds.clear()
+            if len(self._parent_states) > MOST_KNOWN:
+                self._parent_states.clear()
             parent = self.names + step(name)
-            found = self._grounds[name] = Ground(parent, Prepared(List(parent)))
+            found = self._parent_states[name] = ParentState(parent, Prepared(List(parent)))
         return found
 
     def plant(self, parent: str, timeout: float) -> Flow[None]:

@@ -1,6 +1,6 @@
-"""Out of turn: seats, and tokens for those who were overtaken. See `line`, rule 2.
+"""Out of turn: slots, and tokens for those who were overtaken. See `queue`, rule 1.
 
-Taking a seat writes the parent in the same step, so its mzxid is the zxid of the last seat that was taken. A claim
+Taking a slot writes the parent in the same step, so its mzxid is the zxid of the last slot that was taken. A claim
 whose own czxid is below has been overtaken, perhaps: it writes the parent once more, and the zxid of that is its token.
 Tokens that are not the czxid of a claim stand in its node's data, before it holds.
 """
@@ -9,57 +9,57 @@ from __future__ import annotations
 
 from ..._core.flow import NOW, Call, Flow
 from ...errors import BackendUnavailable
-from .line import Picture, keeps_seat, picture_of
+from .claim_state import ClaimState, read_about
 from .ops import EPHEMERAL, SEQUENTIAL, Check, Create, Delete, Exists, List, Multi, Read, Write
-from .paths import Entry
-from .places import Place, read_about
+from .paths import QueueEntry
+from .queue import NodeQueue, keeps_slot, line_of
 from .requests import Batch
 from .tree import Tree
 
 
-class Turns:
+class UnfairFlows:
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
 
-    def mint(self, place: Place, timeout: float) -> Flow[None]:
+    def mint(self, state: ClaimState, timeout: float) -> Flow[None]:
         """A token above all that were given out of turn."""
-        answers = yield Call(Batch((Write(place.parent, b""),), place), timeout)
+        answers = yield Call(Batch((Write(state.parent, b""),), state), timeout)
         if not answers or not answers[0]:
-            raise BackendUnavailable(f"no token for {place.claim.spec.name!r}: its parent node is gone; try again")
-        yield from self._proclaim(place, answers[0].mzxid, timeout)
+            raise BackendUnavailable(f"no token for {state.claim.spec.name!r}: its parent node is gone; try again")
+        yield from self._proclaim(state, answers[0].mzxid, timeout)
 
-    def _proclaim(self, place: Place, token: int, timeout: float) -> Flow[None]:
-        place.token, place.minted = token, True
-        data = place.confirmation((yield NOW))
-        yield Call(Batch((Write(place.path, data),), place), timeout)
+    def _proclaim(self, state: ClaimState, token: int, timeout: float) -> Flow[None]:
+        state.token, state.minted = token, True
+        data = state.confirmation((yield NOW))
+        yield Call(Batch((Write(state.path, data),), state), timeout)
 
-    def settled(self, place: Place, picture: Picture, timeout: float) -> Flow[set[str]]:
-        """Whose seats are known to be kept: a token is written down before anybody holds out of turn."""
-        seated = [entry for entry in picture.claims if entry.owner in picture.seats and entry.node != place.node]
-        if not seated:
+    def settled(self, state: ClaimState, line: NodeQueue, timeout: float) -> Flow[set[str]]:
+        """Whose slots are known to be kept: a token is written down before anybody holds out of turn."""
+        in_slots = [entry for entry in line.claims if entry.owner in line.slots and entry.node != state.node]
+        if not in_slots:
             return set()
-        answers = yield Call(Batch([Read(f"{place.parent}/{entry.node}") for entry in seated], place), timeout)
-        read = zip(seated, answers or (), strict=False)
+        answers = yield Call(Batch([Read(f"{state.parent}/{entry.node}") for entry in in_slots], state), timeout)
+        read = zip(in_slots, answers or (), strict=False)
         return {entry.owner for entry, found in read if found and "token" in read_about(found[0])}
 
-    def claim_slot(self, place: Place, picture: Picture, mine: Entry, timeout: float) -> Flow[bool]:
+    def claim_slot(self, state: ClaimState, line: NodeQueue, mine: QueueEntry, timeout: float) -> Flow[bool]:
         """Out of turn, if it fits and still does once everybody can see it."""
-        if mine.owner not in picture.seats:
-            seat = Create(place.seat_prefix, b"", self._tree.acl, EPHEMERAL | SEQUENTIAL)
-            yield Call(Batch((Multi((seat, Check(place.path), Write(place.parent, b""))),), place), timeout)
-        answers = yield Call(Batch((List(place.parent),), place), timeout)
+        if mine.owner not in line.slots:
+            slot = Create(state.slot_prefix, b"", self._tree.acl, EPHEMERAL | SEQUENTIAL)
+            yield Call(Batch((Multi((slot, Check(state.path), Write(state.parent, b""))),), state), timeout)
+        answers = yield Call(Batch((List(state.parent),), state), timeout)
         if not answers or not answers[0]:
             return False
-        picture = picture_of(answers[0][0])
-        if (own := picture.seats.get(mine.owner)) is None:
+        line = line_of(answers[0][0])
+        if (own := line.slots.get(mine.owner)) is None:
             return False
-        place.seat = f"{place.parent}/{own.node}"
-        settled = yield from self.settled(place, picture, timeout)
-        if keeps_seat(picture, mine, settled):
-            answers = yield Call(Batch((Exists(place.seat),), place), timeout)
+        state.slot = f"{state.parent}/{own.node}"
+        settled = yield from self.settled(state, line, timeout)
+        if keeps_slot(line, mine, settled):
+            answers = yield Call(Batch((Exists(state.slot),), state), timeout)
             if answers and answers[0]:
-                yield from self._proclaim(place, answers[0].czxid, timeout)
+                yield from self._proclaim(state, answers[0].czxid, timeout)
                 return True
-        yield Call(Batch((Delete(place.seat),), place), timeout)
-        place.seat = ""
+        yield Call(Batch((Delete(state.slot),), state), timeout)
+        state.slot = ""
         return False

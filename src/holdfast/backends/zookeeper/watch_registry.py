@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 
+from .claim_state import GAP
 from .claim_tracker import ClaimTracker
 from .ops import Op, Unwatch, Watches
-from .places import GAP
 from .session import CREATED, DELETED
 from .timing import beat, settling
 
@@ -23,10 +23,10 @@ READING = frozenset((3, 4, 9, 12))
 
 
 class WatchRegistry:
-    """Owners by the paths that they watch; and the book, for what happens to our own nodes."""
+    """Owners by the paths that they watch; and the tracker, for what happens to our own nodes."""
 
-    def __init__(self, book: ClaimTracker) -> None:
-        self._book = book
+    def __init__(self, tracker: ClaimTracker) -> None:
+        self._tracker = tracker
         self._watchers: dict[str, list[str]] = {}
         self._news: dict[str, list[str]] = {}
         self._expected: dict[str, str] = {}
@@ -57,7 +57,7 @@ class WatchRegistry:
                     if (news := self._news.get(owner)) is not None:
                         news.append(path)
                         woken.append(owner)
-            self._book.event(kind == DELETED, path)
+            self._tracker.event(kind == DELETED, path)
         return woken
 
     def hear(self, owner: str) -> list[str]:

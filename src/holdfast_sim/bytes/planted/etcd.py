@@ -6,10 +6,11 @@ from typing import Any
 
 from holdfast._core.flow import Connection, Flow, Open
 from holdfast.backends.connections.pool import ConnectionPool
-from holdfast.backends.etcd import session, sessions, sweeping
+from holdfast.backends.etcd import claim_state, gc, sessions
 from holdfast.backends.etcd.client import EtcdClient
 from holdfast.backends.etcd.connector import Connector
-from holdfast.backends.etcd.watch import LOOK, Watch
+from holdfast.backends.etcd.watch import Watch
+from holdfast.backends.ordered_keys.handoff import LOOK
 
 from ...planted.registry import Patch
 from .registry import client_bug
@@ -35,11 +36,7 @@ def waiter_does_not_watch_its_own_key(patch: Patch) -> None:
     """A waiter whose own claim is gone takes the end of the claim before it for a grant (9.4)."""
 
     def end_of(self: Watch, key: str) -> str | None:
-        own, self._own = self._own, ""
-        try:
-            return None if key == own else honest(self, key)
-        finally:
-            self._own = own
+        return None if key == self._handoff.own else honest(self, key)
 
     def glimpse(self: Watch, data: bytes) -> str | None:
         mine, self._mine = self._mine, b"\0"
@@ -56,9 +53,9 @@ def waiter_does_not_watch_its_own_key(patch: Patch) -> None:
 @client_bug("etcd", "everybody gets in again", "nobody waits for ever", "nothing is left behind")
 def waiter_that_gave_up_is_kept_alive(patch: Patch) -> None:
     """A claim whose release reached nobody is renewed with the others for as long as its coordinator lives (9.15)."""
-    for module in (session, sessions, sweeping):
-        patch(module, "given_up", lambda standing: False)
-    patch(sweeping, "stray", lambda *args: [])
+    for module in (claim_state, sessions, gc):
+        patch(module, "given_up", lambda state: False)
+    patch(gc, "stray", lambda *args: [])
 
 
 @client_bug("etcd", "an idle connection costs nobody a request")

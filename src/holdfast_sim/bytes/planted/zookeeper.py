@@ -9,11 +9,11 @@ from holdfast._core.flow import Connection, Endpoint, Flow, Open, Receive, Send,
 from holdfast.backends.connections.multiplexer import Multiplexer
 from holdfast.backends.zookeeper import connection, connector, keepalive, watch_registry
 from holdfast.backends.zookeeper.backend import ZooKeeperBackend
+from holdfast.backends.zookeeper.claim_state import ClaimState
 from holdfast.backends.zookeeper.claim_tracker import ClaimTracker
 from holdfast.backends.zookeeper.client import ZooKeeperClient
 from holdfast.backends.zookeeper.connection import SessionConnection
 from holdfast.backends.zookeeper.ops import Exists, Sync
-from holdfast.backends.zookeeper.places import Place
 from holdfast.backends.zookeeper.release import ReleaseFlows
 from holdfast.backends.zookeeper.session import Session, State
 from holdfast.errors import BackendUnavailable
@@ -63,11 +63,11 @@ def session_taken_up_without_sync(patch: Patch) -> None:
 def lost_create_is_forgotten(patch: Patch) -> None:
     """A node whose creation was not answered is not looked for when its claim is withdrawn (9.16)."""
 
-    def release(self: ReleaseFlows, place: Place, linger: float) -> Flow[bool]:
-        if not place.node:
-            self._places.pop(place.claim.owner, None)
+    def release(self: ReleaseFlows, state: ClaimState, linger: float) -> Flow[bool]:
+        if not state.node:
+            self._states.pop(state.claim.owner, None)
             return False
-        return (yield from honest(self, place, linger))
+        return (yield from honest(self, state, linger))
 
     honest = ReleaseFlows._release
     patch(ReleaseFlows, "_release", release)
@@ -77,9 +77,9 @@ def lost_create_is_forgotten(patch: Patch) -> None:
 def release_gives_up_with_the_ttl(patch: Patch) -> None:
     """A release that reached no server is given up with the claim's ttl, and the session keeps the node (9.15)."""
 
-    def keep(self: SessionConnection, place: Place) -> None:
-        if place.token:
-            honest(self, place)
+    def keep(self: SessionConnection, state: ClaimState) -> None:
+        if state.token:
+            honest(self, state)
 
     honest = SessionConnection.keep
     patch(SessionConnection, "keep", keep)
@@ -89,8 +89,8 @@ def release_gives_up_with_the_ttl(patch: Patch) -> None:
 def claims_outlive_their_ttl(patch: Patch) -> None:
     """A claim that is over is not deleted, because its session lives on (9.15)."""
 
-    def is_over(self: ClaimTracker, place: Place, now: float) -> bool:
-        place.until = now + 1.0
+    def is_over(self: ClaimTracker, state: ClaimState, now: float) -> bool:
+        state.until = now + 1.0
         return False
 
     patch(ClaimTracker, "_is_over", is_over)
@@ -172,8 +172,8 @@ def failed_handshake_leaves_a_socket(patch: Patch) -> None:
 def renewal_without_the_leader(patch: Patch) -> None:
     """A renewal counts that a follower answered by itself, though the leader may be deposed (9.2)."""
 
-    def ask(self: ZooKeeperBackend, link: Any, places: Sequence[Place], timeout: float) -> Flow[bool]:
-        flow = honest(self, link, places, timeout)
+    def ask(self: ZooKeeperBackend, link: Any, states: Sequence[ClaimState], timeout: float) -> Flow[bool]:
+        flow = honest(self, link, states, timeout)
         call = next(flow)
         ops = call.request.ops  # type: ignore[union-attr]
         assert isinstance(ops[0], Sync)

@@ -16,21 +16,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...model import Claim
+from .claim_state import ClaimState
 from .keys import Keys
-from .places import MARKED, WAITING, Line, Place, judge, read_all
+from .queue import MARKED, WAITING, EtcdQueue, QueueEntry, before, judge, read_all
 from .rpc import OpResponse, Rpc, absent, get, inner, put, txn, youngest
-from .session import Standing
 
 
 @dataclass(slots=True)
-class Sight:
+class QueueSnapshot:
     """What a claim's owner saw of its line at a revision."""
 
-    own: Place | None
-    before: Place | None
+    own: QueueEntry | None
+    before: QueueEntry | None
     """Of a mutex: the claim right before."""
-    ghosts: list[Place]
-    line: Line | None
+    tombstones: list[QueueEntry]
+    line: EtcdQueue | None
     """All of it; None if only the end was looked at."""
     revision: int
     count: int
@@ -49,16 +49,16 @@ class Sight:
         if self.own is None:
             return False
         if self.line is not None:
-            return any(place.owner == self.own.owner for place in self.line.holding)
-        return self.before is None and not self.ghosts
+            return any(entry.owner == self.own.owner for entry in self.line.holding)
+        return self.before is None and not self.tombstones
 
 
-def value(standing: Standing, since: int, granted: int) -> str:
-    return f'{standing.words}"s":{since},"g":{granted}}}'
+def value(state: ClaimState, since: int, granted: int) -> str:
+    return f'{state.words}"s":{since},"g":{granted}}}'
 
 
-def shade_value(standing: Standing, since: int, token: int) -> str:
-    return f'{standing.words}"s":{since},"k":{token}}}'
+def tombstone_value(state: ClaimState, since: int, token: int) -> str:
+    return f'{state.words}"s":{since},"k":{token}}}'
 
 
 def describe(claim: Claim, host: str, pid: int) -> str:
@@ -80,26 +80,26 @@ def quoted(text: str) -> str:
     return f'"{text}"' if plain else json.dumps(text)
 
 
-def take_free(keys: Keys, standings: Sequence[Standing]) -> Rpc:
+def take_free(keys: Keys, states: Sequence[ClaimState]) -> Rpc:
     """All of them, if nothing at all stands in their lines; else nothing."""
-    return txn([absent(*keys.line(each.claim.spec.name)) for each in standings], _holding(keys, standings))
+    return txn([absent(*keys.line(each.claim.spec.name)) for each in states], _holding(keys, states))
 
 
-def stand_in_line(keys: Keys, standing: Standing) -> Rpc:
+def stand_in_line(keys: Keys, state: ClaimState) -> Rpc:
     """To wait, and to see the line; it may turn out that nobody is before."""
-    name = standing.claim.spec.name
-    waiting = put(standing.key, value(standing, standing.born, WAITING), standing.session.lease)
+    name = state.claim.spec.name
+    waiting = put(state.key, value(state, state.born, WAITING), state.session.lease)
     claims = keys.claims(name)
-    seen = youngest(*claims, 2) if standing.claim.spec.capacity == 1 else get(*claims)
-    return txn([absent(standing.key)], [waiting, seen, get(*keys.ghosts(name))])
+    seen = youngest(*claims, 2) if state.claim.spec.capacity == 1 else get(*claims)
+    return txn([absent(state.key)], [waiting, seen, get(*keys.tombstones(name))])
 
 
-def enter(keys: Keys, standings: Sequence[Standing], queue: bool) -> Rpc:
+def enter(keys: Keys, states: Sequence[ClaimState], queue: bool) -> Rpc:
     """To hold, if their lines are empty; else to wait, and to see them; and what is there already is found."""
     compare, failure = [], []
-    for each in standings:
+    for each in states:
         spec = each.claim.spec
-        claims, ghosts = keys.claims(spec.name), keys.ghosts(spec.name)
+        claims, tombstones = keys.claims(spec.name), keys.tombstones(spec.name)
         compare.append(absent(*keys.line(spec.name)))
         if queue or spec.capacity > 1:
             waiting = put(each.key, value(each, each.born, WAITING), each.session.lease)
@@ -107,41 +107,43 @@ def enter(keys: Keys, standings: Sequence[Standing], queue: bool) -> Rpc:
         else:
             failure.append(get(each.key))
         failure.append(youngest(*claims, 2) if spec.capacity == 1 else get(*claims))
-        failure.append(get(*ghosts))
-    return txn(compare, _holding(keys, standings), failure)
+        failure.append(get(*tombstones))
+    return txn(compare, _holding(keys, states), failure)
 
 
-def _holding(keys: Keys, standings: Sequence[Standing]) -> list[str]:
-    puts = [put(each.key, value(each, each.born, MARKED), each.session.lease) for each in standings]
-    for each in standings:
-        if each.shade is not None:
-            ghost = keys.ghost(each.claim.spec.name, each.claim.owner)
-            puts.append(put(ghost, shade_value(each, each.born, 0), each.shade.lease))
+def _holding(keys: Keys, states: Sequence[ClaimState]) -> list[str]:
+    puts = [put(each.key, value(each, each.born, MARKED), each.session.lease) for each in states]
+    for each in states:
+        if each.delay_lease is not None:
+            tombstone = keys.tombstone(each.claim.spec.name, each.claim.owner)
+            puts.append(put(tombstone, tombstone_value(each, each.born, 0), each.delay_lease.lease))
     return puts
 
 
-def look(keys: Keys, standings: Sequence[Standing], whole: bool) -> Rpc:
+def look(keys: Keys, states: Sequence[ClaimState], whole: bool) -> Rpc:
     """`whole`: all of each line."""
     success = []
-    for each in standings:
-        claims, ghosts = keys.claims(each.claim.spec.name), keys.ghosts(each.claim.spec.name)
+    for each in states:
+        claims, tombstones = keys.claims(each.claim.spec.name), keys.tombstones(each.claim.spec.name)
         tail = each.claim.spec.capacity == 1 and not whole
-        success += [youngest(*claims, 2, each.created) if tail else get(*claims), get(*ghosts)]
+        success += [youngest(*claims, 2, each.created) if tail else get(*claims), get(*tombstones)]
     return txn((), success)
 
 
-def sight(standing: Standing, listed: OpResponse, haunted: OpResponse, revision: int, whole: bool) -> Sight:
+def snapshot_of(
+    state: ClaimState, listed: OpResponse, tombstone_range: OpResponse, revision: int, whole: bool
+) -> QueueSnapshot:
     """From the two ranges of a look."""
-    places = read_all(listed)
-    found = read_all(haunted)
+    entries = read_all(listed)
+    found = read_all(tombstone_range)
     count = int(listed["response_range"].get("count", 0))
-    own = next((place for place in places if place.owner == standing.claim.owner), None)
-    if standing.claim.spec.capacity == 1 and not whole:
-        if own is not None and own is not places[-1] and count > len(places):
+    own = next((entry for entry in entries if entry.owner == state.claim.owner), None)
+    if state.claim.spec.capacity == 1 and not whole:
+        if own is not None and own is not entries[-1] and count > len(entries):
             own = None  # others have come since, and are shown instead of the one before it: this look tells nothing
-        older = [place for place in places if own is not None and place.created < own.created]
-        ghosts = [ghost for ghost in found if ghost.owner != standing.claim.owner]
-        return Sight(own, older[-1] if older else None, ghosts, None, revision, count)
-    line = judge(places, found)
-    before = line.before(standing.claim.owner) if own is not None else []
-    return Sight(own, before[-1] if before else None, line.ghosts, line, revision, count)
+        older = [entry for entry in entries if own is not None and entry.created < own.created]
+        tombstones = [tombstone for tombstone in found if tombstone.owner != state.claim.owner]
+        return QueueSnapshot(own, older[-1] if older else None, tombstones, None, revision, count)
+    line = judge(entries, found)
+    ahead = before(line, state.claim.owner) if own is not None else []
+    return QueueSnapshot(own, ahead[-1] if ahead else None, line.tombstones, line, revision, count)

@@ -1,15 +1,15 @@
 """Our own claims, as this client knows them: where a flow and a wire meet.
 
-1. A flow makes a `Place` before its first request, and says until when it counts (`until`): a patience from the last
-   look of a waiter, a ttl from the last renewal of a holder. Only success moves it.
-2. Once the server has told the node's path, the wire keeps the place in its book: whatever became of the flow, the node
-   of a place that is over is deleted. So a claim ends with its ttl although its session lives on.
+1. A flow makes a `ClaimState` before its first request, and says until when it counts (`until`): a patience from the
+   last look of a waiter, a ttl from the last renewal of a holder. Only success moves it.
+2. Once the server has told the node's path, the client keeps the claim in its tracker: whatever became of the flow, the
+   node of a claim that is over is deleted. So a claim ends with its ttl although its session lives on.
 3. `gone` is why the node is not there any more: "session", "evicted" (somebody deleted it), "expired" (we did).
    The wire sets it first and then looks at `until` once more; the flow sets `until` and then looks at `gone`. So a
    renewal and an expiry that cross cannot both succeed.
 4. A hold that lasts is confirmed once, a moment after its grant and off its path: the node's data then says since when
    it is held, and a watch tells of its deletion, or that somebody asks its holder to give way.
-5. `heir` and `ahead` are what the last look said, on the connection that is up since; see `handoff`.
+5. `predecessor` and `ahead` are what the last look said, on the connection that is up since; see `handoff`.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol, TypedDict
 
 from ...model import Claim, LockSpec
-from .line import Heir
-from .paths import farewell_of, seat_prefix, will_of
+from .paths import handoff_marker_of, slot_prefix, will_of
+from .queue import Predecessor
 
 GAP = ""
 """In place of a path, in the news of a place: the connection was lost meanwhile."""
 
 
-class Link(Protocol):
+class SessionLink(Protocol):
     """The connection of a session, as far as a flow needs to know it."""
 
     lasts: float
@@ -42,13 +42,13 @@ class Link(Protocol):
         """For how long the leader had not heard of this session, before we spoke up a moment ago; else 0."""
         ...
 
-    def keep(self, place: Place) -> None:
-        """Take this place into the book: its node is known now, or it is granted now."""
+    def keep(self, state: ClaimState) -> None:
+        """Take this place into the tracker: its node is known now, or it is granted now."""
         ...
 
 
 @dataclass(slots=True, eq=False)
-class Place:
+class ClaimState:
     """One claim of ours, from before its first request until it is let go of."""
 
     claim: Claim
@@ -56,7 +56,7 @@ class Place:
     until: float
     tried: bool = False
     """A request to create its node has gone out."""
-    link: Link | None = None
+    link: SessionLink | None = None
     session: int = 0
     node: str = ""
     """The name of its node, once known."""
@@ -69,7 +69,7 @@ class Place:
     will: bool = False
     """A request to write its will has gone out, and (`willed`) was answered: nobody holds before that."""
     willed: bool = False
-    seat: str = ""
+    slot: str = ""
     confirmed: bool = False
     buried: bool = False
     """We have deleted its node, and know it."""
@@ -78,15 +78,15 @@ class Place:
     kept: bool = False
     """The tracker of its session knows it."""
     watching: frozenset[str] = frozenset()
-    heir: Heir | None = None
-    ahead: Place | None = None
-    """The claim whose heir it is, if that is one of ours."""
+    predecessor: Predecessor | None = None
+    ahead: ClaimState | None = None
+    """The claim whose successor it is, if that is one of ours."""
     alone: bool = False
     """Nobody else stood in line when it was granted, and it leaves nothing behind."""
     expects: str = ""
-    """The farewell that it waits for (see `handoff`)."""
-    heirs: bool = False
-    """Somebody may be its heir: it says farewell."""
+    """The handoff marker that it waits for (see `handoff`)."""
+    may_hand_off: bool = False
+    """Somebody may be its successor: it says handoff marker."""
     entered: float = 0.0
     """When we sent for its node."""
     minted: bool = False
@@ -104,12 +104,12 @@ class Place:
         return f"{self.parent}/{will_of(self.claim.owner, self.claim.spec)}"
 
     @property
-    def farewell(self) -> str:
-        return f"{self.parent}/{farewell_of(self.node)}"
+    def handoff_marker(self) -> str:
+        return f"{self.parent}/{handoff_marker_of(self.node)}"
 
     @property
-    def seat_prefix(self) -> str:
-        return f"{self.parent}/{seat_prefix(self.claim.owner, self.claim.spec)}"
+    def slot_prefix(self) -> str:
+        return f"{self.parent}/{slot_prefix(self.claim.owner, self.claim.spec)}"
 
     def server_time(self, now: float) -> int:
         """The server's calendar, as far as we can tell, in milliseconds."""
@@ -124,7 +124,7 @@ class Place:
         return self.about[:-1] + f',"since":{since},"token":{self.token}}}'.encode()
 
 
-class Describing:
+class DescriptionWriter:
     """What others see of a claim that does not decide who is next: the data of its node, as JSON."""
 
     def __init__(self, host: str, pid: Callable[[], int]) -> None:
@@ -144,10 +144,24 @@ class Describing:
         return text
 
 
-def read_about(data: bytes) -> dict[str, Any]:
-    """The data of a claim's node; empty for what is not ours."""
+class ClaimData(TypedDict, total=False):
+    """The data of a claim's node. Once it is confirmed: since when it is held, and its token."""
+
+    host: str
+    pid: int
+    actor: str
+    mode: str
+    ttl: float
+    delay: float
+    since: int
+    token: int
+    asked: bool
+
+
+def read_about(data: bytes) -> ClaimData:
+    """Empty for what is not ours."""
     try:
-        found = json.loads(data)
+        found: ClaimData | None = json.loads(data)
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

@@ -1,6 +1,6 @@
 """Sweeping: what hangs on a session, and nobody will ever let go of, is removed.
 
-1. A list of keys tells of the past: a claim on it may have been released since, and its seat taken again. So a key is
+1. A list of keys tells of the past: a claim on it may have been released since, and its slot taken again. So a key is
    only suspected by the list. It is read, and removed if the very claim that was read is over; if anything came after
    that, the removal does nothing.
 2. A claim is over if its owner is not known (an owner is known before its claim is sent and until its end is answered,
@@ -20,28 +20,29 @@ from functools import partial
 from ..._core.flow import NOW, Call, Flow
 from ...errors import BackendUnavailable
 from .background import post, unchanged
+from .claim_state import ClaimState, given_up
 from .keys import Keys
 from .rpc import Answer, KeyValue, Rejected, created_at, delete, get, txn, unb64
-from .session import Session, Standing, given_up
+from .session import Session
 
-AT_ONCE = 100
+BATCH_COUNT = 100
 """Keys read in one transaction: etcd takes 128 operations."""
 
 
-def stray(session: Session, standings: Mapping[str, Standing], keys: Keys, now: float) -> list[str]:
+def stray(session: Session, states: Mapping[str, ClaimState], keys: Keys, now: float) -> list[str]:
     """Keys that are suspected."""
     suspects = [key for key, each in list(session.members.items()) if key in session.keys and _is_unwanted(each, now)]
     for key in session.keys - session.members.keys():
         plain = unb64(key)
         whose = keys.addressee(plain)
-        if (whose is None and not keys.is_ghost(plain)) or (whose is not None and whose not in standings):
+        if (whose is None and not keys.is_tombstone(plain)) or (whose is not None and whose not in states):
             suspects.append(key)
     return suspects
 
 
-def sweep(suspects: Sequence[str], standings: Mapping[str, Standing], keys: Keys, timeout: float) -> Flow[None]:
-    for start in range(0, len(suspects), AT_ONCE):
-        read = txn((), [get(key) for key in suspects[start : start + AT_ONCE]])
+def sweep(suspects: Sequence[str], states: Mapping[str, ClaimState], keys: Keys, timeout: float) -> Flow[None]:
+    for start in range(0, len(suspects), BATCH_COUNT):
+        read = txn((), [get(key) for key in suspects[start : start + BATCH_COUNT]])
         reply: Answer | Rejected
         try:
             [reply] = yield Call((read,), timeout)
@@ -50,23 +51,23 @@ def sweep(suspects: Sequence[str], standings: Mapping[str, Standing], keys: Keys
         now: float = yield NOW
         for shown in () if isinstance(reply, Rejected) else reply["responses"]:
             for kv in shown["response_range"].get("kvs", ()):
-                if _is_over(kv, standings, keys, now):
+                if _is_over(kv, states, keys, now):
                     gone = txn([created_at(kv["key"], int(kv["create_revision"]))], [delete(kv["key"])])
                     yield from post(partial(unchanged, gone))
 
 
-def _is_over(kv: KeyValue, standings: Mapping[str, Standing], keys: Keys, now: float) -> bool:
+def _is_over(kv: KeyValue, states: Mapping[str, ClaimState], keys: Keys, now: float) -> bool:
     if (whose := keys.addressee(unb64(kv["key"]))) is not None:
-        return whose not in standings
-    standing = standings.get(json.loads(unb64(kv["value"]))["i"])
-    if standing is None or standing.key != kv["key"]:
+        return whose not in states
+    state = states.get(json.loads(unb64(kv["value"]))["i"])
+    if state is None or state.key != kv["key"]:
         return True
-    if _is_unwanted(standing, now):
-        standing.doomed = True
-        standing.doomed = _is_unwanted(standing, now)
-    return standing.doomed
+    if _is_unwanted(state, now):
+        state.doomed = True
+        state.doomed = _is_unwanted(state, now)
+    return state.doomed
 
 
-def _is_unwanted(standing: Standing, now: float) -> bool:
+def _is_unwanted(state: ClaimState, now: float) -> bool:
     """Lost, or given up."""
-    return (standing.held and standing.given + standing.claim.spec.ttl < now) or given_up(standing)
+    return (state.held and state.given + state.claim.spec.ttl < now) or given_up(state)

@@ -1,0 +1,240 @@
+"""Taking: into the line, or another look at it, and what that means. The rules are in `backend`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from ..._core.flow import NOW, Call, Flow
+from ...errors import BackendUnavailable, Misconfigured
+from ...model import Claim, Grant, Queued
+from ..ordered_keys.queue import mismatch
+from .claim_state import ClaimState
+from .client_identity import ClientIdentity
+from .error_mapping import accepted
+from .grant import GrantFlows, Moved
+from .keys import Keys
+from .release import forget, release
+from .rpc import Answer, Rejected, Replies, revision_of
+from .session import Session, alone, new_session
+from .sessions import STALE_RATIO, Sessions
+from .txns import QueueSnapshot, describe, enter, look, snapshot_of, stand_in_line, take_free
+
+TRIES_COUNT = 5
+MOST_NAMES_COUNT = 60
+"""etcd takes 128 operations in a transaction, and a name may need two of them."""
+MOST_MET_COUNT = 1000
+"""So many names are remembered as contended."""
+
+
+class AcquireFlows:
+    """Everything up to the grant."""
+
+    def __init__(self, identity: ClientIdentity, keys: Keys, sessions: Sessions) -> None:
+        self._identity = identity
+        self._host = json.dumps(identity.host)
+        self._timeout = identity.request_timeout
+        self._keys = keys
+        self._sessions = sessions
+        self._met: dict[str, None] = {}
+        self.grants = GrantFlows(identity, keys, sessions)
+
+    def take_all(
+        self, claims: Sequence[Claim], queue: bool, within: float | None = None
+    ) -> Flow[list[Grant | Queued] | None]:
+        timeout = self._timeout if within is None else min(self._timeout, within)
+        if len(claims) > MOST_NAMES_COUNT:
+            raise Misconfigured(
+                f"{len(claims)} names at once are more than one transaction of etcd holds; "
+                f"take at most {MOST_NAMES_COUNT}"
+            )
+        for _ in range(TRIES_COUNT):
+            states: list[ClaimState] = []
+            for claim in claims:
+                state = self._sessions.states.get(claim.owner)
+                if state is not None and self._is_over(state):
+                    self._sessions.leave(state)
+                    state = None
+                if state is None:
+                    state = yield from self._admit(claim)
+                states.append(state)
+            try:
+                if all(state.created for state in states):
+                    outcomes = yield from self._look(states, queue, timeout)
+                else:
+                    outcomes = yield from self._enter(states, queue, timeout)
+            except Moved:
+                continue
+            if outcomes is not None:
+                return outcomes or None
+        raise BackendUnavailable(
+            f"the line of {claims[0].spec.name!r} changed {TRIES_COUNT} times under a take; try again"
+        )
+
+    def _is_over(self, state: ClaimState) -> bool:
+        """Whether a claim that is asked for again is gone, or going: with its session, or because it was swept."""
+        state.held = False  # who asks holds nothing
+        if state.doomed:
+            state.unsure = True
+        return state.session.dead or state.doomed
+
+    def _admit(self, claim: Claim) -> Flow[ClaimState]:
+        """A claim that nothing is known of yet, with the session that it will live by."""
+        spec = claim.spec
+        if alone(spec):
+            session = yield from new_session(spec.ttl, sole=True)
+        else:
+            session = yield from self._sessions.shared(spec)
+        delay_lease = (yield from new_session(spec.ttl + spec.lock_delay, sole=True)) if spec.lock_delay else None
+        words = describe(claim, self._host, self._identity.pid())
+        slot = self._sessions.slot()
+        key = self._keys.claim(spec.name, f"{claim.owner.rpartition('-')[0]}.{slot:x}")
+        state = ClaimState(claim, key, words, session, delay_lease, slot=slot)
+        state.born = self._identity.calendar_us()
+        self._sessions.states[claim.owner] = session.members[state.key] = state
+        self._sessions.by_name.setdefault(spec.name, {})[claim.owner] = None
+        return state
+
+    def _enter(self, states: list[ClaimState], queue: bool, timeout: float) -> Flow[list[Grant | Queued] | None]:
+        """Into all lines at once. None: begin again; nothing in the list: it was only a try."""
+        sent: float = yield NOW
+        free = not any(each.entered or self._contended(each.claim.spec.name) for each in states)
+        sessions = _sessions_of(states)
+        rpcs, about = self._sessions.prepare(sessions, states[0].claim.spec.ttl, sent)
+        before = [each.entered for each in states]
+        lining_up = not free and queue and len(states) == 1 and not before[0]
+        if free:
+            rpcs.append(take_free(self._keys, states))
+        elif lining_up:
+            rpcs.append(stand_in_line(self._keys, states[0]))
+        else:
+            rpcs.append(enter(self._keys, states, queue))
+        for each in states:
+            each.entered = each.unsure = True
+        replies: Replies = yield Call(tuple(rpcs), timeout)
+        for each, again in zip(states, before, strict=True):
+            each.unsure = again  # one that went before may still be under way
+        if about:
+            self._sessions.hear(about, replies, sent)
+        reply = replies[-1]
+        if isinstance(reply, Rejected):
+            self._refused(reply, sessions)
+            return None
+        revision = revision_of(reply)
+        if lining_up:
+            return (yield from self._stood(states[0], reply, revision, sent, timeout))
+        if reply.get("succeeded"):
+            if not free:
+                for each in states:
+                    self._met.pop(each.claim.spec.name, None)
+            return [self.grants.granted(each, revision, revision) for each in states]
+        if free:
+            self._meet(states)
+            for each in states:
+                each.entered = False
+            return None
+        shown = reply["responses"]
+        put_now = queue or states[0].claim.spec.capacity > 1
+        for each, mine in zip(states, shown[::3], strict=True):
+            if put_now and mine["response_txn"].get("succeeded"):
+                each.created = revision
+        snapshots = [
+            snapshot_of(each, listed, tombstone_range, revision, each.claim.spec.capacity > 1)
+            for each, listed, tombstone_range in zip(states, shown[1::3], shown[2::3], strict=True)
+        ]
+        if not put_now and not any(mine["response_range"].get("kvs") for mine in shown[::3]):
+            for each in states:
+                yield from forget(self._sessions, each)
+            return []
+        return (yield from self._judge(states, snapshots, queue, sent, timeout))
+
+    def _stood(
+        self, state: ClaimState, reply: Answer, revision: int, sent: float, timeout: float
+    ) -> Flow[list[Grant | Queued] | None]:
+        if not reply.get("succeeded"):  # it is there already
+            return None
+        state.created = revision
+        state.waited = state.claim.spec.capacity == 1  # it does not say that it holds, even if it does
+        _, listed, tombstone_range = reply["responses"]
+        seen = snapshot_of(state, listed, tombstone_range, revision, state.claim.spec.capacity > 1)
+        if seen.holds:
+            self._met.pop(state.claim.spec.name, None)
+        return (yield from self._judge([state], [seen], True, sent, timeout))
+
+    def _contended(self, name: str) -> bool:
+        """Whether somebody was met there lately, or this very coordinator wants it more than once."""
+        return name in self._met or len(self._sessions.by_name.get(name, ())) > 1
+
+    def _meet(self, states: list[ClaimState]) -> None:
+        """Somebody else wants these names too: the next take of theirs may have to wait."""
+        if len(self._met) > MOST_MET_COUNT:
+            self._met.clear()
+        self._met |= {each.claim.spec.name: None for each in states}
+
+    def _refused(self, reply: Rejected, sessions: Sequence[Session]) -> None:
+        if not reply.lease_is_gone:
+            raise BackendUnavailable(f"etcd refused: {reply.message}")
+        for session in sessions:  # shared by all claims of a take, or theirs alone
+            self._sessions.mark_expired(session)
+
+    def _look(self, states: list[ClaimState], queue: bool, timeout: float) -> Flow[list[Grant | Queued] | None]:
+        """At all lines, and keep the places in them."""
+        sent: float = yield NOW
+        ttl = states[0].claim.spec.ttl
+        stale = [each for each in _sessions_of(states) if each.sole or sent - each.since > ttl / STALE_RATIO]
+        if stale:
+            yield from self._sessions.tend(stale, timeout)
+            if any(session.dead for session in stale):
+                return None
+        reply: Answer | Rejected
+        [reply] = yield Call((look(self._keys, states, False),), timeout)
+        return (yield from self._judge(states, self._snapshots(states, reply, False), queue, sent, timeout))
+
+    def _snapshots(self, states: list[ClaimState], reply: Answer | Rejected, full: bool) -> list[QueueSnapshot]:
+        answer = accepted(reply, "a look")
+        shown = answer["responses"]
+        return [
+            snapshot_of(each, listed, tombstone_range, revision_of(answer), full or each.claim.spec.capacity > 1)
+            for each, listed, tombstone_range in zip(states, shown[::2], shown[1::2], strict=True)
+        ]
+
+    def _judge(
+        self, states: list[ClaimState], snapshots: list[QueueSnapshot], queue: bool, sent: float, timeout: float
+    ) -> Flow[list[Grant | Queued] | None]:
+        """What the sights mean for each claim."""
+        if any(
+            seen.own is None or seen.capacity != each.claim.spec.capacity
+            for each, seen in zip(states, snapshots, strict=True)
+        ):
+            reply: Answer | Rejected
+            [reply] = yield Call((look(self._keys, states, True),), timeout)
+            snapshots = self._snapshots(states, reply, True)
+        outcomes: list[Grant | Queued] = []
+        for each, seen in zip(states, snapshots, strict=True):
+            if seen.own is None:  # expired, or evicted before it heard of its grant: it stands at the end again
+                each.created, each.held = 0, False
+                return None
+            if seen.capacity != each.claim.spec.capacity:
+                for other in states:
+                    yield from release(self._identity, self._keys, self._sessions, other.claim, 0.0)
+                raise mismatch(each.claim, seen.capacity)
+            each.created, each.changed = seen.own.created, seen.own.changed
+            grant = yield from self.grants.grant(each, seen, timeout)
+            outcomes.append(grant or self.grants.queued(each, seen, sent))
+        if not queue and not all(isinstance(outcome, Grant) for outcome in outcomes):
+            for each in states:
+                yield from release(self._identity, self._keys, self._sessions, each.claim, 0.0)
+            return []
+        return outcomes
+
+
+def _sessions_of(states: Sequence[ClaimState]) -> list[Session]:
+    """Of these claims, each once."""
+    if len(states) == 1 and states[0].delay_lease is None:
+        return [states[0].session]
+    found: dict[int, Session] = {}
+    for each in states:
+        found[id(each.session)] = each.session
+        if each.delay_lease is not None:
+            found[id(each.delay_lease)] = each.delay_lease
+    return list(found.values())

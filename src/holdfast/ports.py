@@ -44,7 +44,7 @@ class Backend(Protocol[Request_co, Reply_contra]):
     ) -> Steps[Request_co, Reply_contra, Grant | Queued | None]:
         """Take, or take a place in the line (None if `queue` is off). Idempotent: a retry finds its own claim.
 
-        `within` bounds the request, where it is shorter than the engine's own timeout.
+        `within` bounds all of its requests together, where it is shorter than the engine's own timeout.
         """
         ...
 

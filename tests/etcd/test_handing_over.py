@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast._core.flow import Flow, Sleep, WaitEvent
+from holdfast._core.flow import NOW, Flow, Sleep, WaitEvent
 from holdfast.backends import open_engine
 from holdfast.backends.etcd.claim_state import ClaimState
 from holdfast.backends.etcd.client_identity import ClientIdentity
@@ -224,7 +224,8 @@ class Telling:
         self.batches = 0
         self.under_way, self.go_on = threading.Event(), threading.Event()
         self.monitor = Monitor()
-        self.worker = Worker(self._tell)
+        self.dialled: list[str] = []
+        self.worker = Worker(self._tell, self._dial_ahead, lambda: self.dialled.append("closed"))
 
     def _tell(self, rpcs: Sequence[Rpc], deadline: float) -> Flow[None]:
         self.batches += 1
@@ -232,6 +233,11 @@ class Telling:
         yield Sleep(0.0) if self.go_on.is_set() else WaitEvent(self.event, 20)
         self.told.extend(rpc.path for rpc in rpcs)
         raise OutcomeUnknown("no answer")
+
+    def _dial_ahead(self, deadline: float) -> Flow[None]:
+        yield NOW
+        self.dialled.append("dialled")
+        raise ConnectionRefusedError
 
     def put(self, *paths: str | None) -> None:
         for path in paths:
@@ -250,6 +256,27 @@ def telling() -> Telling:
     made = Telling()
     made.event = ThreadEvent()
     return made
+
+
+class OldStream:
+    closed = False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_where_a_stream_has_ended_the_next_one_is_dialled_ahead(telling: Telling) -> None:
+    """And what nobody has used by the end of the worker is closed."""
+    telling.let_go()
+    telling.put("first")
+    await_true(lambda: telling.told == ["first"], "the first")
+    stream: Any = OldStream()
+    telling.monitor.run(telling.worker.put(stream))
+    await_true(lambda: stream.closed and telling.dialled == ["dialled"], "a connection ahead")
+    telling.put("second")
+    await_true(lambda: telling.told == ["first", "second"], "the second, although nobody could be reached")
+    telling.monitor.run(telling.worker.finish(now() + 20))
+    assert telling.dialled == ["dialled", "closed"]
 
 
 def test_a_post_that_fails_keeps_no_other_from_being_told(telling: Telling) -> None:

@@ -1,4 +1,4 @@
-"""A request that finds another flow receiving, by hand: it goes out. It once waited for that flow without letting it run."""
+"""A request that finds another flow receiving, by hand: it goes out, and does not wait for what cannot run."""
 
 from __future__ import annotations
 

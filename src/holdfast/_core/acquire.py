@@ -212,19 +212,22 @@ def persist(
     """
     tries = 0
     struck: float | None = None
-    limit = within(timeout)
     while True:
+        now: float
         if fault is not None:
-            now: float = yield NOW
+            now = yield NOW
             struck = now if struck is None else struck
             left = struck + spec.ttl - now
             if timeout is not None:
                 left = min(left, began + timeout - now)
-                limit = within(left)
             if left <= 0:
                 raise fault
             yield from backoff.pause(tries, at_most=left)
             tries += 1
+        limit: float | None = None
+        if timeout:
+            now = yield NOW
+            limit = max(SHORTEST_REQUEST_S, began + timeout - now)
         try:
             return (yield from attempt(limit))
         except BackendUnavailable as error:

@@ -12,6 +12,7 @@ import os
 import socket
 import ssl
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from .._core.flow import Endpoint
 from ..clock import now as clock
@@ -263,7 +264,10 @@ async def _first_that_answers(
             if endpoint.source_host:
                 sock.bind((endpoint.source_host, 0))
             # Each address has its share of the time: one that does not answer leaves some for the others.
-            async with asyncio.timeout(max(0.0, deadline - clock()) / (len(addresses) - number)):
+            if others := len(addresses) - number - 1:
+                async with asyncio.timeout(max(0.0, deadline - clock()) / (others + 1)):
+                    await loop.sock_connect(sock, address)
+            else:
                 await loop.sock_connect(sock, address)
             set_options(sock, endpoint)
             return await _watched(sock, endpoint, loop)
@@ -292,11 +296,19 @@ def set_options(sock: socket.socket, endpoint: Endpoint) -> None:
             sock.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
-async def _resolve(host: str, port: int) -> Sequence[AddressInfo]:
+@lru_cache
+def numeric_addresses(host: str, port: int) -> Sequence[AddressInfo]:
+    """Of what is an address, and not a name; none for a name. An engine may connect for each of its waiters."""
     for family in (socket.AF_INET, socket.AF_INET6):
         try:
             socket.inet_pton(family, host)
         except (OSError, ValueError):
             continue
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-    return await on_a_thread(lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+    return ()
+
+
+async def _resolve(host: str, port: int) -> Sequence[AddressInfo]:
+    return numeric_addresses(host, port) or await on_a_thread(
+        lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    )

@@ -16,6 +16,7 @@ import struct
 import threading
 from collections import deque
 from collections.abc import Sequence
+from functools import lru_cache
 
 from .._core.flow import Endpoint
 from ..clock import now as clock
@@ -235,17 +236,19 @@ def _left(deadline: float, endpoint: Endpoint | str) -> float:
 
 
 def _resolve(host: str, port: int, deadline: float) -> Sequence[AddressInfo]:
-    if _numeric(host):
-        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    if numeric := numeric_addresses(host, port):
+        return numeric
     late = f"the name {host} was not looked up in time"
     return on_a_thread(lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM), deadline, late)
 
 
-def _numeric(host: str) -> bool:
+@lru_cache
+def numeric_addresses(host: str, port: int) -> Sequence[AddressInfo]:
+    """Of what is an address, and not a name; none for a name. An engine may connect for each of its waiters."""
     for family in (socket.AF_INET, socket.AF_INET6):
         try:
             socket.inet_pton(family, host)
         except (OSError, ValueError):
             continue
-        return True
-    return False
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    return ()

@@ -51,8 +51,8 @@ class ByteWorld:
         return self.timeline.now < self.profile.faults_end_at
 
     def requests_beyond_timeout(self, names: int) -> int:
-        """The one that is in flight, and the one that withdraws the claim."""
-        return 2
+        """The one that withdraws the claim."""
+        return 1
 
     def fault(self, kind: str) -> None:
         self.faults[kind] = self.faults.get(kind, 0) + 1

@@ -60,8 +60,8 @@ class Multiplexer:
 
     def catch_up(self) -> Flow[None]:
         """Take in what has come while nobody was receiving."""
+        now: float = yield NOW  # before the look: during an op another flow may begin to receive
         while self.behind():
-            now: float = yield NOW
             yield from self._receive(now)
 
     def exchange(self, pending: Pending, data: bytes, deadline: float) -> Flow[bool]:

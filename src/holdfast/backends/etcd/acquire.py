@@ -9,6 +9,7 @@ from ..._core.flow import NOW, Call, Flow
 from ...errors import BackendUnavailable, Misconfigured
 from ...model import Claim, Grant, Queued
 from ..ordered_keys.queue import mismatch
+from ..ordered_keys.timing import bounded, time_for
 from .claim_state import ClaimState
 from .client_identity import ClientIdentity
 from .error_mapping import accepted
@@ -42,7 +43,10 @@ class AcquireFlows:
     def take_all(
         self, claims: Sequence[Claim], queue: bool, within: float | None = None
     ) -> Flow[list[Grant | Queued] | None]:
-        timeout = self._timeout if within is None else min(self._timeout, within)
+        return bounded(self._take_all(claims, queue), time_for(queue, within, self._timeout))
+
+    def _take_all(self, claims: Sequence[Claim], queue: bool) -> Flow[list[Grant | Queued] | None]:
+        timeout = self._timeout
         if len(claims) > MOST_NAMES_COUNT:
             raise Misconfigured(
                 f"{len(claims)} names at once are more than one transaction of etcd holds; "

@@ -5,7 +5,8 @@
    and of the time that it has; a log-in runs beside it, and is waited for as long.
 2. The RPCs of a request leave in one write and are answered in their order. Nothing is sent behind another request,
    because one would wait for the other; who finds no free connection waits for one, as long as its request may take.
-3. A waiter's stream stays open between two waits, until its watch ends.
+3. A waiter's stream stays open between two waits, until its watch ends. It takes a connection of its own, and where one
+   stream has ended the next one is dialled before anybody needs it: a waiter that is late to listen has to look again.
 4. What is posted is told by another flow, which closes streams too (`worker`): a waiter that was woken is let in first.
 """
 
@@ -15,7 +16,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
-from ..._core.flow import NOW, Exchange, Flow, Receive, Send, Sleep
+from ..._core.flow import NOW, Connection, Exchange, Flow, Receive, Send, Sleep
 from ...errors import BackendUnavailable, HoldfastError
 from ..connections.pool import ConnectionPool, PoolExhausted, closed_error
 from ..ordered_keys.handoff import HANDED
@@ -69,7 +70,11 @@ class EtcdClient:
     def _begin(self) -> None:
         self._pool: ConnectionPool[EtcdConnection] = ConnectionPool(self.connector.connect, CONNECTIONS_COUNT)
         self._streams: dict[Watch, WatchStream] = {}
-        self._worker = Worker(self._ask_with_token if self._login.user else self._ask)
+        self._spare: tuple[Connection, int] | None = None
+        """A connection for the next stream, and the number of its member."""
+        self._worker = Worker(
+            self._ask_with_token if self._login.user else self._ask, self._dial_spare, self._close_spare
+        )
 
     # Requests
 
@@ -146,6 +151,8 @@ class EtcdClient:
         return pooled, now
 
     def _mark_failed(self, member: int) -> None:
+        """Prefer another. What is idle may be broken, too, without having told so."""
+        self._pool.drop_idle()
         if member == self.connector.member:
             self.connector.mark_failed(member)
             self._pool.replace_all()
@@ -182,12 +189,16 @@ class EtcdClient:
         yield Sleep(max(0.0, min(AFTER_A_BROKEN_WATCH_S, deadline - now)))
 
     def _open_stream(self, watch: Watch, deadline: float) -> Flow[WatchStream]:
-        member = self.connector.member
-        try:
-            connection = yield from self.connector.dial(member, deadline)
-        except OSError:
-            self._mark_failed(member)
-            raise
+        spare = self._take_spare()
+        if spare is not None:
+            connection, member = spare
+        else:
+            member = self.connector.member
+            try:
+                connection = yield from self.connector.dial(member, deadline)
+            except OSError:
+                self._mark_failed(member)
+                raise
         now: float = yield NOW
         stream = self._streams[watch] = WatchStream(connection, watch, now)
         watch.on_end = partial(self._close_stream, watch)
@@ -195,6 +206,30 @@ class EtcdClient:
             raise ConnectionAbortedError("nobody waits for it any more")
         yield Send(connection, stream.request(self.connector.heads[member]), deadline)
         return stream
+
+    def _take_spare(self) -> tuple[Connection, int] | None:
+        """If there is one, to the member in use, and the member has not ended it."""
+        spare = self._spare
+        if spare is None or (spare[1] == self.connector.member and not spare[0].readable()):
+            self._spare = None
+            return spare
+        self._close_spare()
+        return None
+
+    def _dial_spare(self, deadline: float) -> Flow[None]:
+        """What the worker does last."""
+        if self._spare is None and not self._closing:
+            member = self.connector.member
+            connection = yield from self.connector.dial(member, deadline)
+            if self._closed or self._spare is not None:
+                connection.close()
+            else:
+                self._spare = connection, member
+
+    def _close_spare(self) -> None:
+        spare, self._spare = self._spare, None
+        if spare is not None:
+            spare[0].close()
 
     def _close_stream(self, watch: Watch) -> None:
         """Called from anywhere: whoever receives on it is told."""
@@ -225,6 +260,7 @@ class EtcdClient:
         self._closing = self._closed = True
         self._worker.drop()
         self._pool.close()
+        self._close_spare()
         for watch in list(self._streams):
             self._close_stream(watch)
 
@@ -232,6 +268,8 @@ class EtcdClient:
         self._pool.abandon()
         for stream in self._streams.values():
             stream.connection.abandon()
+        if self._spare is not None:
+            self._spare[0].abandon()
         self._worker.abandon()
         self._login.forget()
         self._claims.forget()

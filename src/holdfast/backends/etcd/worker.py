@@ -3,7 +3,9 @@
 1. Started with the first task; it ends when there was nothing to do for a while, or with the client, which waits for
    what is still to be told.
 2. What has gathered meanwhile leaves in one write; whatever does not matter any more by then is left out.
-3. Where no thread can be started, nothing is told: all that is told here may be lost.
+3. Where a connection was closed, a waiter's stream has ended: the next one is dialled ahead, and closed again when this
+   flow ends.
+4. Where no thread can be started, nothing is told: all that is told here may be lost.
 """
 
 from __future__ import annotations
@@ -22,8 +24,13 @@ NEVER = float("inf")
 class Worker:
     """Posts to be told, and connections to be closed."""
 
-    def __init__(self, tell: Callable[[Sequence[Rpc], float], Flow[object]]) -> None:
-        self._tell = tell
+    def __init__(
+        self,
+        tell: Callable[[Sequence[Rpc], float], Flow[object]],
+        dial_ahead: Callable[[float], Flow[None]],
+        close_unused: Callable[[], None],
+    ) -> None:
+        self._tell, self._dial_ahead, self._close_unused = tell, dial_ahead, close_unused
         self._tasks: list[Post | Connection] = []
         self._event: WakeEvent | None = None
         """Wakes the flow, while it runs."""
@@ -64,8 +71,13 @@ class Worker:
                         yield from self._tell(rpcs, now + PATIENCE_S)
                     except Exception:  # noqa: BLE001  it may be lost; the others are told
                         pass
-                _close(batch)
+                if _close(batch):
+                    try:
+                        yield from self._dial_ahead(now + PATIENCE_S)
+                    except OSError:
+                        pass  # who needs it will see
         finally:
+            self._close_unused()
             self._over()
 
     def _over(self) -> None:
@@ -99,7 +111,9 @@ class Worker:
                 each.abandon()
 
 
-def _close(tasks: Sequence[Post | Connection]) -> None:
-    for each in tasks:
-        if not isinstance(each, Post):
-            each.close()
+def _close(tasks: Sequence[Post | Connection]) -> int:
+    """How many connections there were."""
+    connections = [each for each in tasks if not isinstance(each, Post)]
+    for each in connections:
+        each.close()
+    return len(connections)

@@ -19,6 +19,7 @@ from ..._core.flow import NOW, Call, Flow, Spawn
 from ...errors import BackendUnavailable, OutcomeUnknown
 from ...model import Claim, Grant, Queued
 from ..ordered_keys.queue import mismatch
+from ..ordered_keys.timing import bounded, time_for
 from ..queue_backend import patience
 from .claim_state import ClaimState
 from .error_mapping import refused
@@ -67,7 +68,15 @@ class AcquireFlows:
         self._timeout = timeout
 
     def take(self, claim: Claim, queue: bool, within: float | None = None) -> Flow[Grant | Queued | None]:
-        timeout = self._timeout if within is None else min(self._timeout, within)
+        return bounded(self._take(claim, queue), time_for(queue, within, self._timeout))
+
+    def take_all(
+        self, claims: Sequence[Claim], queue: bool, within: float | None = None
+    ) -> Flow[list[Grant | Queued] | None]:
+        return bounded(self._take_all(claims, queue), time_for(queue, within, self._timeout))
+
+    def _take(self, claim: Claim, queue: bool) -> Flow[Grant | Queued | None]:
+        timeout = self._timeout
         for _ in range(TRIES_COUNT):
             sent: float = yield NOW
             state = self._state(claim, sent)
@@ -81,10 +90,8 @@ class AcquireFlows:
                     return outcome
         raise BackendUnavailable(f"the nodes of {claim.spec.name!r} keep changing under our hands; try again")
 
-    def take_all(
-        self, claims: Sequence[Claim], queue: bool, within: float | None = None
-    ) -> Flow[list[Grant | Queued] | None]:
-        timeout = self._timeout if within is None else min(self._timeout, within)
+    def _take_all(self, claims: Sequence[Claim], queue: bool) -> Flow[list[Grant | Queued] | None]:
+        timeout = self._timeout
         sent: float = yield NOW
         states = [self._state(claim, sent) for claim in claims]
         entered = [claim for claim, state in zip(claims, states, strict=True) if not state.tried]
@@ -97,7 +104,7 @@ class AcquireFlows:
             if listed is not None and not state.gone:
                 outcome = yield from self._decide(state, listed, sent, timeout, queue)
             if outcome is AGAIN:
-                outcome = yield from self.take(claim, queue, within)
+                outcome = yield from self._take(claim, queue)
             if outcome is None:  # all or none
                 for each in entered:
                     yield from self._releases.release(each)

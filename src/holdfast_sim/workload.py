@@ -130,7 +130,7 @@ class SimWorker:
         if timeout is None or process.awake_since > began:
             return
         waited = process.clock() - began
-        requests = self.world.requests_beyond_timeout(len(self.kinds))
+        requests = self.world.requests_beyond_timeout(len(self.kinds), timeout)
         if waited > timeout + requests * self.world.profile.request_timeout + 0.1:
             raise Violation("a timeout is kept", f"{process.name} waited {waited:.3f} s, and was to wait {timeout:g} s")
 

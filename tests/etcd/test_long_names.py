@@ -25,6 +25,7 @@ from holdfast.backends.etcd.watch import Watch, for_one_before
 from holdfast.backends.ordered_keys.handoff import HANDED, LOOK
 from holdfast.clock import now
 from holdfast.sync.client_driver import Monitor
+from holdfast.sync.connection import ThreadConnection
 from tests.etcd.cluster import Cluster, await_true, running
 
 WAITERS_COUNT = 60
@@ -102,10 +103,11 @@ OLD, OWN = b64("holdfast/line/door\0a.0"), b64("holdfast/line/door\0b.0")
 HEAD = b"HTTP/1.1 200 OK\r\n\r\n"
 
 
-class Silent:
+class Silent(ThreadConnection):
     """A connection on which nothing comes."""
 
-    closed = False
+    def __init__(self) -> None:
+        pass  # it has no socket
 
     def receive(self, deadline: float) -> bytes:
         raise TimeoutError("no answer in time")
@@ -125,7 +127,7 @@ ENDED = message(events=[{"type": "DELETE", "kv": {"key": OLD, "mod_revision": "9
 
 
 def stream() -> WatchStream:
-    return WatchStream(Silent(), watch(), now())  # type: ignore[arg-type]
+    return WatchStream(Silent(), watch(), now())
 
 
 def test_an_end_is_a_grant_once_all_watches_have_begun() -> None:

@@ -50,9 +50,9 @@ class ByteWorld:
     def faults_active(self) -> bool:
         return self.timeline.now < self.profile.faults_end_at
 
-    def requests_beyond_timeout(self, names: int) -> int:
-        """The one that withdraws the claim."""
-        return 1
+    def requests_beyond_timeout(self, names: int, timeout: float) -> int:
+        """The one that withdraws the claim. A single try whose grant came too late to be of use is made once more."""
+        return 1 if timeout else 2
 
     def fault(self, kind: str) -> None:
         self.faults[kind] = self.faults.get(kind, 0) + 1

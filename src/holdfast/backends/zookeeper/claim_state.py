@@ -70,6 +70,9 @@ class ClaimState:
     """A request to write its will has gone out, and (`willed`) was answered: nobody holds before that."""
     willed: bool = False
     slot: str = ""
+    """The path of its slot, if it has one."""
+    slot_tried: bool = False
+    """A request to make a slot has gone out, and it is not known what became of it."""
     confirmed: bool = False
     buried: bool = False
     """We have deleted its node, and know it."""

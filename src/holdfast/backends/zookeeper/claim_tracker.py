@@ -114,7 +114,7 @@ class ClaimTracker:
         return bool(state.gone)
 
     def _burial(self, state: ClaimState) -> list[Op]:
-        if not state.node:
+        if not state.node or state.slot_tried:
             return [List(state.parent)]
         ops = ending(state, state.claim.spec.lock_delay if state.granted else 0.0, self._acl)
         return [Multi(ops), Delete(state.path)] if len(ops) > 1 else ops
@@ -127,7 +127,11 @@ class ClaimTracker:
             self.own.pop(state.path, None)
         elif isinstance(last, List):
             children = answer[0] if isinstance(answer, tuple) else ()
-            state.node = next((each.node for each in line_of(children).claims if _is_of(each, state)), "")
+            line = line_of(children)
+            state.node = next((each.node for each in line.claims if _is_of(each, state)), "")
+            if state.slot_tried and (slot := line.slots.get(state.claim.owner)) is not None:
+                state.slot = f"{state.parent}/{slot.node}"
+            state.slot_tried = False
             state.buried = not state.node  # else it is deleted next
         elif isinstance(answer, Failure):
             if answer.code == NO_NODE:

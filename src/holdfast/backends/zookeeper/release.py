@@ -18,7 +18,7 @@ from .claim_state import ClaimState
 from .handoff import release_ops
 from .ops import NO_NODE, Delete, Exists, Failure, List
 from .queue import line_of
-from .requests import Batch
+from .requests import Batch, child_nodes
 from .tombstones import Tombstones
 
 
@@ -50,6 +50,8 @@ class ReleaseFlows:
         if state.gone or not state.node:
             self._states.pop(claim.owner, None)
             return False
+        if state.slot_tried:
+            yield from self._find_slot(state)
         now: float = yield NOW
         held = bool(state.granted) and now < state.until
         if not (state.will or state.slot or linger):
@@ -68,6 +70,13 @@ class ReleaseFlows:
         state.gone = state.gone or "released"
         self._states.pop(claim.owner, None)
         return held and done
+
+    def _find_slot(self, state: ClaimState) -> Flow[None]:
+        """The answer to its making was lost; its session would keep it."""
+        listed = yield Call(Batch((List(state.parent),), state), self._timeout)
+        if listed and (slot := line_of(child_nodes(listed[0])).slots.get(state.claim.owner)) is not None:
+            state.slot = f"{state.parent}/{slot.node}"
+        state.slot_tried = False
 
     def find(self, state: ClaimState, children: Sequence[str], timeout: float) -> Flow[None]:
         """Note the node of a place if it is there."""

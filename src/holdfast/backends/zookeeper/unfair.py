@@ -46,11 +46,13 @@ class UnfairFlows:
         """Out of turn, if it fits and still does once everybody can see it."""
         if mine.owner not in line.slots:
             slot = Create(state.slot_prefix, b"", self._tree.acl, EPHEMERAL | SEQUENTIAL)
+            state.slot_tried = True
             yield Call(Batch((Multi((slot, Check(state.path), Write(state.parent, b""))),), state), timeout)
         answers = yield Call(Batch((List(state.parent),), state), timeout)
         if not answers or not answers[0]:
             return False
         line = line_of(answers[0][0])
+        state.slot_tried = False
         if (own := line.slots.get(mine.owner)) is None:
             return False
         state.slot = f"{state.parent}/{own.node}"

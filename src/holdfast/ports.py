@@ -11,11 +11,11 @@ or wires carry out these and no others. Type checkers compare the two where an e
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Generic, Never, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
-from ._core.flow import Flow, RequestOp
+from ._core.flow import Connection, Flow, PendingReply, RequestOp
 from .model import Claim, Extension, Grant, LockView, Promises, Queued, Refusal
 
 T = TypeVar("T")
@@ -154,6 +154,56 @@ class Client(Protocol[Request_contra, Reply_co]):
     def after_fork_in_child(self) -> None:
         """Forget what is the parent's: `abandon` its connections, and begin anew."""
         ...
+
+
+class UsedConnection(Protocol):
+    """What an engine's client knows of one of its connections."""
+
+    @property
+    def connection(self) -> Connection:
+        """Its bytes."""
+        ...
+
+
+class Rest:
+    """What a short cut has come to where it is not the reply; each engine has its own."""
+
+    __slots__ = ()
+
+
+class ShortCuts(Protocol[Request_contra, Reply_co]):
+    """A client whose usual calls need no flow of their own: its driver does what lies between these steps.
+
+    They are plain functions, each a step of the client (`_core.flow`, rule 6). Its `call` is made of the same ones, so
+    nothing is decided twice. What is not usual goes on as a flow, in the general way.
+    """
+
+    def begin(self, request: Request_contra) -> tuple[UsedConnection, bytes] | None:
+        """The bytes to be exchanged on a connection that is this call's alone. None: `join` it, or `call`."""
+        ...
+
+    def end(self, request: Request_contra, link: UsedConnection, said: bytes | BaseException) -> Reply_co | Rest:
+        """The reply, from the first bytes that came, or the error that came instead of them."""
+        ...
+
+    def join(
+        self, request: Request_contra, deadline: float, reply: PendingReply, start: Callable[[Flow[None]], object]
+    ) -> bool:
+        """Have it carried out together with others: `reply` is told the reply, or the rest. False: `call`.
+
+        `start` begins a flow in the background, after this step.
+        """
+        ...
+
+    def go_on(self, request: Request_contra, rest: Rest, deadline: float) -> Flow[Reply_co]:
+        """The general way, from there."""
+        ...
+
+
+def short_cuts_of(client: Client[Request, Reply]) -> ShortCuts[Request, Reply] | None:
+    """Those of a client, which has them as `short_cuts`; new ones after a fork."""
+    found: ShortCuts[Request, Reply] | None = getattr(client, "short_cuts", None)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

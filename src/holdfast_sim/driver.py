@@ -31,6 +31,7 @@ from holdfast._core.flow import (
     Sleep,
     Source,
     Spawn,
+    Tell,
     Wait,
     WaitAny,
     WaitDial,
@@ -226,6 +227,10 @@ class Task:
             return None
         elif kind is Spawn:
             process.spawn(op.flow, "background")
+            return None
+        elif kind is Tell:
+            for pending, reply in op.replies:
+                pending.set_result(reply)
             return None
         else:
             raise TypeError(f"not an op of this driver: {op!r}")

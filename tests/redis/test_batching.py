@@ -11,13 +11,13 @@ import pytest
 
 import holdfast
 import holdfast.aio
-from holdfast._core.flow import Exchange, Flow, NewEvent, Now, Receive, WaitEvent
+from holdfast._core.flow import Exchange, Flow, NewEvent, Now, Receive, Sleep, Spawn, Tell, WaitEvent
 from holdfast.backends.queue_backend import Release, Take, Taken
 from holdfast.backends.redis import batching
-from holdfast.backends.redis.batching import MOST_COUNT, PATIENCE_S, Batching
+from holdfast.backends.redis.batching import MOST_COUNT, PATIENCE_S, Batching, RedisRest
 from holdfast.backends.redis.codec import Codec
 from holdfast.backends.redis.connection import RedisConnection
-from holdfast.backends.redis.pool import RedisPool, Waiter
+from holdfast.backends.redis.pool import RedisPool
 from holdfast.errors import OutcomeUnknown
 from holdfast.model import Claim, LockSpec
 from tests.redis.faces import calls, run
@@ -117,52 +117,81 @@ def test_threads_are_put_together_as_tasks_are(server: RedisServer, together_at_
         assert not locks.survey("")
 
 
-class Scene:
-    """A pool with one connection that is busy, flows that have asked together, and a server that the test plays."""
+class Told:
+    """What somebody who waits is told."""
 
-    def __init__(self, count: int, kind: type = Take) -> None:
-        self.codec = Codec("t", "host", 7)
-        self.pool = RedisPool(lambda deadline: _never(), "nowhere")
-        self.batching = Batching(self.pool, self.codec)
-        self.link = RedisConnection(NoConnection(), WeakSet())
-        self.batching.busy_count = self.pool.count = 1
-        self.flows = [self.ask(number, kind) for number in range(count)]
-        self.pool.put(self.link)  # it comes free: the first has it
-        self.leader = self.flows[0]
-        self.op: Any = None
-        self.ended: dict[int, Any] = {}
+    def __init__(self) -> None:
+        self.values: list[Any] = []
 
-    def ask(self, number: int, kind: type) -> Flow[Waiter]:
-        claim = Claim(LockSpec(f"n{number}"), f"o{number}", "actor")
-        request: Any = Take((claim,), True) if kind is Take else Release(claim, 0.0)
-        flow = self.batching.join(request, 100.0)
-        assert isinstance(flow.send(None), NewEvent)
-        assert isinstance(flow.send(Event()), Now)
-        assert isinstance(flow.send(1.0), Now)
-        assert isinstance(flow.send(1.0), WaitEvent)
-        return flow
+    def set_result(self, value: Any) -> None:
+        self.values.append(value)
 
-    def step(self, number: int, answer: object = None) -> None:
-        """Answer the op of one of them, or raise it there."""
-        flow = self.flows[number]
-        try:
-            self.op = flow.throw(answer) if isinstance(answer, BaseException) else flow.send(answer)
-        except StopIteration as stop:
-            self.ended[number] = stop.value
-        except Exception as error:  # noqa: BLE001  it is what the test wants to see
-            self.ended[number] = error
-
-    def tell_followers(self) -> None:
-        for number in range(1, len(self.flows)):
-            self.step(number)
-
-    @property
-    def replies(self) -> list[Any]:
-        return [getattr(self.ended[number], "reply", self.ended[number]) for number in range(len(self.flows))]
+    answer = set_result
 
 
 class Event:
     def set(self) -> None: ...
+
+
+class Scene:
+    """A pool with one connection that is busy, requests that have joined, and a server that the test plays."""
+
+    def __init__(self, count: int, kind: type = Take) -> None:
+        self.codec = Codec("t", "host", 7)
+        self.pool = RedisPool(lambda deadline: _never(), "nowhere")
+        self.forgotten: list[str] = []
+        self.batching = Batching(self.pool, self.codec, self.forgotten.append)
+        self.link = RedisConnection(NoConnection(), WeakSet())
+        self.batching.busy_count = self.pool.count = 1
+        self.flows: list[Flow[None]] = []
+        self.told: list[Told] = []
+        for number in range(count):
+            assert self.join(number, kind)
+        self.carrier, self.watch = self.flows
+        self.over = False
+        assert isinstance(self.carrier.send(None), Now)
+        assert isinstance(self.carrier.send(1.0), NewEvent)
+        assert isinstance(self.carrier.send(Event()), Now)
+        assert isinstance(self.carrier.send(1.0), WaitEvent)
+        self.pool.put(self.link)  # it comes free
+        self.op: Any = self.carrier.send(None)
+
+    def join(self, number: int, kind: type, deadline: float = 100.0) -> bool:
+        claim = Claim(LockSpec(f"n{number}"), f"o{number}", "actor")
+        request: Any = Take((claim,), True) if kind is Take else Release(claim, 0.0)
+        told = Told()
+        joined = self.batching.join(request, deadline, told, self.flows.append)
+        if joined:
+            self.told.append(told)
+        return joined
+
+    def step(self, answer: object = None) -> None:
+        """Answer the op of the carrier, or raise it there; readings of the clock by the way."""
+        try:
+            while isinstance(self.op, Now):
+                self.op = self.carrier.send(1.0)
+            self.op = self.carrier.throw(answer) if isinstance(answer, BaseException) else self.carrier.send(answer)
+            while isinstance(self.op, Now | Tell | Sleep):
+                if isinstance(self.op, Tell):
+                    for pending, value in self.op.replies:
+                        pending.set_result(value)
+                self.op = self.carrier.send(1.0)
+        except StopIteration:
+            self.over = True
+
+    def begin(self) -> None:
+        while isinstance(self.op, Now):
+            self.op = self.carrier.send(1.0)
+        assert isinstance(self.op, Exchange)
+
+    @property
+    def replies(self) -> list[Any]:
+        return [value for told in self.told for value in told.values]
+
+    @property
+    def rests(self) -> list[tuple[Any, bool]]:
+        assert all(isinstance(each, RedisRest) for each in self.replies)
+        return [(type(each.said) if each.said else None, each.again) for each in self.replies]
 
 
 def _never() -> Flow[RedisConnection]:
@@ -172,89 +201,144 @@ def _never() -> Flow[RedisConnection]:
 
 def test_a_program_that_the_server_does_not_know_is_sent_whole() -> None:
     scene = Scene(2)
-    scene.step(0)
-    assert isinstance(scene.op, Exchange)
+    scene.begin()
     assert scene.op.data.count(b"EVALSHA") == 1
-    scene.step(0, b"-NOSCRIPT no\r\n")
+    scene.step(b"-NOSCRIPT no\r\n")
     assert b"Takes: many claims" in scene.op.data
-    scene.step(0, b"*2\r\n$2\r\n11\r\n$2\r\n12\r\n")
-    scene.tell_followers()
+    scene.step(b"*2\r\n$2\r\n11\r\n$2\r\n12\r\n")
     assert scene.replies == [[Taken(11)], [Taken(12)]]
+    assert scene.over
     assert scene.pool.idle == [scene.link]
 
 
 def test_a_reply_that_comes_in_pieces() -> None:
     scene = Scene(2)
-    scene.step(0)
-    scene.step(0, b"*2\r\n$2\r\n1")
+    scene.begin()
+    scene.step(b"*2\r\n$2\r\n1")
     assert isinstance(scene.op, Receive)
-    scene.step(0, b"1\r\n$2\r\n12\r\n")
-    scene.tell_followers()
+    scene.step(b"1\r\n$2\r\n12\r\n")
     assert scene.replies == [[Taken(11)], [Taken(12)]]
 
 
 def test_a_server_that_does_not_want_many_is_asked_one_by_one_from_then_on() -> None:
     scene = Scene(3, Release)
-    scene.step(0)
-    scene.step(0, b"-CROSSSLOT no\r\n")
-    scene.tell_followers()
-    assert [(each.reply, each.again, each.sent) for each in scene.ended.values()] == [(None, False, True)] * 3
+    scene.begin()
+    scene.step(b"-CROSSSLOT no\r\n")
+    assert scene.rests == [(None, False)] * 3
     assert not scene.batching.due
 
 
 def test_what_is_not_usual_is_made_by_itself_and_the_others_are_told() -> None:
     scene = Scene(3)
-    scene.step(0)
-    scene.step(0, b"*3\r\n$2\r\n11\r\n:0\r\n$2\r\n13\r\n")
-    scene.tell_followers()
-    assert scene.replies == [[Taken(11)], None, [Taken(13)]]
+    scene.begin()
+    scene.step(b"*3\r\n$2\r\n11\r\n:0\r\n$2\r\n13\r\n")
+    assert (scene.replies[0], scene.replies[2]) == ([Taken(11)], [Taken(13)])
+    assert isinstance(scene.replies[1], RedisRest)
+    assert (scene.replies[1].said, scene.replies[1].again, scene.replies[1].link) == (None, False, None)
 
 
-def test_an_interrupted_leader_does_not_keep_the_others_waiting() -> None:
+def test_who_is_released_waits_no_longer() -> None:
     scene = Scene(3, Release)
-    scene.step(0)
+    scene.begin()
+    scene.step(b"*3\r\n:1\r\n:2\r\n:0\r\n")
+    assert (scene.replies[0], scene.replies[2]) == (True, False)
+    assert scene.forgotten == ["o0", "o2"]
+
+
+def test_an_interrupted_carrier_keeps_nobody_waiting() -> None:
+    scene = Scene(3, Release)
+    scene.begin()
+    assert scene.join(3, Release)  # it waits for the next call
     with pytest.raises(KeyboardInterrupt):
-        scene.step(0, KeyboardInterrupt())
-    scene.tell_followers()
-    assert [(each.reply, each.again) for each in scene.ended.values()] == [(None, True)] * 2
+        scene.step(KeyboardInterrupt())
+    assert scene.rests == [(None, True)] * 3 + [(None, False)]
     assert scene.pool.count == 0
+    assert scene.batching.carriers == 0
 
 
 def test_a_connection_that_has_ended_has_each_made_again() -> None:
     scene = Scene(3, Release)
-    scene.step(0)
-    scene.step(0, b"")
-    scene.tell_followers()
-    assert [(each.reply, each.again) for each in scene.ended.values()] == [(None, True)] * 3
+    scene.begin()
+    scene.step(b"")
+    assert scene.rests == [(None, True)] * 3
 
 
 def test_a_reply_that_does_not_come_is_missed_by_each() -> None:
     scene = Scene(3)
-    scene.step(0)
-    scene.step(0, TimeoutError())
-    scene.tell_followers()
-    assert [type(each) for each in scene.replies] == [OutcomeUnknown] * 3
+    scene.begin()
+    scene.step(TimeoutError())
+    assert scene.rests == [(OutcomeUnknown, True)] * 3
     assert scene.pool.count == 0
 
 
-def test_who_has_less_time_than_the_first_is_not_taken_along() -> None:
+def test_who_has_less_time_than_those_before_does_not_join() -> None:
     scene = Scene(2)
-    scene.pool.line[0].deadline = 50.0
-    scene.step(0)
-    assert scene.ended[0].connection is scene.link
-    assert len(scene.pool.line) == 1
+    scene.begin()
+    assert scene.join(3, Take, 100.0)
+    assert not scene.join(4, Take, 99.0)
+    assert scene.join(5, Take, 100.0)
 
 
-def test_who_has_stood_in_the_line_for_a_while_has_a_connection_of_its_own() -> None:
+def test_who_is_alone_is_given_the_connection() -> None:
     scene = Scene(1)
-    scene.flows = [scene.ask(number, Take) for number in (1, 2)]
-    assert isinstance(scene.flows[0].send(None), Now)
-    scene.step(0, 1.0 + PATIENCE_S)
-    assert (scene.ended[0].sent, scene.ended[0].connection) == (False, None)
-    assert len(scene.pool.line) == 1
+    assert isinstance(scene.op, Tell)
+    [(_, rest)] = scene.op.replies
+    assert isinstance(rest, RedisRest)
+    assert (rest.link, rest.said) == (scene.link, None)
+    scene.step()
+    assert scene.over
+    assert scene.pool.idle == []
+
+
+def test_who_joins_while_others_are_told_goes_with_the_next_call_on_the_same_connection() -> None:
+    scene = Scene(2)
+    scene.begin()
+    assert scene.join(2, Release)
+    assert scene.join(3, Release)
+    scene.step(b"*2\r\n$2\r\n11\r\n$2\r\n12\r\n")
+    assert isinstance(scene.op, Exchange)
+    assert scene.op.connection is scene.link.connection
+    scene.step(b"*2\r\n:1\r\n:1\r\n")
+    assert scene.replies == [[Taken(11)], [Taken(12)], True, True]
+    assert len(scene.flows) == 2
+
+
+def test_who_has_waited_for_a_while_has_another_carrier() -> None:
+    scene = Scene(2)
+    scene.begin()
+    assert scene.join(2, Take)
+    op = scene.watch.send(None)
+    assert isinstance(op, Sleep)
+    assert op.seconds == PATIENCE_S
+    assert isinstance(scene.watch.send(None), Spawn)
+    assert scene.batching.carriers == 2
+
+
+def test_who_came_meanwhile_waits_for_the_carrier_that_is_there() -> None:
+    scene = Scene(2)
+    scene.begin()
+    scene.watch.send(None)
+    assert scene.join(2, Take)
+    assert isinstance(scene.watch.send(None), Sleep)
 
 
 def test_no_call_is_so_long_that_it_keeps_the_server_from_others() -> None:
     scene = Scene(MOST_COUNT + 3)
-    scene.step(0)
-    assert len(scene.pool.line) == 3
+    scene.begin()
+    assert scene.op.data.count(b"EVALSHA") == 1
+    scene.step(b"*%d\r\n" % MOST_COUNT + b"$2\r\n11\r\n" * MOST_COUNT)
+    assert len(scene.replies) == MOST_COUNT
+    assert isinstance(scene.op, Exchange)
+
+
+def test_all_are_told_when_no_carrier_can_be_started() -> None:
+    pool = RedisPool(lambda deadline: _never(), "nowhere")
+    batching = Batching(pool, Codec("t", "host", 7), lambda owner: None)
+    flow = batching.call(Release(Claim(LockSpec("n"), "o", "actor"), 0.0), 100.0)
+    assert isinstance(flow.send(None), NewEvent)
+    assert isinstance(flow.send(Event()), Spawn)
+    assert isinstance(flow.send(False), Spawn)
+    with pytest.raises(StopIteration) as ended:
+        flow.send(False)
+    assert isinstance(ended.value.value, RedisRest)
+    assert batching.carriers == 0

@@ -51,11 +51,11 @@ def strikes(moment: int, work: Callable[[], object]) -> bool:
 
 def assert_nothing_is_left(locks: holdfast.Coordinator) -> None:
     client: RedisClient = locks._wire._client  # type: ignore[attr-defined]
-    pool = client._pool
-    assert pool is not None
+    assert client.short_cuts is not None
+    pool = client.short_cuts._pool
     eventually(lambda: not locks.survey(), "what nobody has is not held")
     assert not locks._core.holds
-    assert not client._waiters.by_owner
+    assert not client.short_cuts._waiters.by_owner
     eventually(lambda: pool.count == len(pool.idle) == len(client._connector.all), "no connection is lost")
 
 

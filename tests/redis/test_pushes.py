@@ -15,8 +15,8 @@ import pytest
 import holdfast
 import holdfast.aio
 from holdfast._core.flow import Flow
-from holdfast.backends.redis import client as clients
 from holdfast.backends.redis import connection as connections
+from holdfast.backends.redis import short_cuts
 from holdfast.backends.redis.resp import Pushed, Reader
 from tests.redis.faces import both, run, until
 from tests.support.redis_server import RedisServer
@@ -88,7 +88,7 @@ def test_a_namespace_may_have_any_name(server: RedisServer, face: str, namespace
 
 
 def test_more_waiters_than_connections(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clients, "MOST_WAITERS_COUNT", 1)
+    monkeypatch.setattr(short_cuts, "MOST_WAITERS_COUNT", 1)
     with holdfast.connect(server.url) as locks:
         held = locks.lock("x").acquire()
         tokens: list[int] = []

@@ -51,8 +51,8 @@ def test_a_primary_that_hangs_is_left_with_all_connections_to_it() -> None:
     """Requests have found it silent once: the next is made on a new connection, which finds the new primary."""
     with with_sentinel() as (url, primary, replica), holdfast.connect(url, request_timeout=1) as locks:
         client: RedisClient = locks._wire._client  # type: ignore[attr-defined]
-        pool = client._pool
-        assert pool is not None
+        assert client.short_cuts is not None
+        pool = client.short_cuts._pool
 
         def survey() -> None:
             for _ in range(20):

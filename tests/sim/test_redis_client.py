@@ -13,12 +13,11 @@ import pytest
 
 from holdfast._core.flow import NOW, Endpoint, Flow, Sleep
 from holdfast.backends.redis import connection as connection_module
-from holdfast.backends.redis.client import RedisClient
 from holdfast.backends.redis.connection import RedisConnection
 from holdfast.backends.redis.engine import RedisEngine, open_engine
 from holdfast.backends.redis.error_mapping import no_answer
-from holdfast.backends.redis.pool import RedisPool
 from holdfast.backends.redis.resp import Pushed, Reader
+from holdfast.backends.redis.short_cuts import RedisShortCuts
 from holdfast.errors import BackendUnavailable, NotAcquired
 from holdfast.model import LockSpec, State
 from holdfast_sim.connections import NEVER_S
@@ -214,14 +213,14 @@ def test_a_seed_is_a_story() -> None:
 def test_a_reply_that_is_taken_for_anothers_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted bug: a connection whose reply did not come in time is used again."""
 
-    honest = RedisClient._retries
+    honest = RedisShortCuts._retries
 
-    def put_back(self: RedisClient, pool: RedisPool, link: RedisConnection, error: BaseException) -> bool:
+    def put_back(self: RedisShortCuts, link: RedisConnection, error: BaseException) -> bool:
         if isinstance(error, TimeoutError):
-            pool.put(link)
+            self._pool.put(link)
             raise no_answer(error) from error
-        return honest(self, pool, link, error)
+        return honest(self, link, error)
 
-    monkeypatch.setattr(RedisClient, "_retries", put_back)
+    monkeypatch.setattr(RedisShortCuts, "_retries", put_back)
     with pytest.raises((AssertionError, Violation), match=r"two holders|did not grow|never got in"):
         play_all(range(10 * SEEDS))

@@ -263,6 +263,27 @@ class NewEvent:
     __slots__ = ()
 
 
+class PendingReply(Protocol):
+    """Where somebody waits for the reply to a request that another flow carries out."""
+
+    def set_result(self, value: Any, /) -> None:
+        """Wake whoever waits, soon. May be called from anywhere."""
+        ...
+
+    def answer(self, value: Any, /) -> None:
+        """The same at once: whoever waits may go on before this returns. For drivers (see `Tell`)."""
+        ...
+
+
+class Tell:
+    """Give replies to those who wait for them. They may go on, and ask again, before this is done."""
+
+    __slots__ = ("replies",)
+
+    def __init__(self, replies: Sequence[tuple[PendingReply, object]]) -> None:
+        self.replies = replies
+
+
 Source: TypeAlias = Connection | WakeEvent | File
 
 PlainOp: TypeAlias = (
@@ -279,6 +300,7 @@ PlainOp: TypeAlias = (
     | StartTls
     | WaitAny
     | NewEvent
+    | Tell
 )
 RequestOp: TypeAlias = Call[Request] | Shield[Request] | Spawn[Request] | PlainOp
 RequestFlow: TypeAlias = Generator[RequestOp[Request], Any, T]

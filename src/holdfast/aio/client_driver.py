@@ -21,6 +21,7 @@ from .._core.flow import (
     Exchange,
     File,
     Flow,
+    Op,
     Open,
     Random,
     Receive,
@@ -30,6 +31,7 @@ from .._core.flow import (
     Source,
     Spawn,
     StartTls,
+    Tell,
     WaitAny,
     WaitDial,
     WaitEvent,
@@ -42,7 +44,7 @@ from .timers import LONGEST_WAIT_S, settle, settle_after
 
 T = TypeVar("T")
 _background: set[asyncio.Task[object]] = set()
-_DIALS = (Open, StartTls, Blocking)
+_DIALS = (Open, StartTls, Blocking, WaitDial)
 """Ops during which nothing is under way."""
 
 
@@ -104,45 +106,25 @@ class TaskEvent:
             self._watchers.remove(watcher)
 
 
-async def run_client(flow: Flow[T], drain: bool, shield: bool = False) -> T:
-    """Run a flow of a client to its end: with `drain` as rule 1 has it, with `shield` even where it dials."""
+async def run_client(
+    flow: Flow[T], drain: bool, shield: bool = False, cancelled: asyncio.CancelledError | None = None
+) -> T:
+    """Run a flow of a client to its end: with `drain` as rule 1 has it, with `shield` even where it dials.
+
+    `cancelled`: a cancellation that came before, to be delivered at the end.
+    """
     loop = asyncio.get_running_loop()
     future: NewFuture = (lambda: SteppedFuture(loop)) if drain else loop.create_future
-    cancelled: asyncio.CancelledError | None = None
     try:
         op = flow.send(None)
         while True:
             answer: object = None
             pending: Waited | None = None
             try:
-                if op is NOW:
-                    answer = clock()
-                elif type(op) is Exchange:
-                    assert isinstance(op.connection, TaskConnection)
-                    sent = op.connection.send(op.data, op.deadline, future)
-                    if sent is not None:
-                        pending = sent
-                        await sent
-                        pending = None
-                    answer = op.connection.receive(op.deadline, future)
-                elif type(op) is Receive:
-                    assert isinstance(op.connection, TaskConnection)
-                    answer = op.connection.receive(op.deadline, future)
-                elif type(op) is Send:
-                    assert isinstance(op.connection, TaskConnection)
-                    answer = op.connection.send(op.data, op.deadline, future)
-                elif type(op) is WaitEvent:
-                    assert isinstance(op.event, TaskEvent)
-                    answer = op.event.wait(op.timeout, future)
-                elif op is NEW_EVENT:
-                    answer = TaskEvent()
-                elif type(op) is WaitDial:
-                    assert isinstance(op.event, TaskEvent)
-                    answer = op.event.wait(op.timeout, future if shield else loop.create_future)
-                elif drain and (shield or not isinstance(op, _DIALS)):
-                    answer = _begin(op, loop, lambda: Drained(loop=loop))
+                if drain and (shield or not isinstance(op, _DIALS)):
+                    answer = begin_op(op, loop, future, lambda: Drained(loop=loop))
                 else:
-                    answer = _begin(op, loop, loop.create_future)
+                    answer = begin_op(op, loop, future, loop.create_future)
                 if isinstance(answer, SteppedFuture | asyncio.Future):
                     pending = answer
                     answer = await pending
@@ -155,8 +137,6 @@ async def run_client(flow: Flow[T], drain: bool, shield: bool = False) -> T:
                 cancelled = error
                 try:
                     answer = pending.result()
-                    if type(op) is Exchange and answer is None:  # it was the sending that was interrupted
-                        answer = await _received(op, future)
                 except BaseException as failure:
                     op = flow.throw(failure)
                     continue
@@ -183,19 +163,40 @@ def _close_made(opening: asyncio.Future[object]) -> None:
         made.close()
 
 
-async def _received(op: Exchange, future: NewFuture) -> bytes:
-    assert isinstance(op.connection, TaskConnection)
-    answer = op.connection.receive(op.deadline, future)
-    if isinstance(answer, bytes):
-        return answer
-    received = await answer
-    assert isinstance(received, bytes)
-    return received
+def begin_op(
+    op: Op, loop: asyncio.AbstractEventLoop, future: NewFuture, plain_future: Callable[[], asyncio.Future[object]]
+) -> object:
+    """The answer of an op, or a future of it."""
+    if type(op) is Exchange:
+        assert isinstance(op.connection, TaskConnection)
+        op.connection.send(op.data, op.deadline)  # whether or not there is room: the reply says that it was sent
+        return op.connection.receive(op.deadline, future)
+    if op is NOW:
+        return clock()
+    if type(op) is Receive:
+        assert isinstance(op.connection, TaskConnection)
+        return op.connection.receive(op.deadline, future)
+    if type(op) is Send:
+        assert isinstance(op.connection, TaskConnection)
+        return op.connection.send(op.data, op.deadline)
+    if type(op) is WaitEvent:
+        assert isinstance(op.event, TaskEvent)
+        return op.event.wait(op.timeout, future)
+    if op is NEW_EVENT:
+        return TaskEvent()
+    if type(op) is WaitDial:
+        assert isinstance(op.event, TaskEvent)
+        return op.event.wait(op.timeout, plain_future)
+    return _begin(op, loop, plain_future)
 
 
 def _begin(op: object, loop: asyncio.AbstractEventLoop, future: Callable[[], asyncio.Future[object]]) -> object:
-    """The answer of an op, or a future of it."""
+    """The same for ops that are rare."""
     match op:
+        case Tell(replies=replies):
+            for pending, reply in replies:
+                pending.set_result(reply)
+            return None
         case Open(endpoint=endpoint, deadline=deadline):
             return _finished(open_connection(endpoint, deadline), future, TaskConnection.close)
         case Blocking(function=function, deadline=deadline):

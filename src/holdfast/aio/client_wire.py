@@ -8,8 +8,9 @@ from typing import Generic
 
 from .._core.flow import Flow
 from ..clock import now as clock
-from ..ports import AsyncWire, Backend, Client, Opened, Reply, Request
+from ..ports import AsyncWire, Backend, Client, Opened, Reply, Request, short_cuts_of
 from .client_driver import run_client
+from .short_call import short_call
 
 GOODBYE_S = 5.0
 """How long closing may take where the engine names no time of its own."""
@@ -18,14 +19,20 @@ GOODBYE_S = 5.0
 class AsyncClientWire(Generic[Request, Reply]):
     """One client, in one loop."""
 
-    __slots__ = ("_client", "_patience_s")
+    __slots__ = ("_client", "_patience_s", "_short_cuts")
 
     def __init__(self, client: Client[Request, Reply], patience_s: float = GOODBYE_S) -> None:
         self._client = client
+        self._short_cuts = short_cuts_of(client)
         self._patience_s = patience_s
 
     def call(self, request: Request, timeout: float) -> Awaitable[Reply]:
-        return run_client(self._client.call(request, clock() + timeout), drain=True)
+        deadline = clock() + timeout
+        if self._short_cuts is not None:
+            reply = short_call(self._short_cuts, request, deadline)
+            if reply is not None:
+                return reply
+        return run_client(self._client.call(request, deadline), drain=True)
 
     def wait(self, owner: str, timeout: float) -> Awaitable[Reply | None]:
         return run_client(self._client.wait(owner, clock() + timeout), drain=False)
@@ -38,6 +45,7 @@ class AsyncClientWire(Generic[Request, Reply]):
 
     def after_fork_in_child(self) -> None:
         self._client.after_fork_in_child()
+        self._short_cuts = short_cuts_of(self._client)
 
     async def close(self) -> None:
         await run_client(self._client.close(clock() + self._patience_s), drain=True, shield=True)

@@ -64,7 +64,7 @@ class TaskConnection(asyncio.BufferedProtocol):
 
     # What a driver does with it
 
-    def send(self, data: bytes, deadline: float, future: NewFuture) -> asyncio.Future[object] | None:
+    def send(self, data: bytes, deadline: float) -> asyncio.Future[object] | None:
         """None if it is sent; else a future, for when there is room for more."""
         if self._ended is not None:
             raise self._broken(self._ended)
@@ -153,7 +153,7 @@ class TaskConnection(asyncio.BufferedProtocol):
             self._receiver = None
             if self._watchers:
                 self._tell_watchers()
-            if receiver.__class__ is SteppedFuture:
+            if isinstance(receiver, SteppedFuture):
                 receiver.answer(self._take())  # it may do anything before it returns
             else:
                 receiver.set_result(self._take())

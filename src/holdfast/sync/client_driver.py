@@ -27,6 +27,7 @@ from .._core.flow import (
     Sleep,
     Spawn,
     StartTls,
+    Tell,
     WaitAny,
     WaitEvent,
 )
@@ -41,29 +42,34 @@ T = TypeVar("T")
 class Monitor:
     """Lets one thread at a time run flows of a client."""
 
-    __slots__ = ("_lock",)
+    __slots__ = ("lock",)
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
 
     def enter(self) -> BaseException | None:
         """Answers with what interrupted it, if anything did: it has been entered all the same."""
         interruption = None
         while True:
             try:
-                self._lock.acquire()
+                self.lock.acquire()
             except BaseException as error:
                 interruption = error
-                if not self._lock._is_owned():  # type: ignore[attr-defined]  # it struck before, and not right after
+                if not self.lock._is_owned():  # type: ignore[attr-defined]  # it struck before, and not right after
                     continue
             return interruption
 
     def leave(self) -> None:
-        self._lock.release()
+        self.lock.release()
+
+    def leave_if_inside(self) -> None:
+        """For whoever may have been interrupted before it was inside."""
+        if self.lock._is_owned():  # type: ignore[attr-defined]
+            self.lock.release()
 
     def run(self, flow: Flow[T]) -> T:
         """Run a flow of the client to its end."""
-        lock = self._lock
+        lock = self.lock
         if (interruption := self.enter()) is not None:
             lock.release()
             flow.close()
@@ -117,6 +123,9 @@ class Monitor:
 
     def _carry_out(self, op: Op) -> object:
         match op:
+            case Tell(replies=replies):
+                for pending, reply in replies:
+                    pending.set_result(reply)
             case Open(endpoint=endpoint, deadline=deadline):
                 return open_connection(endpoint, deadline)
             case WaitEvent(event=ThreadEvent() as event, timeout=timeout):

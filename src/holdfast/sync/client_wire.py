@@ -6,8 +6,9 @@ from typing import Generic
 
 from .._core.flow import Flow
 from ..clock import now as clock
-from ..ports import Backend, Client, Opened, Reply, Request, Wire
+from ..ports import Backend, Client, Opened, Reply, Request, Rest, Wire, short_cuts_of
 from .client_driver import Monitor
+from .connection import ThreadConnection
 
 GOODBYE_S = 5.0
 """How long closing may take where the engine names no time of its own."""
@@ -16,15 +17,38 @@ GOODBYE_S = 5.0
 class ClientWire(Generic[Request, Reply]):
     """One client and its monitor."""
 
-    __slots__ = ("_client", "_monitor", "_patience_s")
+    __slots__ = ("_client", "_monitor", "_patience_s", "_short_cuts")
 
     def __init__(self, client: Client[Request, Reply], monitor: Monitor, patience_s: float = GOODBYE_S) -> None:
         self._client = client
+        self._short_cuts = short_cuts_of(client)
         self._monitor = monitor
         self._patience_s = patience_s
 
     def call(self, request: Request, timeout: float) -> Reply:
-        return self._monitor.run(self._client.call(request, clock() + timeout))
+        deadline = clock() + timeout
+        if (short_cuts := self._short_cuts) is None:
+            return self._monitor.run(self._client.call(request, deadline))
+        monitor = self._monitor
+        with monitor.lock:
+            begun = short_cuts.begin(request)
+        if begun is None:
+            return monitor.run(self._client.call(request, deadline))
+        link, data = begun
+        said: bytes | BaseException
+        connection = link.connection
+        assert isinstance(connection, ThreadConnection)
+        try:
+            said = connection.exchange(data, deadline)
+        except BaseException as error:  # noqa: BLE001  raised by `go_on`
+            said = error
+        try:
+            if (interruption := monitor.enter()) is not None:
+                said = interruption
+            reply = short_cuts.end(request, link, said)
+        finally:
+            monitor.leave_if_inside()
+        return monitor.run(short_cuts.go_on(request, reply, deadline)) if isinstance(reply, Rest) else reply
 
     def wait(self, owner: str, timeout: float) -> Reply | None:
         return self._monitor.run(self._client.wait(owner, clock() + timeout))
@@ -39,6 +63,7 @@ class ClientWire(Generic[Request, Reply]):
     def after_fork_in_child(self) -> None:
         self._monitor = Monitor()
         self._client.after_fork_in_child()
+        self._short_cuts = short_cuts_of(self._client)
 
     def close(self) -> None:
         self._monitor.run(self._client.close(clock() + self._patience_s))

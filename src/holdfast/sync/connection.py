@@ -29,6 +29,8 @@ SHORT_BYTES = 470
 LONGEST_WAIT_S = 30.0
 """Waits of the system count on a clock that stops in suspend, and ours does not: so no wait is longer than this."""
 NEAR = 0.9
+SET_RATIO = 0.97
+"""Of what is left: so the next op of the same length, which comes to it a little sooner or later, need not set it."""
 Address = tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes] | str
 AddressInfo = tuple[socket.AddressFamily, socket.SocketKind, int, str, Address]
 
@@ -36,12 +38,25 @@ AddressInfo = tuple[socket.AddressFamily, socket.SocketKind, int, str, Address]
 class ThreadConnection:
     """A connected socket."""
 
-    __slots__ = ("_patience", "_rest", "_send_patience", "_sending", "_sock", "_tls", "_unsent", "closed")
+    __slots__ = (
+        "_least_left",
+        "_most_left",
+        "_patience",
+        "_rest",
+        "_send_patience",
+        "_sending",
+        "_sock",
+        "_tls",
+        "_unsent",
+        "closed",
+    )
 
     def __init__(self, sock: socket.socket, tls: Tls | None = None) -> None:
         self._sock = sock
         self._tls = tls
         self._patience = self._send_patience = -1.0
+        self._least_left, self._most_left = 1.0, 0.0
+        """How much of a deadline may be left so that both need not be set anew; never with TLS."""
         self._sending = threading.Lock()
         self._unsent: deque[bytes] = deque()
         """What `write` was given and nobody has sent yet; in `_rest`, encrypted if need be, what did not fit."""
@@ -51,24 +66,19 @@ class ThreadConnection:
 
     def exchange(self, data: bytes, deadline: float) -> bytes:
         left = deadline - clock()
-        near = NEAR * left
-        if (
-            self._tls is None
-            and near <= self._send_patience <= left
-            and near <= self._patience <= left
-            and not self._unsent
-            and self._sending.acquire(blocking=False)
-        ):
+        if self._least_left <= left <= self._most_left and not self._unsent and self._sending.acquire(False):
             # Mostly there is nothing in the way; this decides as `send` and `receive` do.
+            sent = 0
             try:
                 if not self._rest:
-                    self._rest, data = data, b""
-                    self._rest = self._rest[self._sock.send(self._rest) :]
+                    sent = self._sock.send(data)
+                    if sent != len(data):
+                        self._rest, data = data[sent:], b""
             except (BlockingIOError, TimeoutError):
-                pass  # `send` sends the rest
+                pass  # `send` sends all of it
             finally:
                 self._sending.release()
-            if not self._rest:
+            if sent == len(data):
                 try:
                     return self._sock.recv(SHORT_BYTES)
                 except (BlockingIOError, TimeoutError):
@@ -120,6 +130,7 @@ class ThreadConnection:
         tls.handshake(self._sock, lambda: _left(deadline, server_name))
         self._sock.settimeout(None)
         self._tls = tls
+        self._note_patience()
 
     def receive(self, deadline: float) -> bytes:
         if self._tls is not None and (found := self._tls.decrypt(None)) is not None:
@@ -171,14 +182,20 @@ class ThreadConnection:
     def _set_patience(self, left: float) -> None:
         if left <= 0:
             raise TimeoutError("no answer in time")
-        self._patience = left = min(left, LONGEST_WAIT_S)
+        self._patience = left = min(left, LONGEST_WAIT_S) * SET_RATIO
         self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _timeval(left))
+        self._note_patience()
 
     def _set_send_patience(self, left: float) -> None:
         if left <= 0:
             raise TimeoutError("the server does not read what is sent")
-        self._send_patience = left = min(left, LONGEST_WAIT_S)
+        self._send_patience = left = min(left, LONGEST_WAIT_S) * SET_RATIO
         self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(left))
+        self._note_patience()
+
+    def _note_patience(self) -> None:
+        self._least_left = max(self._patience, self._send_patience)
+        self._most_left = -1.0 if self._tls is not None else min(self._patience, self._send_patience) / NEAR
 
 
 def _timeval(seconds: float) -> bytes:

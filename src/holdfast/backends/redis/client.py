@@ -10,8 +10,7 @@
    once, on a new one: every verb may be carried out twice, but for a limiter's; that one looks at the connection first.
 4. Where replicas have to confirm (`Durability`), WAIT goes out behind the write on the same connection; a grant that
    was pushed is taken again, because its own write was somebody else's.
-5. Fast paths (`_take_one`, `_release_one`) are for one primary without `Durability`. What they cannot do is done by
-   the general one (`_call`).
+5. Short cuts are for one primary without `Durability`. What they cannot do goes on here, in the general way.
 """
 
 from __future__ import annotations
@@ -19,31 +18,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..._core.flow import NEW_EVENT, NOW, Exchange, Flow, Sleep, WakeEvent
+from ..._core.flow import NEW_EVENT, NOW, Flow, Sleep, WakeEvent
 from ...errors import BackendUnavailable, Misconfigured
 from ...model import Claim, LockView
 from ..queue_backend import UNKNOWN, Allow, Push, QueueReply, QueueRequest, Release, Renew, Survey, Take, Taken
 from .address import RedisAddress
-from .batching import BUSY_COUNT, Batching
+from .batching import BUSY_COUNT
 from .codec import NOT_YET_HEARING, NOWHERE, Codec, Order, channels_of, write
-from .connection import RedisConnection
 from .connector import Connector
 from .durability import NotConfirmed
-from .error_mapping import no_answer
 from .notifications import POLL_S, Listener
 from .pool import RedisPool
 from .program_calls import ProgramCalls
 from .renew import ClusterRenewal
-from .replies import one_taken, waits
-from .resp import Error
+from .replies import waits
 from .servers import Cluster, Primary, Servers
+from .short_cuts import RedisShortCuts, is_usual
 from .survey import survey
 from .topology import Topology
-from .waiter_connections import MOST_COUNT as MOST_WAITERS_COUNT
 from .waiter_connections import WaiterConnections
-
-GRANTED_BYTES = len("$16\r\n1794739688509276\r\n")
-RELEASED = b":1\r\n"
 
 
 class RedisClient:
@@ -65,8 +58,9 @@ class RedisClient:
         host, pid = self._identity()
         self._codec = Codec(self._namespace, host, pid, indexed=alone)
         self._connector = connector = Connector(channels_of(self._namespace))
-        self._pool: RedisPool | None = None
-        """The only one, where fast paths are open (rule 5)."""
+        self._waiters: WaiterConnections | None = None
+        self.short_cuts: RedisShortCuts | None = None
+        """See rule 5."""
         if alone:
             primary = Primary(address.primary, connector, listen=self._durability is None)
             self.servers: Servers = primary
@@ -77,10 +71,9 @@ class RedisClient:
                 address.primary.place,
             )
             if self._durability is None:
-                self._pool = primary.pool
-            self._waiters = WaiterConnections(primary.pool)
-            self._batching = Batching(primary.pool, self._codec)
-            self._batching.busy_count = BUSY_COUNT[self._cheap]
+                self._waiters = WaiterConnections(primary.pool)
+                self.short_cuts = RedisShortCuts(primary.pool, self._codec, self._listener, self._waiters, self)
+                self.short_cuts.batching.busy_count = BUSY_COUNT[self._cheap]
             return
         topology = Topology(address.seeds, connector, self._timeout)
 
@@ -97,112 +90,19 @@ class RedisClient:
         """`flags`: the server can read the first line of programs that have one (see `programs`)."""
         event: WakeEvent = yield NEW_EVENT
         self._cheap = bool(getattr(event, "cheap", False))
-        if self._pool is not None:
-            self._batching.busy_count = BUSY_COUNT[self._cheap]
+        if self.short_cuts is not None:
+            self.short_cuts.batching.busy_count = BUSY_COUNT[self._cheap]
         if not flags:
             self._codec.do_without_flags()
 
     def call(self, request: QueueRequest, deadline: float) -> Flow[QueueReply]:
-        if self._pool is not None:
-            if request.__class__ is Take:
-                if request.queue and len(request.claims) == 1:
-                    return self._take_one(request, deadline, self._pool)
-            elif request.__class__ is Release and not request.linger:
-                return self._release_one(request, deadline, self._pool)
+        if self.short_cuts is not None and is_usual(request):
+            return self.short_cuts.call(request, deadline)
         return self._call(request, deadline)
 
-    # Fast paths
-
-    def _take_one(self, request: Take, deadline: float, pool: RedisPool) -> Flow[list[Taken]]:
-        batching = self._batching
-        idle = pool.idle
-        if idle and not batching.gathers:
-            link = idle.pop()
-        elif idle or batching.due:
-            if idle and not batching.lingering:
-                waiter = yield from batching.linger(idle.pop(), request, deadline)
-            else:
-                waiter = yield from batching.join(request, deadline)
-            if waiter.reply is not None:
-                return waiter.reply  # type: ignore[return-value]  # it is the reply to a take
-            if waiter.sent:
-                return (yield from self._take(request, deadline))
-            link = waiter.connection or (yield from pool.take(deadline))
-        else:
-            link = yield from pool.take(deadline)
-        claim = request.claims[0]
-        wake = link.channel
-        if not wake or len(self._waiters.by_owner) >= MOST_WAITERS_COUNT:
-            wake = self._listener.channel if self._listener.ready else NOT_YET_HEARING
-        try:
-            data: bytes = yield Exchange(link.connection, self._codec.taking(claim, wake), deadline)
-            if len(data) == GRANTED_BYTES and data[:3] == b"$16":
-                pool.put(link)
-                return [Taken(int(data[5:21]))]
-            reply = yield from link.parse(data, deadline)
-        except BaseException as error:
-            if self._retries(pool, link, error):
-                return (yield from self._take(request, deadline))
-            raise
-        if wake is link.channel and isinstance(reply, list):
-            self._waiters.add(claim.owner, link)
-            return one_taken(reply)
-        pool.put(link)
-        if isinstance(reply, Error):
-            return (yield from self._take(request, deadline))
-        return (yield from self._reachable(request, deadline, wake, one_taken(reply)))
-
-    def _release_one(self, request: Release, deadline: float, pool: RedisPool) -> Flow[bool]:
-        claim = request.claim
-        batching = self._batching
-        idle = pool.idle
-        if idle and not batching.gathers:
-            link = idle.pop()
-        elif idle or batching.due:
-            if idle and not batching.lingering:
-                waiter = yield from batching.linger(idle.pop(), request, deadline)
-            else:
-                waiter = yield from batching.join(request, deadline)
-            if waiter.reply is not None:
-                self._forget(claim.owner)
-                return waiter.reply  # type: ignore[return-value]  # it is the reply to a release
-            if waiter.sent:
-                return (yield from self._release(claim, 0.0, deadline, waiter.again))
-            link = waiter.connection or (yield from pool.take(deadline))
-        else:
-            link = yield from pool.take(deadline)
-        try:
-            if self._waiters.pushed and claim.owner in self._waiters.pushed:
-                self._waiters.pushed.discard(claim.owner)
-                frame = self._codec.handing_over(claim, link.channel)
-            else:
-                frame = self._codec.releasing(claim)
-            data: bytes = yield Exchange(link.connection, frame, deadline)
-            reply = 1 if data == RELEASED else (yield from link.parse(data, deadline))
-        except BaseException as error:
-            if self._retries(pool, link, error):
-                return (yield from self._release(claim, 0.0, deadline, again=True))
-            raise
-        pool.put(link)
-        if isinstance(reply, Error):
-            return (yield from self._release(claim, 0.0, deadline))
-        self._forget(claim.owner)
-        return bool(reply == 1)
-
-    def _retries(self, pool: RedisPool, link: RedisConnection, error: BaseException) -> bool:
-        """Whether a request is to be made again after this (rule 3); else raises what its caller is told."""
-        pool.drop(link)
-        if isinstance(error, ConnectionError):
-            pool.drop_idle()
-            return True
-        if isinstance(error, OSError) and not isinstance(error, BackendUnavailable):
-            pool.drop_idle()  # the server may hang, and another be the primary by now
-            raise no_answer(error) from error
-        return False
-
-    def _forget(self, owner: str) -> None:
+    def forget(self, owner: str) -> None:
         """This owner waits no longer."""
-        if self._pool is not None and self._waiters.by_owner:
+        if self._waiters is not None and self._waiters.by_owner:
             self._waiters.forget(owner)
         if self._listener.ready:
             self._listener.forget(owner)
@@ -212,7 +112,7 @@ class RedisClient:
     def _call(self, request: QueueRequest, deadline: float) -> Flow[QueueReply]:
         match request:
             case Take():
-                return (yield from self._take(request, deadline))
+                return (yield from self.take(request, deadline))
             case Survey():
                 return (yield from self._survey(request, deadline))
             case Renew() if self._address.seeds:
@@ -220,31 +120,31 @@ class RedisClient:
                 renewal = ClusterRenewal(orders, self.servers, self._durability, self._renew_one)
                 return (yield from renewal.run(deadline))
             case Release(claim=claim, linger=linger):
-                return (yield from self._release(claim, linger, deadline))
+                return (yield from self.release(claim, linger, deadline))
         order = write(self._codec, request, NOWHERE)
         confirmed, repeatable = isinstance(request, Renew), not isinstance(request, Allow)
         answer: QueueReply = yield from self.calls.run(order, deadline, confirmed=confirmed, repeatable=repeatable)
         return answer
 
-    def _take(self, request: Take, deadline: float) -> Flow[list[Taken]]:
+    def take(self, request: Take, deadline: float) -> Flow[list[Taken]]:
         wake = self._listener.channel if self._listener.ready else NOT_YET_HEARING
         try:
             taken: list[Taken] = yield from self.calls.run(write(self._codec, request, wake), deadline, confirmed=True)
-            return (yield from self._reachable(request, deadline, wake, taken))
+            return (yield from self.make_reachable(request, deadline, wake, taken))
         except NotConfirmed:
             for claim in request.claims:
                 yield from self.calls.run(self._codec.release(claim, 0.0), deadline)
             raise
 
-    def _reachable(self, request: Take, deadline: float, wake: str, taken: list[Taken]) -> Flow[list[Taken]]:
+    def make_reachable(self, request: Take, deadline: float, wake: str, taken: list[Taken]) -> Flow[list[Taken]]:
         """Whoever has to wait subscribes before it queues, so that nobody waits whom no push can reach."""
         if wake is NOT_YET_HEARING and request.queue and any(map(waits, taken)):
             wake = self._listener.channel if (yield from self._listener.open(deadline)) else NOWHERE
             taken = yield from self.calls.run(write(self._codec, request, wake), deadline, confirmed=True)
         return taken
 
-    def _release(self, claim: Claim, linger: float, deadline: float, again: bool = False) -> Flow[bool]:
-        self._forget(claim.owner)
+    def release(self, claim: Claim, linger: float, deadline: float, again: bool = False) -> Flow[bool]:
+        self.forget(claim.owner)
         order = self._codec.release(claim, linger)
         if again:
             order = order._replace(read=order.read_again)
@@ -275,7 +175,7 @@ class RedisClient:
         return (yield from survey(self._codec, request, pools, together, run, command_at))
 
     def wait(self, owner: str, deadline: float) -> Flow[Push | None]:
-        if self._pool is not None and (link := self._waiters.by_owner.get(owner)) is not None:
+        if self._waiters is not None and (link := self._waiters.by_owner.get(owner)) is not None:
             return (yield from self._waiters.wait(owner, link, deadline))
         if not self._listener.ready:
             now: float = yield NOW

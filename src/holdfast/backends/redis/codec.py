@@ -50,7 +50,8 @@ class Order(NamedTuple):
 class Written:
     """What is the same in every call for one ask."""
 
-    __slots__ = ("after", "before", "detail", "handing", "key", "leaving", "releasing", "size", "spec", "taking")
+    __slots__ = ("after", "before", "detail", "handing", "key", "leaving", "releasing", "size", "spec", "taking",
+                 "trying")  # fmt: skip
 
     def __init__(
         self,
@@ -72,6 +73,8 @@ class Written:
         self.before = before
         """The detail, up to the actor, and after it; and what follows that word."""
         self.after = f"{after}\r\n{ending}"
+        self.trying = f"{after}\r\n{bulks(_left(spec), 0).decode()}"
+        """The same for a claim that does not queue."""
         self.detail = f"{after}\r\n{bulks(_left(spec)).decode()}"
         """The same for one of many."""
         self.size = 1 + len(before.encode()) + len(after.encode())
@@ -119,15 +122,16 @@ class Codec:
 
     # Calls
 
-    def taking(self, claim: Claim, wake: str) -> bytes:
-        """A take of one claim that queues, whole: the uncontended path has no time for more than this."""
+    def taking(self, claim: Claim, wake: str, queue: bool = True) -> bytes:
+        """A take of one claim, whole: the uncontended path has no time for more than this."""
         spec = claim.spec
         kept = self._written.get(id(spec))
         if kept is None or kept.spec is not spec:
             kept = self._write(spec)
         owner, actor = claim.owner, claim.actor
         size = len(owner) + len(wake) + len(actor) + kept.size
-        return f"{kept.taking}{size}\r\n{owner} {wake}{kept.before}{actor}{kept.after}".encode()
+        after = kept.after if queue else kept.trying
+        return f"{kept.taking}{size}\r\n{owner} {wake}{kept.before}{actor}{after}".encode()
 
     def releasing(self, claim: Claim) -> bytes:
         """A release that does not linger, whole."""

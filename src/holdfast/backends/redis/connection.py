@@ -23,7 +23,7 @@ TOKEN_BYTES = 16
 class RedisConnection:
     """An open connection on which the server knows us. `channel` is where pushes reach it; empty if it does not."""
 
-    __slots__ = ("__weakref__", "_all", "_feed", "_gets", "_hears", "channel", "connection", "on_drop")
+    __slots__ = ("__weakref__", "_all", "_feed", "_gets", "_hears", "channel", "connection", "on_drop", "wake")
 
     def __init__(self, connection: Connection, everything: WeakSet[RedisConnection]) -> None:
         self.connection = connection
@@ -32,6 +32,8 @@ class RedisConnection:
         reader = make_reader()
         self._gets, self._feed = reader.gets, reader.feed
         self.channel = ""
+        self.wake = ""
+        """Where the push goes to the claim that is being taken on it: its own channel, or another."""
         self._hears = b""
         self.on_drop: Callable[[], None] | None = None
         """Called when it is garbage, and was not closed: an interruption struck its flow between two lines."""

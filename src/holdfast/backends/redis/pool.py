@@ -18,7 +18,6 @@ from ..._core.flow import NEW_EVENT, NOW, RANDOM, Flow, Spawn, WaitEvent, WakeEv
 from ...errors import BackendUnavailable
 from ..connections.pool import closed_error
 from ..connections.single_flight import once_more
-from ..queue_backend import Release, Take
 from .connection import RedisConnection
 from .connector import LEAST_DIAL_S
 
@@ -28,21 +27,15 @@ LONGEST_PAUSE_S = 0.5
 
 
 class Waiter:
-    """A flow in the line for a connection. `request`: it may be carried out together with others (`batching`)."""
+    """A flow in the line for a connection, until its deadline."""
 
-    __slots__ = ("again", "connection", "deadline", "error", "event", "over", "reply", "request", "sent", "until")
+    __slots__ = ("connection", "deadline", "error", "event", "over")
 
-    def __init__(self, event: WakeEvent, deadline: float, request: Take | Release | None = None) -> None:
+    def __init__(self, event: WakeEvent, deadline: float) -> None:
         self.event = event
-        self.deadline = self.until = deadline
-        """`until`: how long it stands in the line, unless its request has been sent."""
-        self.request = request
+        self.deadline = deadline
         self.connection: RedisConnection | None = None
         self.error: Exception | None = None
-        self.reply: object = None
-        self.sent = False
-        """Another flow has sent its request, and tells it the reply, or to make it `again` by itself."""
-        self.again = False
         self.over = False
         """One of these is there; if none, it is to look again."""
 
@@ -94,15 +87,14 @@ class RedisPool:
                 return link
 
     def wait_in_line(self, waiter: Waiter) -> Flow[RedisConnection | None]:
-        """The connection that came free; None where it is to look again, or another flow has sent its request."""
+        """The connection that came free; None where it is to look again."""
         self.line.append(waiter)
         try:
             while not waiter.over:
                 now: float = yield NOW
-                until = waiter.deadline if waiter.sent else waiter.until
-                if now >= until:
+                if now >= waiter.deadline:
                     break
-                yield WaitEvent(waiter.event, until - now)
+                yield WaitEvent(waiter.event, waiter.deadline - now)
         except BaseException:
             self._leave(waiter)
             raise

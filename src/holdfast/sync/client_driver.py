@@ -62,11 +62,6 @@ class Monitor:
     def leave(self) -> None:
         self.lock.release()
 
-    def leave_if_inside(self) -> None:
-        """For whoever may have been interrupted before it was inside."""
-        if self.lock._is_owned():  # type: ignore[attr-defined]
-            self.lock.release()
-
     def run(self, flow: Flow[T]) -> T:
         """Run a flow of the client to its end."""
         lock = self.lock

@@ -6,7 +6,7 @@ from typing import Generic
 
 from .._core.flow import Flow
 from ..clock import now as clock
-from ..ports import Backend, Client, Opened, Reply, Request, Rest, Wire, short_cuts_of
+from ..ports import Backend, Client, Opened, Reply, Request, Rest, UsedConnection, Wire, short_cuts_of
 from .client_driver import Monitor
 from .connection import ThreadConnection
 
@@ -27,27 +27,42 @@ class ClientWire(Generic[Request, Reply]):
 
     def call(self, request: Request, timeout: float) -> Reply:
         deadline = clock() + timeout
-        if (short_cuts := self._short_cuts) is None:
-            return self._monitor.run(self._client.call(request, deadline))
         monitor = self._monitor
-        with monitor.lock:
-            begun = short_cuts.begin(request)
-        if begun is None:
+        if (short_cuts := self._short_cuts) is None:
             return monitor.run(self._client.call(request, deadline))
-        link, data = begun
-        said: bytes | BaseException
-        connection = link.connection
-        assert isinstance(connection, ThreadConnection)
+        lock = monitor.lock
+        begun: tuple[UsedConnection, bytes] | None = None
+        reply: Reply | Rest | None = None
         try:
-            said = connection.exchange(data, deadline)
-        except BaseException as error:  # noqa: BLE001  raised by `go_on`
-            said = error
-        try:
-            if (interruption := monitor.enter()) is not None:
-                said = interruption
-            reply = short_cuts.end(request, link, said)
-        finally:
-            monitor.leave_if_inside()
+            with lock:
+                begun = short_cuts.begin(request)
+            if begun is not None:
+                link, data = begun
+                said: bytes | BaseException
+                try:
+                    connection = link.connection
+                    assert isinstance(connection, ThreadConnection)
+                    said = connection.exchange(data, deadline)
+                except BaseException as error:  # noqa: BLE001  raised by `go_on`
+                    said = error
+                while True:  # as in `Monitor.run`
+                    try:
+                        lock.acquire()
+                        break
+                    except BaseException as error:  # noqa: BLE001  raised by `go_on`
+                        said = error
+                        if lock._is_owned():  # type: ignore[attr-defined]
+                            break
+                try:
+                    reply = short_cuts.end(request, link, said)
+                finally:
+                    lock.release()
+        except BaseException as interruption:  # between two lines: its connection is not to be used again
+            if begun is None or reply is not None:
+                raise
+            reply = short_cuts.end(request, begun[0], interruption)
+        if reply is None:
+            return monitor.run(self._client.call(request, deadline))
         return monitor.run(short_cuts.go_on(request, reply, deadline)) if isinstance(reply, Rest) else reply
 
     def wait(self, owner: str, timeout: float) -> Reply | None:

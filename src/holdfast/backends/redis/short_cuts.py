@@ -67,8 +67,16 @@ class RedisShortCuts:
         idle = self._pool.idle
         if not idle or (self.batching.carriers and self.batching.due):
             return None
-        frame = self._frame(request, idle[-1])
-        return None if frame is None else (idle.pop(), frame)
+        link = idle[-1]
+        frame = self._frame(request, link)
+        if frame is None:
+            return None
+        try:
+            idle.pop()
+            return link, frame
+        except BaseException:  # an interruption
+            self._pool.drop(link)
+            raise
 
     def _frame(self, request: object, link: RedisConnection) -> bytes | None:
         """What is to be sent on this connection; None if it is not usual."""

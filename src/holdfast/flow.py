@@ -11,6 +11,7 @@ cancellation at its op.
                   WaitDial                          for a connection that another flow makes
     the world     NOW, RANDOM
     other flows   Shield, Spawn; `yield from` for one that is part of this one
+                  Tell                              for those whose requests this one carries out
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from ._core.flow import (
     Sleep,
     Spawn,
     StartTls,
+    Tell,
     Wait,
     WaitAny,
     WaitDial,
@@ -60,6 +62,7 @@ __all__ = [
     "Sleep",
     "Spawn",
     "StartTls",
+    "Tell",
     "Wait",
     "WaitAny",
     "WaitDial",

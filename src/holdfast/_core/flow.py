@@ -266,11 +266,11 @@ class NewEvent:
 class PendingReply(Protocol):
     """Where somebody waits for the reply to a request that another flow carries out."""
 
-    def set_result(self, value: Any, /) -> None:
+    def set_result(self, value: object, /) -> None:
         """Wake whoever waits, soon. May be called from anywhere."""
         ...
 
-    def answer(self, value: Any, /) -> None:
+    def answer(self, value: object, /) -> None:
         """The same at once: whoever waits may go on before this returns. For drivers (see `Tell`)."""
         ...
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Generator
-from typing import Any, Generic
+from typing import Generic, cast
 
 from .._core.flow import Flow
 from ..ports import Reply, Request, Rest, ShortCuts, UsedConnection
@@ -39,7 +39,7 @@ class ShortCall(SteppedFuture, Generic[Request, Reply]):
         self._request = request
         self._deadline = deadline
 
-    def __await__(self) -> Generator[Any, None, Any]:
+    def __await__(self) -> Generator[object, None, Reply]:  # type: ignore[override]  # the rest is a flow's
         cancelled: asyncio.CancelledError | None = None
         if not self._over:
             self._asyncio_future_blocking = True
@@ -53,7 +53,7 @@ class ShortCall(SteppedFuture, Generic[Request, Reply]):
             return (yield from run_client(flow, drain=True, cancelled=cancelled).__await__())
         if cancelled is not None:
             raise cancelled
-        return said
+        return cast(Reply, said)  # as `end` or a carrier gave it
 
     def start(self, flow: Flow[None]) -> None:
         SteppedFlow(flow, self._loop).start()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from contextvars import Context
-from typing import Any
 
 from .._core.flow import Flow, Tell
 from .client_driver import begin_op
@@ -32,8 +31,8 @@ class SteppedFlow:
     def _new_future(self) -> SteppedFuture:
         return SteppedFuture(self._loop)
 
-    def _step(self, done: SteppedFuture | asyncio.Future[Any] | None = None) -> None:
-        answer: Any = None
+    def _step(self, done: SteppedFuture | asyncio.Future[object] | None = None) -> None:
+        answer: object = None
         failure: BaseException | None = None
         if done is not None:
             try:
@@ -50,7 +49,7 @@ class SteppedFlow:
                 self._loop.call_exception_handler({"message": text, "exception": error})
                 return
             answer = failure = None
-            if op.__class__ is Tell:
+            if isinstance(op, Tell):
                 self._tell(op)
                 continue
             try:
@@ -62,7 +61,7 @@ class SteppedFlow:
                 answer.add_done_callback(self._step, context=self._context)
                 return
 
-    def _tell(self, op: Any) -> None:
+    def _tell(self, op: Tell) -> None:
         replies = iter(op.replies)
         try:
             for pending, reply in replies:

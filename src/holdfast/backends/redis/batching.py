@@ -70,7 +70,8 @@ class EventReply:
         self.told = False
         self.value: Batched | RedisRest = RedisRest()
 
-    def set_result(self, value: Batched | RedisRest) -> None:
+    def set_result(self, value: object) -> None:
+        assert isinstance(value, list | bool | RedisRest)
         self.value = value
         self.told = True
         self.event.set()

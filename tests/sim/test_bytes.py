@@ -52,6 +52,7 @@ FOUND_AT = {
     "errors-in-the-words-of-the-server": 1,
     "ended-session-used-without-a-look": 0,
     "close-leaves-the-sessions-at-rest": 0,
+    "seen-waiting-after-a-refusal": 167,
     "next-take-overtakes-the-unlock": 1096,
 }
 

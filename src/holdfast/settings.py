@@ -37,7 +37,7 @@ def user_file_url() -> str:
         folder = Path.home() / "Library" / "Application Support"
     else:
         folder = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-    return "sqlite://" + quote(str(folder / "holdfast" / "locks.db"))
+    return "sqlite://" + quote(os.fsencode(folder / "holdfast" / "locks.db"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import shutil
 import sqlite3
 import stat
 import threading
@@ -12,12 +14,14 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 import holdfast
+import holdfast.aio
 from holdfast import BackendUnavailable, Coordinator, Misconfigured, clock
-from holdfast.backends.sqlite import checkpoint, file, mailbox, store, wires
+from holdfast.backends.sqlite import aio_wire, checkpoint, file, mailbox, store, wires
 from holdfast.backends.sqlite.machine import Machine, this_machine
 
 
@@ -156,6 +160,37 @@ def test_the_log_begins_anew_even_if_somebody_is_always_writing(
             patch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Overtaken))
             checkpoint.checkpoint(path)
     assert Path(f"{path}-wal").stat().st_size < 100 * 4096  # and not the 420 that were written
+
+
+def test_a_log_that_cannot_be_moved_troubles_nobody(
+    path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The file is gone: that is for the next request to tell. Nothing is made in its place."""
+    monkeypatch.setattr(wires, "CHECKPOINT_EVERY", 1)
+    monkeypatch.setattr(aio_wire, "CHECKPOINT_EVERY", 1)
+    folder = path.parent / "gone"
+    locks = holdfast.connect(f"sqlite://{folder}/locks.db")
+    (folder / "locks.db").unlink()
+    assert locks.lock("a").acquire().release()
+    eventually(lambda: not any(each.name == "holdfast-checkpoint" for each in threading.enumerate()), "the checkpoints")
+    assert not (folder / "locks.db").exists()
+    locks.close()
+
+    async def in_a_loop() -> None:
+        async with holdfast.aio.connect(f"sqlite://{folder}/locks.db") as tasks:
+            shutil.rmtree(folder)
+            assert await (await tasks.lock("a").acquire()).release()
+
+    asyncio.run(in_a_loop())
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_a_path_may_have_any_bytes(tmp_path: Path) -> None:
+    path = os.fsencode(tmp_path) + b"/\xff \xfe?#%.db"
+    with holdfast.connect("sqlite://" + quote(path)) as locks, locks.lock("a"):
+        assert os.path.exists(path)
+        with holdfast.connect(locks.url) as same:
+            assert same.lock("a").try_acquire() is None
 
 
 def test_nobody_else_can_reach_the_wake_ups(connect: Callable[..., Coordinator], path: Path) -> None:

@@ -61,7 +61,8 @@ def test_bad_options_are_refused_by_name(connect: Callable[..., None], what: str
             "sqlite://",
             "sqlite:///",
         ),
-        *("sqlite:///tmp/x.db?mode=ro", "sqlite:///:memory:", "sqlite:///tmp/", 7, b"memory://", object()),
+        *("sqlite:///tmp/x.db?mode=ro", "sqlite:///:memory:", "sqlite://:memory:", "sqlite:///tmp/a%00b.db"),
+        *("sqlite:///tmp/", 7, b"memory://", object()),
     ],
 )
 def test_bad_urls_are_refused(connect: Callable[..., None], url: Any) -> None:

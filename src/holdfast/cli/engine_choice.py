@@ -11,12 +11,11 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from urllib.parse import quote
 
 import click
 
 from .. import Coordinator, connect
-from ..backends.sqlite.address import path_of
+from ..backends.sqlite.address import path_of, url_of
 from ..errors import Misconfigured
 from ..settings import default_url
 
@@ -30,7 +29,7 @@ def chosen_url(url: str | None) -> str:
     """The URL of the engine. The path of a file is absolute, so that a command in another folder can use it."""
     chosen = default_url() if url is None else url
     file = sqlite_file(chosen)
-    return chosen if file is None else "sqlite://" + quote(str(file))
+    return chosen if file is None else url_of(file)
 
 
 def sqlite_file(url: str) -> Path | None:

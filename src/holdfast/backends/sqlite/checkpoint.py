@@ -21,7 +21,10 @@ def checkpoint(path: Path) -> None:
     The log begins anew with the first writer that finds all of it moved. Where somebody is always writing nobody ever
     does, so of a long log the rest, which is short, is moved while writers are kept out.
     """
-    db = sqlite3.connect(path, timeout=0.0)
+    try:
+        db = sqlite3.connect(path.as_uri() + "?mode=rw", timeout=0.0, uri=True)  # a file that is gone stays gone
+    except sqlite3.Error:
+        return  # another time
     try:
         frames = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1]
         for _ in range(RESTARTS):

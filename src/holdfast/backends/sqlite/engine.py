@@ -5,12 +5,11 @@ from __future__ import annotations
 import random
 import socket
 import time
-from urllib.parse import quote
 
 from ...model import Promises
 from ...ports import AsyncWire, Wire
 from ..queue_backend import QueueBackend, QueueReply, QueueRequest
-from .address import path_of
+from .address import path_of, url_of
 from .file import Busy, busy_for
 from .store import SQLiteStore
 
@@ -23,7 +22,7 @@ class SQLiteEngine:
 
     def __init__(self, url: str, namespace: str, request_timeout: float) -> None:
         self._path = path_of(url)
-        self.url = "sqlite://" + quote(str(self._path))  # absolute: a command may run it from another folder
+        self.url = url_of(self._path)  # absolute: a command may run it from another folder
         self._namespace = namespace
         self._host = socket.gethostname()
         first = self._open_within(request_timeout)

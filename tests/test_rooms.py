@@ -55,15 +55,20 @@ ROOMS = (
     Room("client-engine", "backends/client_engine.py", f"{DATA} sync aio"),
     Room("connections", "backends/connections/*", DATA, WORLD),
     Room("ordered-keys", "backends/ordered_keys/*", DATA, WORLD),
-    Room("relational-wires", "backends/relational/wires/*", f"{DATA} line relational", ANY),
     Room("relational", "backends/relational/*", f"{DATA} line connections", WORLD),
-    Room("wires", "backends/*/*wire*.py", f"{DATA} clock {FLOWS} relational-wires embedded engines", ANY, "lazily"),
+    Room("wires", "backends/*/*wire*.py", f"{DATA} clock {FLOWS} embedded engines", ANY, "lazily"),
     Room(
         "engines",
         "backends/*__init__.py backends/*/engine.py",
-        f"{DATA} clock {FLOWS} relational-wires embedded wires mysql-address client-engine",
+        f"{DATA} clock {FLOWS} embedded wires addresses client-engine",
     ),
-    Room("mysql-address", "backends/mysql/address.py", f"{DATA} {FLOWS}", ASYNCIO, "lazily"),
+    Room(
+        "addresses",  # how a connection begins: URLs, certificates, and libpq's socket
+        "backends/mysql/address.py backends/postgresql/address.py backends/postgresql/transport.py",
+        f"{DATA} {FLOWS}",
+        ASYNCIO,
+        "lazily",
+    ),
     Room("embedded", "backends/memory/* backends/sqlite/*", f"{DATA} clock {FLOWS}"),
     Room(
         "client-libraries",  # what a client takes from somebody else's: URLs, TLS settings, readers of replies
@@ -168,15 +173,11 @@ def test_importing_holdfast_loads_only_what_a_lock_needs() -> None:
             "flows, which relational may not import",
         ),
         ("backends/relational/local_queue.py", "import threading", "relational does without threading"),
+        ("backends/postgresql/connection.py", "import select", "flows does without select"),
         (
-            "backends/relational/wires/table.py",
-            "from ...etcd import wires",
-            "wires, which relational-wires may not import",
-        ),
-        (
-            "backends/relational/wires/table.py",
+            "backends/relational/table_client.py",
             "def f():\n    import psycopg",
-            "psycopg is third-party, which relational-wires imports never",
+            "psycopg is third-party, which relational imports never",
         ),
         (
             "backends/redis/backend.py",

@@ -111,18 +111,22 @@ class SimConnection:
 
     def receive(self, task: Task, deadline: float) -> bytes | None:
         """The bytes that are there; None: the task is woken with some, or at the deadline."""
-        if self._unread:
-            data, self._unread = b"".join(self._unread), []
+        if (data := self.take()) is not None:
             return data
-        if self._ended is not None:
-            raise self._ended
-        if self._eof:
-            return b""
         if self._waiter is not None and self._waiter[0].epoch == self._waiter[1] and not self._waiter[0].done:
             raise RuntimeError("two flows receive on one connection")
         self._waiter = (task, task.epoch)
         task.wake_at(deadline, TimeoutError("no answer in time"))
         return None
+
+    def take(self) -> bytes | None:
+        """The bytes that are there; None for nothing yet, `b""` for the end."""
+        if self._unread:
+            data, self._unread = b"".join(self._unread), []
+            return data
+        if self._ended is not None:
+            raise self._ended
+        return b"" if self._eof else None
 
     def readable(self) -> bool:
         return bool(self._unread) or self._ended is not None or self._eof
@@ -259,35 +263,44 @@ class _Output:
 
 def open_connection(task: Task, net: Net, endpoint: Endpoint, deadline: float) -> None:
     """Begin to connect: the task is woken with the connection, or with why there is none."""
-    process, epoch = task.process, task.epoch
+    epoch = task.epoch
+    task.wake_at(deadline, TimeoutError(f"no connection to {endpoint} in time"))
+
+    def welcome(connection: SimConnection) -> None:
+        if task.epoch != epoch or task.done:
+            connection.close()  # it took too long
+        else:
+            task.wake(epoch, connection)
+
+    connect(task.process, net, endpoint, welcome, lambda error: task.wake(epoch, None, error))
+
+
+def connect(
+    process: Process,
+    net: Net,
+    endpoint: Endpoint,
+    welcome: Callable[[SimConnection], None],
+    refuse: Callable[[OSError], None],
+) -> None:
+    """Begin to connect: one of the two is called, or none."""
     fate = net.fate(process, endpoint)
     connection = SimConnection(process, fate)
     delay = fate.accepted()
-    task.wake_at(deadline, TimeoutError(f"no connection to {endpoint} in time"))
     if delay == NEVER_S:
         return
 
     def arrive() -> None:
         server = net.server(endpoint)
+        told_at = process.world.timeline.now + TICK_S
         if server is None or fate.refused():
-            process.receive(process.world.timeline.now + TICK_S, refuse)
+            process.receive(told_at, refuse, ConnectionRefusedError(f"nobody listens at {endpoint}"))
             return
         connection.begin(server)
-        process.receive(process.world.timeline.now + TICK_S, welcome)
-
-    def refuse() -> None:
-        task.wake(epoch, None, ConnectionRefusedError(f"nobody listens at {endpoint}"))
-
-    def welcome() -> None:
-        if task.epoch != epoch or task.done:
-            connection.close()  # it took too long
-        else:
-            process.connections.append(connection)
-            options = dict(endpoint.keepalive_options)
-            if idle_s := options.get(socket.TCP_KEEPIDLE):
-                connection.keep_alive(
-                    idle_s, options.get(socket.TCP_KEEPINTVL, 75) * options.get(socket.TCP_KEEPCNT, 9)
-                )
-            task.wake(epoch, connection)
+        process.connections.append(connection)
+        options = dict(endpoint.keepalive_options)
+        if idle_s := options.get(socket.TCP_KEEPIDLE):
+            silent_s = options.get(socket.TCP_KEEPINTVL, 75) * options.get(socket.TCP_KEEPCNT, 9)
+            connection.keep_alive(idle_s, silent_s)
+        process.receive(told_at, welcome, connection)
 
     process.world.timeline.at(process.world.timeline.now + delay, arrive)

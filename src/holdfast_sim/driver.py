@@ -20,6 +20,7 @@ from holdfast._core.flow import (
     Blocking,
     Call,
     Exchange,
+    File,
     Flow,
     NewEvent,
     Now,
@@ -36,10 +37,12 @@ from holdfast._core.flow import (
     WaitAny,
     WaitDial,
     WaitEvent,
+    WatchFile,
 )
 from holdfast.model import Claim
 
 from .connections import open_connection
+from .files import SimFileWatch
 from .violation import Violation
 
 if TYPE_CHECKING:
@@ -211,6 +214,8 @@ class Task:
             return _LATER if ready is None else ready
         elif kind is NewEvent:
             return SimEvent()
+        elif kind is WatchFile:
+            return SimFileWatch(process.files[op.number])
         elif kind is Blocking:
             return op.function()
         elif kind is Random:
@@ -277,6 +282,8 @@ class SimEvent:
 def wait_any(task: Task, sources: list[Any], deadline: float) -> list[Source] | None:
     """Those that are ready; None: the task is woken with them, or with nothing at the deadline."""
     epoch = task.epoch
+    files = task.process.files
+    sources = [files[source.number].watch_for(source) if isinstance(source, File) else source for source in sources]
 
     def ready() -> list[Source]:
         found: list[Source] = []

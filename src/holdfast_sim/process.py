@@ -18,6 +18,7 @@ from holdfast.ports import AnyBackend, Client
 
 from .connections import Net, SimConnection
 from .driver import SimEvent, Task, TaskCancelled
+from .files import SimFile
 from .violation import Violation
 from .wire import SimWire
 
@@ -42,6 +43,8 @@ class Process:
         """What carries its requests out, where they are simulated down to the bytes."""
         self.net: Net | None = None
         self.connections: list[SimConnection] = []
+        self.files: list[SimFile] = []
+        """By their number: connections that a library has opened."""
         self.crashed = False
         self.stopped_until = 0.0
         """In true time; in the past if the process runs."""

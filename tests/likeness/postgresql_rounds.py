@@ -6,8 +6,8 @@ from random import Random
 
 from holdfast.backends.postgresql.codec import Codec, Order
 from holdfast.backends.postgresql.programs import SQL
+from holdfast.backends.postgresql.results import rows_of
 from holdfast.backends.postgresql.session.codec import SessionCodec
-from holdfast.backends.postgresql.wires.results import rows_of
 from holdfast.backends.queue_backend import Release, Survey
 from holdfast.backends.relational.error_mapping import Refused
 from holdfast_sim.servers.postgresql.queries import CREATING

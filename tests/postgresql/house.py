@@ -9,14 +9,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.backends.postgresql.address import read_url
 from holdfast.backends.postgresql.codec import Codec
+from holdfast.backends.postgresql.connector import PostgreSQLConnector
 from holdfast.backends.postgresql.session.codec import SessionCodec
-from holdfast.backends.postgresql.wires.dialling import Dialling
+from holdfast.backends.postgresql.transport import start_libpq
 from tests.postgresql.server import Server, running
+from tests.relational.blocking import BlockingConnector
 
 HOLDER = """SELECT l.pid FROM pg_locks l JOIN pg_database d ON d.oid = l.database AND d.datname = current_database()
 WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 AND (l.classid::bigint << 32 | l.objid::bigint) = {}"""
 _numbers = itertools.count(1)
+
+
+def connector(url: str, timeout: float = 5.0) -> BlockingConnector:
+    """Makes connections that take the orders of the lock table."""
+    return BlockingConnector(lambda words: PostgreSQLConnector(read_url(url), timeout, start_libpq, words))
 
 
 @dataclass(slots=True)
@@ -49,8 +57,8 @@ class PostgreSQL:
         self.execute(url, "DELETE FROM holdfast_session")
         self.execute(url, "TRUNCATE holdfast_session_floor, holdfast_session_waiter")
 
-    def dialling(self, url: str) -> Dialling:
-        return Dialling(url, 30.0)
+    def dialling(self, url: str) -> BlockingConnector:
+        return connector(url, 30.0)
 
     def codec(self, namespace: str) -> Codec:
         return Codec(namespace, "host", 1)

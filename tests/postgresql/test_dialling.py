@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,10 +19,9 @@ import pytest
 import holdfast
 import holdfast.aio
 from holdfast.backends.postgresql.codec import Codec
-from holdfast.backends.postgresql.wires.aio_link import AsyncLink
-from holdfast.backends.postgresql.wires.dialling import Dialling
 from holdfast.backends.relational.error_mapping import Silence
 from holdfast.errors import BackendUnavailable, HoldfastError
+from tests.postgresql.house import connector
 from tests.postgresql.server import Server, running
 
 SCHEMES = ["postgresql", "postgresql+session"]
@@ -63,38 +63,50 @@ def with_scheme(server: Server, scheme: str) -> str:
 
 
 def test_every_order_is_answered_although_the_connection_was_reset(own: Server) -> None:
-    """Several at once: one that could not be sent must not be forgotten, because its asker can not be cancelled."""
+    """Several at once: one that could not be sent must not be forgotten, because its asker cannot be cancelled."""
     codec = Codec("n", "host", 1)
-
-    def answered(link: AsyncLink) -> asyncio.Future[BaseException | None]:
-        answer = asyncio.get_running_loop().create_future()
-        link.ask(codec.tidy(1), lambda value, error: answer.set_result(error))
-        return answer
-
-    async def main() -> None:
-        link = await Dialling(own.url(), 5.0).dial_async()
-        end_sessions(own)  # the loop has no time to notice
-        errors = await asyncio.wait_for(asyncio.gather(*(answered(link) for _ in range(7))), 60)
-        assert [type(error) for error in errors] == [Silence] * 7
-        assert link.closed
-
-    asyncio.run(main())
+    link = connector(own.url()).dial()
+    end_sessions(own)
+    requests = [link.connection.start(codec.tidy(1)) for _ in range(7)]
+    for request in requests:
+        with pytest.raises(Silence):
+            link.finish(request, 60.0)
+    assert link.connection.closed
 
 
-def test_a_link_knows_its_session_also_after_its_end(own: Server) -> None:
+def test_a_connection_knows_its_session_also_after_its_end(own: Server) -> None:
     """Whoever gives up names the session that waited; that one may be over."""
-
-    async def main() -> None:
-        link = await Dialling(own.url(), 5.0).dial_async()
-        number = link.told_id
-        link.close()
-        assert link.told_id == number
-
-    asyncio.run(main())
-    link = Dialling(own.url(), 5.0).dial()
-    number = link.told_id
+    link = connector(own.url()).dial()
+    number = link.connection.number
+    assert number
     link.close()
-    assert link.told_id == number
+    assert link.connection.number == number
+
+
+# Several hosts
+
+
+def test_a_host_that_does_not_answer_leaves_time_for_the_next(own: Server) -> None:
+    """And one that refuses, or is not what was asked for, is passed over."""
+    with socket.socket() as mute, socket.socket() as nobody:
+        mute.bind(("127.0.0.1", 0))
+        mute.listen(1)
+        nobody.bind(("127.0.0.1", 0))
+        ports = f"{mute.getsockname()[1]},{nobody.getsockname()[1]},{own.port}"
+        url = f"postgresql://postgres@/postgres?host=127.0.0.1,127.0.0.1,localhost&port={ports}"
+        with holdfast.connect(url + "&target_session_attrs=read-write", request_timeout=6.0) as locks:
+            locks.lock("door").acquire().release()
+        url = url.replace("127.0.0.1,", "", 1).replace(ports, ports.partition(",")[2])
+        with pytest.raises(BackendUnavailable, match=r"Multiple connection attempts.*refused.*not in hot standby"):
+            holdfast.connect(url + "&target_session_attrs=standby", request_timeout=6.0)
+
+
+def test_a_name_that_cannot_be_found_is_passed_over(own: Server) -> None:
+    url = f"postgresql://postgres@/postgres?host=nobody.invalid,127.0.0.1&port=1,{own.port}"
+    with holdfast.connect(url) as locks:
+        locks.lock("door").acquire().release()
+    with pytest.raises(BackendUnavailable, match=r"failed to resolve host 'nobody\.invalid'"):
+        holdfast.connect("postgresql://postgres@nobody.invalid/postgres")
 
 
 # Idle connections that the server has ended
@@ -210,6 +222,18 @@ def test_connecting_in_a_thread_that_is_stuck_leaves_no_connection(own: Server) 
             with pytest.raises(BackendUnavailable):
                 holdfast.connect(own.url(), request_timeout=0.1)
     end = time.monotonic() + 60
-    while own.backends() or any(thread.name == "holdfast-dial" for thread in threading.enumerate()):
+    while own.backends() or any(thread.name.startswith("holdfast-") for thread in threading.enumerate()):
         assert time.monotonic() < end, "a connection was left open"
         time.sleep(0.05)
+
+
+def test_the_last_word_of_a_session_is_enough(own: Server) -> None:
+    """The server says that it ends the session, and the end of the connection may take a while longer."""
+    link = connector(own.url()).dial()
+    transport = link.connection.channel.connection
+    end_sessions(own)
+    while not transport.readable():
+        time.sleep(0.01)
+    transport.handle.consume_input()
+    assert transport.told_end()
+    link.close()

@@ -21,7 +21,7 @@ from tests.postgresql.server import Server
 @pytest.fixture
 def restless(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ears that are idle for a moment are ended."""
-    monkeypatch.setattr(greeting, "EARS_REST", 0.2)
+    monkeypatch.setattr(greeting, "LISTENER_REST_S", 0.2)
 
 
 def until(look: Callable[[], object]) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from holdfast.backends.postgresql.codec import Codec
-from holdfast.backends.postgresql.wires.dialling import Dialling
 from holdfast.backends.queue_backend import Release
+from tests.postgresql.house import connector
 from tests.postgresql.server import Server
 from tests.relational.reference import same_answers, tidied_all_the_time
 from tests.unit.requests import TICK
@@ -26,7 +26,9 @@ class Played:
     """One session at the server, with a clock of its own."""
 
     def __init__(self, url: str) -> None:
-        self.link = Dialling(url, 5.0).dial()
+        self.link = connector(url).dial()
+        self._payloads: list[bytes] = []
+        self.link.connection.heard = self._payloads.append
         self.link.say(OUR_CLOCK.encode(), 5.0)
         self.link.say(b"LISTEN box", 5.0)
 
@@ -40,7 +42,7 @@ class Played:
         wake = b"box" if at_home or not isinstance(request, Release) else b"elsewhere"
         reply = self.link.ask(self._codec.write(request, wake), 5.0)
         self.link.say(b"SELECT 1", 5.0)  # notifications come before its answer
-        pushes = [payload.decode().split() for payload in self.link.hear(0.0)]
+        pushes = [payload.decode().split() for payload in self._heard()]
         heard = [(owner, int(token)) for owner, token in pushes]
         if not isinstance(request, Release):
             return reply, heard
@@ -50,7 +52,12 @@ class Played:
     def tidy(self) -> None:
         self.link.ask(self._codec.tidy(1_000_000), 5.0)
         self.link.say(b"SELECT 1", 5.0)
-        self.link.hear(0.0)
+        self._heard()
+
+    def _heard(self) -> list[bytes]:
+        payloads = self._payloads[:]
+        self._payloads.clear()
+        return payloads
 
 
 @pytest.fixture(scope="module")

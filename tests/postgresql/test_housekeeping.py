@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import holdfast
-from holdfast.backends.relational.wires import pace
+from holdfast.backends.relational import session_client, table_client
 from tests.postgresql.server import Server
 
 DAY = 24 * 3600 * 1_000_000
@@ -29,7 +29,7 @@ def a_day_passes(server: Server, database: str) -> None:
 def test_what_is_over_is_dropped_and_what_is_held_stays(
     server: Server, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pace, "TIDY_CHANCE", 1.0)
+    monkeypatch.setattr(table_client, "requests_until_tidy", lambda chance: 1)
     with holdfast.connect(server.url(database)) as locks:
         for number in range(20):
             locks.lock(f"once/{number}").acquire().release()
@@ -84,7 +84,7 @@ def test_processes_that_live_for_one_lock_tidy_as_well(server: Server, database:
 def test_a_session_lock_that_is_held_for_days_is_still_shown(
     server: Server, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pace, "TIDY_CHANCE", 1.0)
+    monkeypatch.setattr(session_client, "requests_until_tidy", lambda chance: 1)
     url = server.url(database).replace("postgresql:", "postgresql+session:")
     with holdfast.connect(url) as locks, locks.lock("door"):
         locks.lock("over").acquire().release()

@@ -36,3 +36,22 @@ def test_only_what_is_asked_for(url: str, scheme: str) -> None:
         wire.close()
         assert all(lease.release() for lease in leases)
         waiter.join(120)
+
+
+def test_a_waiter_is_seen_through_a_session_that_is_younger_than_its_wait(url: str) -> None:
+    """Its first session ended, and it has shown itself again: whoever looks at the session's age must not miss it."""
+    import psycopg
+
+    with holdfast.connect(url):
+        pass  # makes the tables
+    queue = "SELECT holdfast_session_queue('n/door', 'waiter', 'who')"
+    look = "SELECT since, holdfast_session_lives(backend, since) FROM holdfast_session_waiter"
+    with psycopg.connect(url, autocommit=True) as first:
+        first.execute(queue)
+        [since, lives] = first.execute(look).fetchone() or []
+        assert lives
+        first.execute(queue)
+        assert first.execute(look).fetchone() == (since, True), "through the same session it waits since then"
+        with psycopg.connect(url, autocommit=True) as second:
+            second.execute(queue)
+            assert (second.execute(look).fetchone() or [])[1]

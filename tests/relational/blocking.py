@@ -18,6 +18,9 @@ class BlockingConnection:
         connection = self.connection
         return self._monitor.run(connection.finish(connection.start(order), now() + timeout))
 
+    def finish(self, request: Any, timeout: float) -> Any:
+        return self._monitor.run(self.connection.finish(request, now() + timeout))
+
     def say(self, text: bytes, timeout: float) -> Any:
         return self._monitor.run(self.connection.say(text, now() + timeout))
 

@@ -1,18 +1,23 @@
-"""The wires of a lock table tell the server what it can not know: who had to wait, and where to push."""
+"""The client of a lock table tells the server what it cannot know: who had to wait, and where to push."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from holdfast._core.flow import Flow
+from holdfast.aio.client_driver import run_client
+from holdfast.backends.connections.multiplexer import Pending
 from holdfast.backends.queue_backend import Push, Release, Take, Taken
+from holdfast.backends.relational.connection import Request
 from holdfast.backends.relational.error_mapping import ErrorMapping
+from holdfast.backends.relational.notifications import Heard
 from holdfast.backends.relational.replies import Released
-from holdfast.backends.relational.wires.aio_table import AsyncTableWire
-from holdfast.backends.relational.wires.ports import Answer, AsyncEar, Heard
-from holdfast.backends.relational.wires.table import TableWire
+from holdfast.backends.relational.table_client import TableClient
+from holdfast.clock import now
 from holdfast.model import Claim, LockSpec
+from holdfast.sync.client_driver import Monitor
 
 WAITS, GOES = Claim(LockSpec("door"), "waits", "actor"), Claim(LockSpec("door"), "goes", "actor")
 
@@ -21,39 +26,42 @@ class Greeting(NamedTuple):
     pooled: bool = False
 
 
-class Link:
-    """Blocking and asyncio: `door` is held by somebody, until its release grants it to whoever waits."""
+class FakeConnection:
+    """`door` is held by somebody, until its release grants it to whoever waits."""
 
     greeting = Greeting()
-    told_id = 1
-    under_way = None
+    number = 1
+    heard_at = 0.0
     closed = False
-    ended = False
 
-    def look(self) -> bool:
+    def readable(self) -> bool:
+        return False
+
+    def catch_up(self) -> Flow[bool]:
+        yield from ()
         return True
 
-    def ask(self, order: Any, more: Any) -> Any:
-        reply = reply_to(order)
-        if isinstance(more, float):
-            return reply
-        answer: Answer = more
-        answer(reply, None)
-        return None
+    def start(self, order: Any) -> Request:
+        request = Request(order)
+        request.value, request.done = reply_to(order), True
+        return request
 
-    def say(self, text: bytes, timeout: float) -> None: ...
+    def ask(self, order: Any, deadline: float) -> Flow[Any]:
+        return (yield from self.finish(self.start(order), deadline))
 
-    def start(self, order: Any) -> None: ...
+    def finish(self, request: Request, deadline: float) -> Flow[Any]:
+        yield from ()
+        return request.result()
 
-    def poll(self, timeout: float) -> None: ...
-
-    def hang_up(self) -> None: ...
+    def until(self, request: Pending, deadline: float) -> Flow[bool]:
+        yield from ()
+        return request.done
 
     def fail(self, why: str) -> None: ...
 
-    def disown(self) -> None: ...
-
     def close(self) -> None: ...
+
+    def abandon(self) -> None: ...
 
 
 def reply_to(order: tuple[Any, Any, bool]) -> Any:
@@ -63,18 +71,18 @@ def reply_to(order: tuple[Any, Any, bool]) -> Any:
     return Released(True, [("waits", 7)] if request.claim is GOES else [])
 
 
-class Dialling:
-    timeout = 5.0
-    translation = ErrorMapping("a server", {}, frozenset())
+class FakeConnector:
+    timeout_s = 5.0
+    errors = ErrorMapping("a server", {}, frozenset())
 
-    def dial(self, words: Sequence[bytes] = ()) -> Link:
-        return Link()
+    def connect(self, deadline: float) -> Flow[FakeConnection]:
+        yield from ()
+        return FakeConnection()
 
-    async def dial_async(self, words: Sequence[bytes] = ()) -> Link:
-        return Link()
+    def abandon(self) -> None: ...
 
 
-class Codec:
+class FakeCodec:
     """Writes an order as what it was asked for, and keeps all of them."""
 
     def __init__(self) -> None:
@@ -88,53 +96,67 @@ class Codec:
         raise AssertionError("nothing is there to be tidied")
 
 
-class Ear(Link):
+class FakeListener:
     wake = "here"
+    closed = False
 
-    def hear(self, timeout: float) -> list[tuple[str, int]]:
-        return []
+    def until(self, pending: Pending, deadline: float) -> Flow[bool]:
+        raise AssertionError("nothing is to be heard")
 
-    def set(self) -> None: ...
+    def finish(self, pending: Pending) -> None: ...
+
+    def close(self) -> None: ...
+
+    def abandon(self) -> None: ...
 
 
-class Hearing:
-    def listen(self) -> Ear:
-        return Ear()
-
-    async def listen_async(self, heard: Heard) -> AsyncEar:
-        return AsyncEar("here", Link())
+def listen(beside: Callable[[], int], heard: Heard, deadline: float) -> Flow[FakeListener]:
+    yield from ()
+    return FakeListener()
 
 
 EXPECTED = [
     (Take((WAITS,), True), None, False),
-    (Take((WAITS,), True), "here", False),  # once somebody has to wait, there are ears
+    (Take((WAITS,), True), "here", False),  # once somebody has to wait, there is a listener
     (Release(GOES, 0.0), "here", False),
     (Release(WAITS, 0.0), "here", True),
 ]
 
 
+def story(client: TableClient) -> Flow[None]:
+    client._until_tidy = 100
+    deadline = now() + 60.0
+    yield from client.call(Take((WAITS,), True), deadline)
+    yield from client.call(Release(GOES, 0.0), deadline)
+    assert (yield from client.wait("waits", deadline)) == Push(7), "told by the reply to the release"
+    yield from client.call(Release(WAITS, 0.0), deadline)
+    yield from client.close(deadline)
+
+
+def new_client(codec: FakeCodec) -> TableClient:
+    return TableClient(FakeConnection(), FakeConnector(), lambda: listen, lambda: codec)
+
+
 def test_a_release_says_whether_it_was_waited_for() -> None:
-    codec = Codec()
-    wire = TableWire(Dialling(), lambda: codec, Hearing)
-    wire.call(Take((WAITS,), True), 5.0)
-    wire.call(Release(GOES, 0.0), 5.0)
-    assert wire.wait("waits", 60.0) == Push(7), "told by the reply to the release"
-    wire.call(Release(WAITS, 0.0), 5.0)
-    wire.close()
+    codec = FakeCodec()
+    Monitor().run(story(new_client(codec)))
     assert codec.orders == EXPECTED
 
 
 def test_a_release_says_whether_it_was_waited_for_by_tasks() -> None:
-    codec = Codec()
-
-    async def main() -> None:
-        wire = AsyncTableWire(Dialling(), lambda: codec, Hearing)
-        await wire.open()
-        await wire.call(Take((WAITS,), True), 5.0)
-        await wire.call(Release(GOES, 0.0), 5.0)
-        assert await wire.wait("waits", 60.0) == Push(7), "told by the reply to the release"
-        await wire.call(Release(WAITS, 0.0), 5.0)
-        await wire.close()
-
-    asyncio.run(main())
+    codec = FakeCodec()
+    asyncio.run(run_client(story(new_client(codec)), drain=True))
     assert codec.orders == EXPECTED
+
+
+def test_a_forked_child_listens_elsewhere() -> None:
+    """On the parent's channel it would be told by its releases what the parent's waiters wait to hear."""
+    made: list[None] = []
+
+    def make() -> Any:
+        made.append(None)
+        return listen
+
+    client = TableClient(FakeConnection(), FakeConnector(), make, FakeCodec)
+    client.after_fork_in_child()
+    assert len(made) == 2

@@ -7,7 +7,7 @@ import pytest
 from holdfast._core.flow import Call, Now
 from holdfast._core.lease import margin_of
 from holdfast.backends.mysql.session.codec import IDLE
-from holdfast.backends.postgresql.wires.dialling import DEFAULTS
+from holdfast.backends.postgresql.address import DEFAULTS
 from holdfast.backends.queue_backend import Take, Taken
 from holdfast.backends.session_backend import HASTE, TRUST, SessionBackend, session_promises
 from holdfast.errors import BackendUnavailable

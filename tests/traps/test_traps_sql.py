@@ -63,10 +63,10 @@ def test_38_what_was_refused_is_not_held(server: Server) -> None:
 
 def test_39_connections_keep_themselves_alive(server: Server) -> None:
     """A dead peer is noticed in seconds, not in the system's two hours."""
-    from holdfast.backends.postgresql.wires.dialling import Dialling
+    from tests.postgresql.house import connector
 
-    link = Dialling(server.url(), 5.0).dial()
-    said = {option.keyword: option.val for option in link._pg.info}
+    link = connector(server.url()).dial()
+    said = {option.keyword: option.val for option in link.connection._handle.info}
     link.close()
     assert said[b"keepalives"] == b"1"
     idle, every, count = (int(said[b"keepalives_" + what] or 0) for what in (b"idle", b"interval", b"count"))
@@ -75,14 +75,13 @@ def test_39_connections_keep_themselves_alive(server: Server) -> None:
 
 def test_39_the_server_notices_a_dead_holder(server: Server) -> None:
     """By keep-alives of its own, which the session asks for."""
-    from holdfast.backends.postgresql.session.engine import open_engine
-    from holdfast.backends.relational.wires.session import SessionWire
+    from holdfast.backends.postgresql.session.engine import FIRST_WORDS
+    from tests.postgresql.house import connector
 
-    wire = open_engine(server.url().replace("postgresql:", "postgresql+session:"), "t39", 5.0).wire()
-    assert isinstance(wire, SessionWire)
+    link = connector(server.url()).dial(FIRST_WORDS)
     settings = ("tcp_keepalives_idle", "tcp_keepalives_interval", "tcp_keepalives_count", "tcp_user_timeout")
-    shown = [wire._session(5.0).link.say(f"SHOW {what}".encode(), 5.0)[0][0] for what in settings]
-    wire.close()
+    shown = [link.say(f"SHOW {what}".encode(), 5.0)[0][0] for what in settings]
+    link.close()
     assert shown == [b"10", b"5", b"3", b"25000"], "the last one counts while a reply is not taken"
 
 

@@ -169,11 +169,29 @@ class Connection(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file descriptor of somebody else's connection (libpq's): to be waited for only."""
+    """A file descriptor of somebody else's connection (libpq's): to be waited for only, and by one flow at a time."""
 
     number: int
     writable: bool = False
     """Until it can be written to, and not until it can be read from."""
+
+
+class FileWatch(Protocol):
+    """A file that is waited for again and again, until it can be read from. Made by `WatchFile`."""
+
+    def close(self) -> None:
+        """Before the file is closed. Whoever waits for it is woken; in threads only by what comes on the file."""
+        ...
+
+
+class WatchFile:
+    """Answers with a `FileWatch`: a cheaper `File`. `owner` is kept alive for as long as the file is watched."""
+
+    __slots__ = ("number", "owner")
+
+    def __init__(self, number: int, owner: object) -> None:
+        self.number = number
+        self.owner = owner
 
 
 class Open:
@@ -247,7 +265,7 @@ class StartTls:
 class WaitAny:
     """Wait until something has come on one of these, or an event is set. Answers with those that are ready.
 
-    Nothing is ready at the deadline: then the answer is empty. An event that is ready has been reset.
+    Nothing is ready at the deadline: then the answer is false (empty, or None). An event that is ready has been reset.
     """
 
     __slots__ = ("deadline", "sources")
@@ -284,7 +302,7 @@ class Tell:
         self.replies = replies
 
 
-Source: TypeAlias = Connection | WakeEvent | File
+Source: TypeAlias = Connection | WakeEvent | File | FileWatch
 
 PlainOp: TypeAlias = (
     Wait
@@ -299,6 +317,7 @@ PlainOp: TypeAlias = (
     | Blocking
     | StartTls
     | WaitAny
+    | WatchFile
     | NewEvent
     | Tell
 )

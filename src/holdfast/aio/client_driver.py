@@ -35,10 +35,12 @@ from .._core.flow import (
     WaitAny,
     WaitDial,
     WaitEvent,
+    WatchFile,
 )
 from ..clock import now as clock
 from .aside import on_a_thread
 from .connection import NewFuture, TaskConnection, Waited, open_connection
+from .files import TaskFileWatch, is_ready, unwatch_file, watch_file
 from .stepped_future import SteppedFuture
 from .timers import LONGEST_WAIT_S, settle, settle_after
 
@@ -184,6 +186,8 @@ def begin_op(
         return op.event.wait(op.timeout, future)
     if op is NEW_EVENT:
         return TaskEvent()
+    if type(op) is WaitAny and len(op.sources) == 1 and isinstance(op.sources[0], TaskFileWatch):
+        return op.sources[0].wait(op.deadline, future)
     if type(op) is WaitDial:
         assert isinstance(op.event, TaskEvent)
         return op.event.wait(op.timeout, plain_future)
@@ -214,6 +218,8 @@ def _begin(op: object, loop: asyncio.AbstractEventLoop, future: Callable[[], asy
             return waiter
         case Random():
             return random.random()
+        case WatchFile(number=number, owner=owner):
+            return TaskFileWatch(number, owner, loop)
         case Shield(flow=flow):
             return _finished(run_client(flow, drain=True, shield=True), future, None)
         case Spawn(flow=flow):
@@ -263,49 +269,30 @@ def _wait_any(
     if deadline <= clock():
         return []
     woken = loop.create_future()
-    files: list[File] = []
     for source in sources:
-        if isinstance(source, TaskConnection | TaskEvent):
+        if isinstance(source, TaskConnection | TaskEvent | TaskFileWatch):
             source.watch(woken)
         elif isinstance(source, File):
-            files.append(source)
-            (loop.add_writer if source.writable else loop.add_reader)(source.number, settle, woken)
+            watch_file(source, loop, woken)
         else:
             raise TypeError(f"not a source of this driver: {source!r}")
     answer = future()
     timer = loop.call_later(min(deadline - clock(), LONGEST_WAIT_S), settle, woken)
 
-    def tidy() -> list[Source]:
-        timer.cancel()
-        found: list[Source] = []
-        for file in files:
-            (loop.remove_writer if file.writable else loop.remove_reader)(file.number)
-        for source in sources:
-            if isinstance(source, TaskConnection | TaskEvent):
-                source.unwatch(woken)
-        if files and not timer_fired():
-            found = [file for file in files if _file_ready(file)]
-        return found
-
-    def timer_fired() -> bool:
-        return clock() >= deadline
-
     def done(_: object) -> None:
-        found = tidy()
+        timer.cancel()
+        found = [] if woken.cancelled() else _ready(sources)
+        for source in sources:
+            if isinstance(source, TaskConnection | TaskEvent | TaskFileWatch):
+                source.unwatch(woken)
+            elif isinstance(source, File):
+                unwatch_file(source, loop)
         if not answer.done():
-            answer.set_result(_ready(sources) or found)
+            answer.set_result(found)
 
     woken.add_done_callback(done)
     answer.add_done_callback(lambda each: woken.cancel() if each.cancelled() else None)
     return answer
-
-
-def _file_ready(file: File) -> bool:
-    import select
-
-    poll = select.poll()
-    poll.register(file.number, select.POLLOUT if file.writable else select.POLLIN)
-    return bool(poll.poll(0))
 
 
 def _ready(sources: Sequence[Source]) -> list[Source]:
@@ -317,7 +304,10 @@ def _ready(sources: Sequence[Source]) -> list[Source]:
         elif isinstance(source, TaskConnection):
             if source.closed or source.readable():
                 ready.append(source)
-        elif isinstance(source, File) and _file_ready(source):
+        elif isinstance(source, TaskFileWatch):
+            if source.ready():
+                ready.append(source)
+        elif isinstance(source, File) and is_ready(source.number, source.writable):
             ready.append(source)
     return ready
 

@@ -30,11 +30,12 @@ from .._core.flow import (
     Tell,
     WaitAny,
     WaitEvent,
+    WatchFile,
 )
 from ..clock import now as clock
 from .connection import ThreadConnection, open_connection
 from .side_thread import on_a_thread
-from .waiting import ThreadEvent, wait_any
+from .waiting import ThreadEvent, ThreadFileWatch, wait_any
 
 T = TypeVar("T")
 
@@ -94,6 +95,8 @@ class Monitor:
                     elif type(op) is Send:
                         assert isinstance(op.connection, ThreadConnection)
                         op.connection.send(op.data, op.deadline)
+                    elif type(op) is WaitAny:
+                        answer = wait_any(op.sources, op.deadline)
                     else:
                         answer = self._carry_out(op)
                 except BaseException as error:
@@ -125,8 +128,8 @@ class Monitor:
                 return open_connection(endpoint, deadline)
             case WaitEvent(event=ThreadEvent() as event, timeout=timeout):
                 event.wait(timeout)
-            case WaitAny(sources=sources, deadline=deadline):
-                return wait_any(sources, deadline)
+            case WatchFile(number=number):
+                return ThreadFileWatch(number)
             case Sleep(seconds=seconds):
                 time.sleep(seconds)
             case Blocking(function=function, deadline=deadline):

@@ -68,20 +68,50 @@ class ThreadEvent:
                 each.close()
 
 
-def wait_any(sources: Sequence[Source], deadline: float) -> list[Source]:
+class ThreadFileWatch:
+    """A file that one thread at a time waits for."""
+
+    __slots__ = ("_number", "_poll")
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self._poll = select.poll()
+        self._poll.register(number, select.POLLIN)
+
+    def fileno(self) -> int:
+        return self._number
+
+    def wait(self, deadline: float) -> bool:
+        """False once the time is over."""
+        while True:
+            left = deadline - clock()
+            if self._poll.poll(max(0.0, min(left, LONGEST_WAIT_S)) * 1000):
+                return True
+            if left <= 0:
+                return False
+
+    def close(self) -> None:
+        pass  # whoever waits is woken by what comes on the file
+
+
+def wait_any(sources: Sequence[Source], deadline: float) -> Sequence[Source]:
     """Those that are ready; none at the deadline."""
+    if len(sources) == 1 and isinstance(sources[0], ThreadFileWatch):
+        return sources if sources[0].wait(deadline) else ()
     poll = select.poll()
     by_file: dict[int, Source] = {}
+    masks: dict[int, int] = {}
     for source in sources:
         if isinstance(source, File):
             number, mask = source.number, select.POLLOUT if source.writable else select.POLLIN
         else:
-            assert isinstance(source, ThreadConnection | ThreadEvent), "of another driver"
+            assert isinstance(source, ThreadConnection | ThreadEvent | ThreadFileWatch), "of another driver"
             number, mask = source.fileno(), select.POLLIN
             if number < 0:  # a connection that was closed
                 return [source]
         by_file[number] = source
-        poll.register(number, mask)
+        masks[number] = masks.get(number, 0) | mask  # one file may be waited for both ways
+        poll.register(number, masks[number])
     while True:
         ready = [each for each in sources if _ready(each)]
         if ready:

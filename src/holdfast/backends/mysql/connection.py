@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ..._core.flow import Connection, Exchange, Flow, Receive
-from ..connections.multiplexer import Multiplexer, Pending
-from ..relational.connection import TOO_LONG, Request
+from ..connections.multiplexer import Multiplexer
+from ..relational.connection import MultiplexedConnection, Request
 from ..relational.error_mapping import Refused, Silence
 from .codec import Order
 from .error_mapping import AGAIN, TRIES
@@ -34,32 +34,21 @@ class MariaDBRequest(Request):
         self.tries = TRIES
 
 
-class MariaDBConnection:
+class MariaDBConnection(MultiplexedConnection):
     """A connection that the server has let in."""
 
     greeting: Greeting
 
     def __init__(self, connection: Connection, number: int) -> None:
+        super().__init__(Multiplexer(connection, self.feed, self.lost), number)
         self.connection = connection
-        self.number = number
-        self.heard_at = 0.0
-        self.channel = Multiplexer(connection, self.feed, self.lost)
         self._reader = Reader()
         self._prepared: dict[bytes, bytes] = {}
         """How the execution of each prepared statement begins."""
         self._under_way: deque[MariaDBRequest] = deque()
-        self._unsent = False
-
-    @property
-    def closed(self) -> bool:
-        return self.channel.over
 
     def readable(self) -> bool:
         return self.channel.over or self.connection.readable()
-
-    def catch_up(self) -> Flow[bool]:
-        yield from self.channel.catch_up()
-        return not self.channel.over
 
     def prepare(self, text: bytes, deadline: float) -> Flow[None]:
         """Have the server keep a statement that gives no rows. Nothing else is under way."""
@@ -76,7 +65,9 @@ class MariaDBConnection:
 
     def say(self, text: bytes, deadline: float) -> Flow[Reply]:
         """One statement and its whole reply."""
-        reply: Reply = yield from self.finish(self.start(Order(text, lambda reply: reply)), deadline)
+        request = self.start(Order(text, lambda reply: reply))
+        yield from self.finish(request, deadline)
+        reply: Reply = request.value
         return reply
 
     def start(self, order: Order, instead: Instead | None = None) -> Request:
@@ -101,41 +92,6 @@ class MariaDBConnection:
         self._under_way.append(request)
         if not self.connection.write(packet):
             self._unsent = True
-
-    def ask(self, order: Order, deadline: float) -> Flow[Any]:
-        """As `DatabaseConnection.ask`: the short way of `finish` for a lone caller, whose reply comes at once."""
-        request, channel = self.start(order), self.channel
-        if not self._unsent and not channel._receiving:
-            try:
-                yield from channel._receive(deadline)
-            except (KeyboardInterrupt, SystemExit) as error:
-                yield from self.until(request, deadline)
-                raise error from None
-            if request.done:
-                channel._pass_on()
-                return request.result()
-        return (yield from self.finish(request, deadline))
-
-    def finish(self, request: Request, deadline: float) -> Flow[Any]:
-        """As `DatabaseConnection.finish`."""
-        interruption: BaseException | None = None
-        while True:
-            try:
-                if not (yield from self.until(request, deadline)):
-                    self.fail(TOO_LONG)
-                break
-            except (KeyboardInterrupt, SystemExit) as error:
-                interruption = error
-        if interruption is not None:
-            raise interruption
-        return request.result()
-
-    def until(self, request: Pending, deadline: float) -> Flow[bool]:
-        """As `DatabaseConnection.until`."""
-        if self._unsent:
-            self._unsent = False
-            yield from self.channel.send(b"", deadline)
-        return (yield from self.channel.until(request, deadline))
 
     def feed(self, data: bytes) -> None:
         try:
@@ -179,17 +135,8 @@ class MariaDBConnection:
 
     # Life
 
-    def fail(self, why: str) -> None:
-        """As `DatabaseConnection.fail`."""
-        self.channel.lose(ConnectionAbortedError(why))
-
     def close(self) -> None:
         """With a goodbye, unless a statement is under way: the server would not notice our end before its own."""
         if not self.channel.over and not self._under_way:
             self.connection.write(QUIT)
         self.fail("the connection was closed")
-
-    def abandon(self) -> None:
-        """In a forked child."""
-        self.channel.over = True
-        self.connection.abandon()

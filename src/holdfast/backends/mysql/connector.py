@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from ..._core.flow import NOW, Connection, Flow, Open, Receive, Send, StartTls
 from ...errors import Misconfigured
 from ..relational.error_mapping import Refused
-from ..relational.talk import converse_flow
+from ..relational.talk import converse
 from .connection import MariaDBConnection
 from .error_mapping import ERRORS
 from .greeting import greet
@@ -77,7 +77,7 @@ class MariaDBConnector:
         made = MariaDBConnection(connection, hello.session)
         try:
             yield from made.say(CHARACTERS, deadline)
-            made.greeting = yield from converse_flow(
+            made.greeting = yield from converse(
                 greet(hello.session, self.timeout_s), lambda text: made.say(text, deadline)
             )
             if made.greeting.quick:

@@ -40,7 +40,7 @@ class MySQLEngine(ClientEngine[QueueRequest, QueueReply]):
         greeting = connection.greeting
         promises = promises_of(greeting)
         backend = QueueBackend("mysql", greeting.cluster, promises, LEAST_TTL_S, self._timeout_s)
-        listen = MariaDBNotifications(connector).listen
+        listen = lambda: MariaDBNotifications(connector).listen  # noqa: E731
         return Opened(backend, TableClient(connection, connector, listen, self.codec))
 
 

@@ -1,4 +1,4 @@
-"""Verbs as statements, and rows as what the flows expect: the same for the blocking and the asyncio wire.
+"""Verbs as statements, and rows as what the flows expect.
 
 What a claim says of itself is written once per ask and actor and kept, because a lock is taken again and again.
 """
@@ -6,11 +6,11 @@ What a claim says of itself is written once per ask and actor and kept, because 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...model import Claim, LockSpec, LockView
 from ..execute import us
-from ..queue_backend import Allow, Evict, Release, Renew, Survey, Take, Taken, patience
+from ..queue_backend import Allow, Evict, QueueRequest, Release, Renew, Survey, Take, Taken, patience
 from ..relational.error_mapping import Rows
 from ..relational.replies import Released, allowed_of, taken_of, views_of
 from .programs import SQL, Statement
@@ -20,7 +20,7 @@ LAST = chr(0x10FFFF)
 NEXT = chr(1)
 """After that very name, and before every longer one: names have no control characters."""
 
-KEPT = 1024
+KEPT_COUNT = 1024
 
 
 class Order(NamedTuple):
@@ -28,7 +28,7 @@ class Order(NamedTuple):
 
     statement: Statement
     values: Sequence[bytes]
-    read: Callable[[Rows], Any]
+    read: Callable[[Rows], object]
 
 
 class Written(NamedTuple):
@@ -53,7 +53,7 @@ class Codec:
         self._pid = b"%d" % pid
         self._written: dict[int, Written] = {}
 
-    def write(self, request: Any, wake: bytes | None = None, waited: bool = False) -> Order:
+    def write(self, request: QueueRequest, wake: bytes | None = None, waited: bool = False) -> Order:
         """Any verb. `wake` is the channel that a push reaches the asker's coordinator on.
 
         `waited`: what is released had to be waited for.
@@ -101,7 +101,7 @@ class Codec:
             before = (*numbers[:2], b"t" if spec.fair else b"f", *numbers[2:])
             after = (claim.actor.encode(), spec.mode.encode(), self._host, self._pid)
             kept = Written(spec, claim.actor, self.key(spec.name), before, after, b"\n".join((*after, numbers[2])))
-            if len(self._written) >= KEPT:
+            if len(self._written) >= KEPT_COUNT:
                 self._written.clear()
             self._written[id(spec)] = kept
         return kept

@@ -5,52 +5,47 @@ from __future__ import annotations
 import os
 import socket
 
-from ...ports import AsyncWire, Wire
+from ..._core.flow import NOW, Flow
+from ...ports import Opened
+from ..client_engine import ClientEngine
 from ..queue_backend import QueueBackend, QueueReply, QueueRequest
+from ..relational.table_client import TableClient
 from ..relational.url import shown
+from .address import read_url
 from .codec import Codec
+from .connector import PostgreSQLConnector
 from .greeting import promises_of
+from .notifications import PostgreSQLNotifications
+from .transport import start_libpq
 
-LEAST_TTL = 0.05
+LEAST_TTL_S = 0.05
 
 
-class PostgreSQLEngine:
-    """Greets the server once, to see that it can be used; each wire has connections of its own."""
+class PostgreSQLEngine(ClientEngine[QueueRequest, QueueReply]):
+    """The lock table at one server."""
+
+    start = staticmethod(start_libpq)
+    """How a connection begins; the simulator has its own."""
 
     def __init__(self, url: str, namespace: str, request_timeout: float) -> None:
-        from ..relational.wires.dial import dialled
-        from .wires.dialling import Dialling
-        from .wires.link import Link
-
         self.url = shown(url)
         self._namespace = namespace
-        self._dialling = Dialling(url, request_timeout)
+        self._timeout_s = request_timeout
+        self._address = read_url(url)
         self._host = socket.gethostname()
-        link = dialled(self._dialling.dial, Link.close, self._dialling.translation, request_timeout)
-        link.close()
-        greeting = link.greeting
-        self.backend = QueueBackend("postgresql", greeting.cluster, promises_of(greeting), LEAST_TTL, request_timeout)
 
     def codec(self) -> Codec:
         return Codec(self._namespace, self._host, os.getpid())
 
-    def wire(self) -> Wire[QueueRequest, QueueReply]:
-        from ..relational.wires.table import TableWire
-        from .wires.ears import Hearing
-
-        return TableWire(self._dialling, self.codec, lambda: Hearing(self._dialling))
-
-    async def async_wire(self) -> AsyncWire[QueueRequest, QueueReply]:
-        from ..relational.wires.aio_table import AsyncTableWire
-        from .wires.ears import Hearing
-
-        wire = AsyncTableWire(self._dialling, self.codec, lambda: Hearing(self._dialling))
-        try:
-            await wire.open()
-        except BaseException:
-            await wire.close()
-            raise
-        return wire
+    def open(self) -> Flow[Opened[QueueRequest, QueueReply]]:
+        connector = PostgreSQLConnector(self._address, self._timeout_s, self.start)
+        now: float = yield NOW
+        connection = yield from connector.connect(now + self._timeout_s)
+        greeting = connection.greeting
+        promises = promises_of(greeting)
+        backend = QueueBackend("postgresql", greeting.cluster, promises, LEAST_TTL_S, self._timeout_s)
+        listen = lambda: PostgreSQLNotifications(connector).listen  # noqa: E731
+        return Opened(backend, TableClient(connection, connector, listen, self.codec))
 
 
 def open_engine(url: str, namespace: str, request_timeout: float) -> PostgreSQLEngine:

@@ -1,7 +1,6 @@
 """The first words on a new connection: what the server is, whether it can be used, and what it can promise.
 
-It is a generator that yields statements (as bytes; several at once form one transaction) and is sent their rows, so
-that the blocking and the asyncio wire say the same.
+It is a generator that yields statements (as bytes; several at once form one transaction) and is sent their rows.
 
 1. A standby, a read-only session, another encoding than UTF8: refused, with what to do.
 2. Behind a pooler (the server's own process id is not the one that the connection was told) sessions are mixed: no
@@ -22,10 +21,10 @@ from ...model import Promises
 from ..relational.error_mapping import Refused, Rows
 from .programs import SQL, VERSION, schema
 
-OLDEST = 120000
-IDLE_EARS_END = 140000
+OLDEST_VERSION = 120000
+IDLE_LISTENERS_END_VERSION = 140000
 """The first version that ends a session which is idle for too long."""
-EARS_REST = 60.0
+LISTENER_REST_S = 60.0
 """For how long a coordinator goes on listening when nobody waits any more, in seconds."""
 KEPT = frozenset({"fencing", "shared", "counting"})
 
@@ -107,14 +106,16 @@ def greet(told_id: int, request_timeout: float) -> Talk:
     return Greeting(facts, pooled, (cluster or b"").decode())
 
 
-def listen(channel: str, greeting: Greeting) -> bytes:
-    """Hear what is said on this channel.
+def listen(channel: str, greeting: Greeting) -> list[bytes]:
+    """Hear what is said on this channel: one statement after the other.
 
-    Every NOTIFY wakes every session of the database that listens. So the server ends ears that have been idle for long;
-    whoever still waits then opens new ones.
+    Every NOTIFY wakes every session of the database that listens. So the server ends one that has been idle for long;
+    whoever still waits then listens anew.
     """
-    rest = f"SET idle_session_timeout = {int(EARS_REST * 1000)}; " * (int(greeting.facts.version) >= IDLE_EARS_END)
-    return f'{rest}LISTEN "{channel}"'.encode()
+    words = [f'LISTEN "{channel}"'.encode()]
+    if int(greeting.facts.version) >= IDLE_LISTENERS_END_VERSION:
+        words.insert(0, b"SET idle_session_timeout = %d" % (LISTENER_REST_S * 1000))
+    return words
 
 
 def _check(facts: Facts, pooled: bool) -> None:
@@ -122,7 +123,7 @@ def _check(facts: Facts, pooled: bool) -> None:
         raise Misconfigured("this server is a standby, which can only be read; connect to the primary")
     if facts.read_only == "on":
         raise Misconfigured("transactions are read-only here; SET default_transaction_read_only = off for this role")
-    if int(facts.version) < OLDEST:
+    if int(facts.version) < OLDEST_VERSION:
         raise Misconfigured(f"this server is PostgreSQL {int(facts.version) // 10000}; 12 or later is needed")
     if facts.encoding != "UTF8":
         raise Misconfigured(f"this database is in {facts.encoding}; names are UTF-8: use a database in UTF8")

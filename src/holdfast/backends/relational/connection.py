@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import Any, Protocol, TypeAlias
 
 from ..._core.flow import Flow
-from ..connections.multiplexer import Pending
+from ...errors import HoldfastError
+from ..connections.multiplexer import Multiplexer, Pending
 from .error_mapping import ErrorMapping, Refused, Silence
 
 Order: TypeAlias = Any
@@ -94,6 +95,75 @@ class DatabaseConnection(Protocol):
     def abandon(self) -> None: ...
 
 
+class MultiplexedConnection:
+    """What is the same in the connections of both engines. An engine gives `start`, `readable` and `close`."""
+
+    channel: Multiplexer
+
+    def __init__(self, channel: Multiplexer, number: int) -> None:
+        self.channel = channel
+        self.number = number
+        self.heard_at = 0.0
+        self._unsent = False
+
+    def start(self, order: Order) -> Request:
+        """As `DatabaseConnection.start`."""
+        raise NotImplementedError
+
+    @property
+    def closed(self) -> bool:
+        return self.channel.over
+
+    def catch_up(self) -> Flow[bool]:
+        """As `DatabaseConnection.catch_up`."""
+        yield from self.channel.catch_up()
+        return not self.channel.over
+
+    def ask(self, order: Order, deadline: float) -> Flow[object]:
+        """As `DatabaseConnection.ask`: the short way of `finish` for a lone caller, whose reply comes at once."""
+        request, channel = self.start(order), self.channel
+        if not self._unsent and not channel._receiving and not channel.over:
+            try:
+                yield from channel._receive(deadline)
+            except (KeyboardInterrupt, SystemExit) as error:
+                yield from self.until(request, deadline)
+                raise error from None
+            if request.done:
+                channel._pass_on()
+                return request.result()
+        return (yield from self.finish(request, deadline))
+
+    def finish(self, request: Request, deadline: float) -> Flow[object]:
+        """As `DatabaseConnection.finish`."""
+        interruption: BaseException | None = None
+        while True:
+            try:
+                if not (yield from self.until(request, deadline)):
+                    self.fail(TOO_LONG)
+                break
+            except (KeyboardInterrupt, SystemExit) as error:
+                interruption = error
+        if interruption is not None:
+            raise interruption
+        return request.result()
+
+    def until(self, request: Pending, deadline: float) -> Flow[bool]:
+        """As `DatabaseConnection.until`."""
+        if self._unsent:
+            self._unsent = False
+            yield from self.channel.send(b"", deadline)
+        return (yield from self.channel.until(request, deadline))
+
+    def fail(self, why: str) -> None:
+        """As `DatabaseConnection.fail`."""
+        self.channel.lose(ConnectionAbortedError(why))
+
+    def abandon(self) -> None:
+        """In a forked child."""
+        self.channel.over = True
+        self.channel.connection.abandon()
+
+
 class DatabaseConnector(Protocol):
     """Makes connections to one server: dials, logs in, and learns what the server is."""
 
@@ -113,9 +183,14 @@ def ask(connection: DatabaseConnection, order: Order, deadline: float, errors: E
     """One order and its reply; errors in holdfast's words."""
     try:
         return (yield from connection.ask(order, deadline))
-    except Refused as error:
-        if error.code in errors.gone:
-            connection.fail("the session ended")
-        raise errors.refused(error) from error
-    except Silence as error:
-        raise errors.unknown(error) from error
+    except (Refused, Silence) as error:
+        raise told(connection, error, errors) from error
+
+
+def told(connection: DatabaseConnection, error: Refused | Silence, errors: ErrorMapping) -> HoldfastError:
+    """What to tell whoever asked. A connection whose session ends is not used again."""
+    if isinstance(error, Silence):
+        return errors.unknown(error)
+    if error.code in errors.gone:
+        connection.fail("the session ended")
+    return errors.refused(error)

@@ -43,17 +43,6 @@ class ErrorMapping:
     killed: frozenset[Code] = frozenset()
     """The statement was ended by somebody, and may have been carried out."""
 
-    def known(self, error: BaseException) -> BaseException:
-        """Any error of a link; what is none of the two above stays what it is."""
-        if isinstance(error, Refused):
-            known: BaseException = self.refused(error)
-        elif isinstance(error, Silence):
-            known = self.unknown(error)
-        else:
-            return error
-        known.__cause__ = error
-        return known
-
     def refused(self, error: Refused) -> HoldfastError:
         what = f"{error} ({error.code})"
         if error.code in self.killed:
@@ -74,9 +63,6 @@ class ErrorMapping:
         return OutcomeUnknown(
             f"no reply from {self.product}: {' '.join(str(what).split())}; the statement may have been carried out"
         )
-
-    def busy(self, timeout: float) -> BackendUnavailable:
-        return BackendUnavailable(f"other requests kept the connection to {self.product} busy for {timeout:g} s")
 
     def greeting(self, error: BaseException, greeted: bool) -> BaseException:
         """An error of the first words. What is a mistake at the first connection (not `greeted` before) is a fault that

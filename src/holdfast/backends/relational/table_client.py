@@ -14,8 +14,8 @@ from typing import Any, Protocol
 from ..._core.flow import NOW, RANDOM, Flow, Sleep
 from ...errors import BackendUnavailable, HoldfastError
 from ...model import Claim
-from ..queue_backend import Push, Release, Take, Taken, after_close
-from .connection import DatabaseConnection, DatabaseConnector, Order, ask
+from ..queue_backend import Push, QueueRequest, Release, Take, Taken, after_close
+from .connection import DatabaseConnection, DatabaseConnector, Order, told
 from .dialer import Dialer
 from .error_mapping import Refused, Silence
 from .notifications import Heard, Notifications, PushListener, Wake
@@ -36,7 +36,7 @@ class TableCodec(Protocol):
 
 
 Listen = Callable[[Callable[[], int], Heard, float], Flow[PushListener]]
-"""Opens a listener beside the request connection, whose session number it may ask for."""
+"""Opens a listener beside the request connection, whose session number it may ask for. A forked child has its own."""
 
 
 class TableClient:
@@ -46,12 +46,12 @@ class TableClient:
         self,
         connection: DatabaseConnection,
         connector: DatabaseConnector,
-        listen: Listen,
+        listen: Callable[[], Listen],
         codec: Callable[[], TableCodec],
     ) -> None:
         self._connector = connector
         self._errors = connector.errors
-        self._listen = listen
+        self._make_listen = listen
         self._make_codec = codec
         self._closed = False
         self._begin()
@@ -65,8 +65,9 @@ class TableClient:
         self._dialer: Dialer[DatabaseConnection] = Dialer(
             connector.connect, self._keep, connector.timeout_s, connector.errors
         )
+        listen = self._make_listen()
         self._notifications = Notifications(
-            lambda heard, deadline: self._listen(lambda: self._session_number, heard, deadline), connector
+            lambda heard, deadline: listen(lambda: self._session_number, heard, deadline), connector
         )
         self._looks: dict[str, int] = {}
         self._waiting: dict[str, Claim] = {}
@@ -79,41 +80,53 @@ class TableClient:
     # Requests
 
     def call(self, request: Any, deadline: float) -> Flow[Any]:
-        """As `Client.call`."""
+        """As `Client.call`. A frame less for each request: it is not a flow itself, and gives the one that is."""
         if self._closed:
-            return after_close(request)
+            return self._answer_closed(request)
         if request.__class__ is Take and request.queue:
-            return (yield from self._take(request, deadline))
+            return self._take(request, deadline)
         if request.__class__ is Release:
-            waited = self._forget(request.claim.owner)
-            released: Released = yield from self._ask(request, deadline, self._notifications.wake, waited)
-            for owner, token in released.pushes:
-                self._notifications.deliver(owner, token)
-            return released.held
-        return (yield from self._ask(request, deadline))
+            return self._release(request, deadline)
+        return self._ask(request, deadline)
+
+    def _answer_closed(self, request: QueueRequest) -> Flow[object]:
+        yield from ()
+        return after_close(request)
+
+    def _release(self, request: Release, deadline: float) -> Flow[bool]:
+        waited = self._forget(request.claim.owner)
+        released: Released = yield from self._ask(request, deadline, self._notifications.wake, waited)
+        for owner, token in released.pushes:
+            self._notifications.deliver(owner, token)
+        return released.held
 
     def _take(self, request: Take, deadline: float) -> Flow[list[Taken]]:
         """Take with a place in the line: the first time that somebody has to wait, a second connection listens."""
         wake = self._notifications.wake
-        replies = yield from self._ask_heard(request, wake, deadline)
+        self._expect(request, wake)
+        replies: list[Taken] = yield from self._ask(request, deadline, wake)
+        self._forget_granted(request, replies)
         if not wake and any(not taken.token and not taken.capacity for taken in replies) and self._pushable():
             try:
                 yield from self._notifications.open(deadline)
-                replies = yield from self._ask_heard(request, self._notifications.wake, deadline)
+                wake = self._notifications.wake
+                self._expect(request, wake)
+                replies = yield from self._ask(request, deadline, wake)
+                self._forget_granted(request, replies)
             except BackendUnavailable:
                 return replies  # no other connection is to be had in time: look instead
         return replies
 
-    def _ask_heard(self, request: Take, wake: Wake, deadline: float) -> Flow[list[Taken]]:
+    def _expect(self, request: Take, wake: Wake) -> None:
         for claim in request.claims:
             self._waiting[claim.owner] = claim
             if wake:
                 self._notifications.expect(claim.owner)
-        replies: list[Taken] = yield from self._ask(request, deadline, wake)
+
+    def _forget_granted(self, request: Take, replies: list[Taken]) -> None:
         for claim, taken in zip(request.claims, replies, strict=True):
             if taken.token:
                 self._forget(claim.owner)
-        return replies
 
     def _forget(self, owner: str) -> bool:
         """It does not wait any more; whether a push was expected."""
@@ -129,7 +142,11 @@ class TableClient:
         connection = self._connection
         if connection is None or (connection.readable() and not (yield from connection.catch_up())):
             connection = yield from self._connected(deadline)
-        reply = yield from ask(connection, self._codec.write(request, wake, waited), deadline, self._errors)
+        order = self._codec.write(request, wake, waited)
+        try:
+            reply = yield from connection.ask(order, deadline)
+        except (Refused, Silence) as error:
+            raise told(connection, error, self._errors) from error
         if not self._until_tidy:
             self._until_tidy = requests_until_tidy((yield RANDOM))
         self._until_tidy -= 1

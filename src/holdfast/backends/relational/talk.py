@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Callable, Generator
 from typing import TypeVar
 
 from ..._core.flow import Flow
@@ -12,40 +12,8 @@ R = TypeVar("R")
 G = TypeVar("G")
 
 
-def converse(talk: Generator[bytes, R, G], say: Callable[[bytes], R]) -> G:
+def converse(talk: Generator[bytes, R, G], say: Callable[[bytes], Flow[R]]) -> Flow[G]:
     """Have the talk; what it comes to."""
-    try:
-        words = next(talk)
-        while True:
-            try:
-                reply = say(words)
-            except Refused as error:
-                words = talk.throw(error)
-            else:
-                words = talk.send(reply)
-    except StopIteration as stop:
-        outcome: G = stop.value
-        return outcome
-
-
-async def converse_async(talk: Generator[bytes, R, G], say: Callable[[bytes], Awaitable[R]]) -> G:
-    """The same where each reply is awaited."""
-    try:
-        words = next(talk)
-        while True:
-            try:
-                reply = await say(words)
-            except Refused as error:
-                words = talk.throw(error)
-            else:
-                words = talk.send(reply)
-    except StopIteration as stop:
-        outcome: G = stop.value
-        return outcome
-
-
-def converse_flow(talk: Generator[bytes, R, G], say: Callable[[bytes], Flow[R]]) -> Flow[G]:
-    """The same as part of a flow."""
     try:
         words = next(talk)
         while True:

@@ -146,7 +146,7 @@ def session_queue(session: MariaDBSession, values: Sequence[Value]) -> Steps[lis
 
 def be_seen(session: MariaDBSession, key: str, name: str, owner: str, who: str) -> None:
     tables = session.database.sessions
-    tables.queue(owner, WaiterRow(key, session.now_us, session.number, who))
+    tables.queue(owner, WaiterRow(key, session.now_us, session.number, who), anew=False)
     tables.names[key] = session.now_us, name
 
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from psycopg import OperationalError
-from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus, PipelineStatus, PollingStatus, TransactionStatus
+from psycopg.pq import ConnStatus, ExecStatus, PipelineStatus, PollingStatus, TransactionStatus
 
 from .messages import SYNC, TERMINATE, Reader, bind_and_execute, message, parse, read_fields, read_values, startup
 
@@ -74,8 +74,8 @@ class SimulatedResult:
     def get_value(self, row: int, column: int) -> bytes | None:
         return self.rows[row][column]
 
-    def error_field(self, field: DiagnosticField) -> bytes | None:
-        return self._fields.get(int(field))
+    def error_field(self, field: int) -> bytes | None:
+        return self._fields.get(field)
 
     @property
     def error_message(self) -> bytes:

@@ -208,7 +208,7 @@ def mint(session: PostgreSQLSession, key: int, name: str, owner: str, who: str) 
 
 
 def be_seen(session: PostgreSQLSession, name: str, owner: str, who: str) -> None:
-    session.server.database.sessions.queue(owner, WaiterRow(name, session.now_us, session.number, who))
+    session.server.database.sessions.queue(owner, WaiterRow(name, session.now_us, session.number, who), anew=True)
 
 
 @program("session_queue")

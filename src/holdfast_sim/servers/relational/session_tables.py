@@ -72,9 +72,11 @@ class SessionTables:
             self.raise_above(token)
         return token
 
-    def queue(self, owner: str, row: WaiterRow) -> None:
-        """Be seen waiting; who is seen already is seen on this session from now on."""
+    def queue(self, owner: str, row: WaiterRow, anew: bool) -> None:
+        """Be seen waiting; who is seen already is seen on this session from now on (`anew`: by `since`, too)."""
         if (old := self.waiters.get(owner)) is not None:
+            if anew and old.session != row.session:
+                old.since = row.since
             old.session = row.session
         else:
             self.waiters[owner] = row

@@ -87,11 +87,13 @@ BEGIN
          + 0 * pg_advisory_unlock(key_)::integer;  -- it was taken twice, and is held once
 END $$;
 
--- Be seen waiting.
+-- Be seen waiting. Through another session it is seen from now on: that one may be younger than the wait, and whoever
+-- looks at its age (`holdfast_session_lives`) would take it for one that got the process id of a session that ended.
 CREATE OR REPLACE FUNCTION holdfast_session_queue(n text, o text, who_ text) RETURNS void LANGUAGE sql AS $$
-    INSERT INTO holdfast_session_waiter (owner, name, since, backend, who)
+    INSERT INTO holdfast_session_waiter AS w (owner, name, since, backend, who)
         VALUES (o, n, holdfast_now(), pg_backend_pid(), who_)
-        ON CONFLICT (owner) DO UPDATE SET backend = excluded.backend
+        ON CONFLICT (owner) DO UPDATE SET backend = excluded.backend,
+            since = CASE w.backend WHEN excluded.backend THEN w.since ELSE excluded.since END
 $$;
 
 -- The sessions of those who wait, as far as they live: the process id of one that ended may be another's by now.

@@ -7,7 +7,7 @@ import hashlib
 from ....model import Claim
 from ...queue_backend import Allow, Survey
 from ...relational.error_mapping import Rows
-from ..codec import KEPT, Codec, Order, nothing, yes
+from ..codec import KEPT_COUNT, Codec, Order, nothing, yes
 from ..programs import SQL
 
 
@@ -23,7 +23,7 @@ class SessionCodec:
         if (key := self._locks.get(name)) is None:
             digest = hashlib.sha256(self._lines.key(name)).digest()
             key = b"%d" % int.from_bytes(digest[:8], "big", signed=True)
-            if len(self._locks) >= KEPT:
+            if len(self._locks) >= KEPT_COUNT:
                 self._locks.clear()
             self._locks[name] = key
         return key

@@ -1,1 +1,0 @@
-"""What touches psycopg: connections, the blocking wire and the asyncio wire."""

@@ -111,7 +111,7 @@ class SimConnection:
 
     def receive(self, task: Task, deadline: float) -> bytes | None:
         """The bytes that are there; None: the task is woken with some, or at the deadline."""
-        if (data := self.take()) is not None:
+        if (data := self.read()) is not None:
             return data
         if self._waiter is not None and self._waiter[0].epoch == self._waiter[1] and not self._waiter[0].done:
             raise RuntimeError("two flows receive on one connection")
@@ -119,7 +119,7 @@ class SimConnection:
         task.wake_at(deadline, TimeoutError("no answer in time"))
         return None
 
-    def take(self) -> bytes | None:
+    def read(self) -> bytes | None:
         """The bytes that are there; None for nothing yet, `b""` for the end."""
         if self._unread:
             data, self._unread = b"".join(self._unread), []

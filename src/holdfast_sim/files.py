@@ -60,7 +60,7 @@ class SimFile:
 
     def receive(self) -> bytes | None:
         assert self._connection is not None
-        return self._connection.take()
+        return self._connection.read()
 
     def close(self) -> None:
         self.closed = True

@@ -128,6 +128,9 @@ class NoConnection:
 
     closed = False
 
+    def read(self) -> bytes | None:
+        return None
+
     def readable(self) -> bool:
         return False
 

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.backends.redis.resp import Error
+from holdfast.backends.redis.reader import make_reader
+from holdfast.backends.redis.resp import NOT_YET, Error
 from holdfast.backends.redlock.fanout import EVERYBODY, Fanout
 from holdfast.backends.redlock.programs import frame_with_source
-from holdfast.backends.redlock.wires.link import NodeLink, NotYet
 from holdfast_sim.quorum.node import NodeModel
 from tests.support.redis_server import RedisServer
 
@@ -51,7 +51,7 @@ def steps(draw: st.DrawFn) -> list[tuple[str, Any]]:
 class Twins:
     """A server and its model, given the same requests."""
 
-    def __init__(self, server: RedisServer, link: NodeLink) -> None:
+    def __init__(self, server: RedisServer, link: socket.socket) -> None:
         self.space = f"n{next(numbers)}"
         self.marks, self.hold, self.trace = f"{self.space}/marks", f"{self.space}/hold/a", f"{self.space}/trace/a"
         self._server = server
@@ -66,13 +66,10 @@ class Twins:
         return int(seconds) * 1_000_000 + int(micros)
 
     def ask(self, verb: str, keys: tuple[str, ...], args: tuple[str, ...]) -> tuple[Any, Any]:
-        self._link.send(frame_with_source(Fanout(verb, keys, args, EVERYBODY)))
-        while True:
-            try:
-                said = self._link.read()
-                break
-            except NotYet:
-                continue
+        self._link.sendall(frame_with_source(Fanout(verb, keys, args, EVERYBODY)))
+        reader = make_reader()
+        while (said := reader.gets()) is NOT_YET:
+            reader.feed(self._link.recv(65536))
         assert not isinstance(said, Error), said
         return said, self.model.carry_out(verb, keys, args, self._clock())
 
@@ -157,7 +154,7 @@ def test_the_model_is_faithful(server: RedisServer, story: list[tuple[str, Any]]
     server.raw("FLUSHALL")
     sock = socket.socket(socket.AF_UNIX)
     sock.connect(str(server.unix_path))
-    link = NodeLink(sock)
+    link = sock
     try:
         twins = Twins(server, link)
         play(twins, ("restart", False))

@@ -171,7 +171,7 @@ def test_2_validity_counts_from_the_send(five: Servers) -> None:
     wire = carrier(engine.wire())
     try:
         before = clock.now()
-        flow = engine.backend.take(Claim(LockSpec("sent"), "owner-of-sent", "actor"), True)
+        flow: Any = engine.backend.take(Claim(LockSpec("sent"), "owner-of-sent", "actor"), True)
         op: Any = flow.send(None)
         while not (isinstance(op, Call) and op.request.verb == "take"):
             op = flow.send(before)

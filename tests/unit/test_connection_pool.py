@@ -21,6 +21,9 @@ class FakeConnection:
     def __init__(self) -> None:
         self.closed = False
 
+    def read(self) -> bytes | None:
+        return None
+
     def readable(self) -> bool:
         return False
 

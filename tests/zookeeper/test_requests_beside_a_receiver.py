@@ -25,6 +25,9 @@ class UnreadConnection:
     def readable(self) -> bool:
         return True
 
+    def read(self) -> bytes | None:
+        return None
+
     def write(self, data: bytes) -> bool:
         self.written += data
         return True

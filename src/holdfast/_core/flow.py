@@ -151,6 +151,10 @@ class Connection(Protocol):
         """Whether `Receive` would answer at once: bytes have come, or the end of the connection has."""
         ...
 
+    def read(self) -> bytes | None:
+        """What has come, as `Receive` would answer at once; None if nothing has. Raises OSError as that does."""
+        ...
+
     def write(self, data: bytes) -> bool:
         """Send without waiting, in the order of these calls; for connections that several flows send on.
 

@@ -48,6 +48,7 @@ T = TypeVar("T")
 _background: set[asyncio.Task[object]] = set()
 _DIALS = (Open, StartTls, Blocking, WaitDial)
 """Ops during which nothing is under way."""
+_FUTURES = (SteppedFuture, asyncio.Future)
 
 
 class Drained(asyncio.Future[object]):
@@ -127,7 +128,7 @@ async def run_client(
                     answer = begin_op(op, loop, future, lambda: Drained(loop=loop))
                 else:
                     answer = begin_op(op, loop, future, loop.create_future)
-                if isinstance(answer, SteppedFuture | asyncio.Future):
+                if isinstance(answer, _FUTURES):
                     pending = answer
                     answer = await pending
             except asyncio.CancelledError as error:

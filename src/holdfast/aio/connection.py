@@ -81,14 +81,19 @@ class TaskConnection(asyncio.BufferedProtocol):
             self._transport.write(data)
         return self._room is None and self._ended is None
 
-    def receive(self, deadline: float, future: NewFuture) -> bytes | Waited:
-        """The bytes that are there, or a future of them."""
+    def read(self) -> bytes | None:
         if self._unread:
             return self._take()
-        if self._ended is not None:
-            if isinstance(self._ended, EOFError):
-                return b""
-            raise self._broken(self._ended)
+        if self._ended is None:
+            return None
+        if isinstance(self._ended, EOFError):
+            return b""
+        raise self._broken(self._ended)
+
+    def receive(self, deadline: float, future: NewFuture) -> bytes | Waited:
+        """The bytes that are there, or a future of them."""
+        if (come := self.read()) is not None:
+            return come
         if self._receiver is not None and not self._receiver.done():
             raise RuntimeError("two flows receive on one connection")
         receiver = self._receiver = future()

@@ -86,7 +86,31 @@ class ThreadConnection:
         self.send(data, deadline)
         return self.receive(deadline)
 
+    def read(self) -> bytes | None:
+        try:
+            if self._tls is None:
+                return self._sock.recv(READ_BYTES, socket.MSG_DONTWAIT)
+            return self.receive(0.0)
+        except (BlockingIOError, TimeoutError):
+            return None
+
     def write(self, data: bytes) -> bool:
+        if self._tls is None and not self._unsent and self._sending.acquire(False):
+            # Mostly there is nothing in the way; this decides as `_flush` does.
+            try:
+                if not self._rest:
+                    sent = self._sock.send(data, socket.MSG_DONTWAIT)
+                    if sent == len(data):
+                        return True
+                    self._rest = data[sent:]
+                    return False
+            except BlockingIOError:
+                self._rest = data
+                return False
+            except OSError:
+                return False  # raised by whoever sends or receives next
+            finally:
+                self._sending.release()
         self._unsent.append(data)
         if not self._sending.acquire(blocking=False):
             return False  # whoever is sending may have looked before; so the caller sends the rest

@@ -11,8 +11,8 @@ from typing import Any
 
 from holdfast._core.flow import NOW, Call, Flow
 from holdfast.backends.redlock.backend import RedlockBackend
-from holdfast.backends.redlock.mending import Mender
 from holdfast.backends.redlock.records import Memory
+from holdfast.backends.redlock.recovery import NodeRecovery
 from holdfast.errors import Misconfigured
 from holdfast.model import Claim, Grant, Queued
 
@@ -122,12 +122,12 @@ def old_snapshots_are_trusted(patch: Patch) -> None:
 def seeded_without_waiting(patch: Patch) -> None:
     """A node is seeded at once: holders that count on what it forgot may still be there."""
 
-    def seed(self: Mender, node: int, memory: Memory, voting: dict[int, Memory], now: float) -> Flow[None]:
+    def seed(self: NodeRecovery, node: int, memory: Memory, voting: dict[int, Memory], now: float) -> Flow[None]:
         late = Memory(2**60, memory.kind, memory.run, memory.text, since=0)
         yield from honest(self, node, late, voting, now + 1e9)
 
-    honest = Mender._seed
-    patch(Mender, "_seed", seed)
+    honest = NodeRecovery._seed
+    patch(NodeRecovery, "_seed", seed)
 
 
 @bug

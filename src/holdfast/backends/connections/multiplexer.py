@@ -27,22 +27,61 @@ class Pending:
         self.event: WakeEvent | None = None
 
 
-class Multiplexer:
-    """The role of receiving on one connection, and the line of those who would take it."""
+class ReceiverRole:
+    """Who of several flows receives for all, and the line of those who would take over (rule 1)."""
 
-    def __init__(self, connection: Connection, feed: Callable[[bytes], None], lost: Callable[[OSError], None]) -> None:
-        """`feed` may raise an OSError: what came is no answer of this protocol, and the connection is lost."""
-        self.connection = connection
-        self._feed = feed
-        self._on_lost = lost
+    def __init__(self) -> None:
         self._receiving = False
         self._line: deque[Pending] = deque()
         self.over = False
+
+    def _receive_for(self, pending: Pending, deadline: float) -> Flow[bool]:
+        """Hand out what comes, in one step on behalf of this flow. False if nothing came in time."""
+        raise NotImplementedError
 
     def finish(self, pending: Pending) -> None:
         pending.done = True
         if pending.event is not None:
             pending.event.set()
+
+    def until(self, pending: Pending, deadline: float) -> Flow[bool]:
+        """Receive, or let another flow receive, until `pending` is done. False once the time is over."""
+        try:
+            while not pending.done and not self.over:
+                if not self._receiving:
+                    if not (yield from self._receive_for(pending, deadline)):
+                        break
+                    continue
+                if pending.event is None:
+                    pending.event = yield NEW_EVENT
+                    continue  # meanwhile the role may have become free
+                now: float = yield NOW
+                if now >= deadline:
+                    break
+                self._line.append(pending)
+                yield WaitEvent(pending.event, deadline - now)
+        finally:
+            self._pass_on()
+        return pending.done
+
+    def _pass_on(self) -> None:
+        """Give the role to somebody who still waits, unless somebody has it."""
+        while self._line and not self._receiving:
+            pending = self._line.popleft()
+            if not pending.done and pending.event is not None:
+                pending.event.set()
+                return
+
+
+class Multiplexer(ReceiverRole):
+    """The role of receiving on one connection."""
+
+    def __init__(self, connection: Connection, feed: Callable[[bytes], None], lost: Callable[[OSError], None]) -> None:
+        """`feed` may raise an OSError: what came is no answer of this protocol, and the connection is lost."""
+        super().__init__()
+        self.connection = connection
+        self._feed = feed
+        self._on_lost = lost
 
     def lose(self, error: OSError) -> None:
         """The connection is of no more use; nothing if that was known."""
@@ -91,25 +130,8 @@ class Multiplexer:
             self.lose(error)
         return not self.over
 
-    def until(self, pending: Pending, deadline: float) -> Flow[bool]:
-        """Receive, or let another flow receive, until `pending` is done. False once the time is over."""
-        try:
-            while not pending.done and not self.over:
-                if not self._receiving:
-                    if not (yield from self._receive(deadline)):
-                        break
-                    continue
-                now: float = yield NOW
-                if now >= deadline:
-                    break
-                if pending.event is None:
-                    pending.event = yield NEW_EVENT
-                    continue  # meanwhile the role may have become free
-                self._line.append(pending)
-                yield WaitEvent(pending.event, deadline - now)
-        finally:
-            self._pass_on()
-        return pending.done
+    def _receive_for(self, pending: Pending, deadline: float) -> Flow[bool]:
+        return self._receive(deadline)
 
     def _receive(self, deadline: float) -> Flow[bool]:
         """Hand out what comes. False if nothing came in time."""
@@ -130,11 +152,3 @@ class Multiplexer:
         except OSError as error:
             self.lose(error)
         return True
-
-    def _pass_on(self) -> None:
-        """Give the role to somebody who still waits, unless somebody has it."""
-        while self._line and not self._receiving:
-            pending = self._line.popleft()
-            if not pending.done and pending.event is not None:
-                pending.event.set()
-                return

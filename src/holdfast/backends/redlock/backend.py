@@ -14,18 +14,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from ..._core import backoff
-from ..._core.flow import NOW, RANDOM, Call, Flow, Sleep, Spawn
+from ..._core.flow import NOW, RANDOM, Call, Sleep, Spawn
 from ..._core.withdraw import release_until_done
 from ...errors import BackendUnavailable, Misconfigured, OutcomeUnknown
 from ...model import Claim, Extension, Grant, LockSpec, LockView, Promises, Queued, Refusal
 from .ballots import Ballots, Round, opens_in
-from .fanout import DECIDED, EVERYBODY, KEPT, SENT, Fanout, Tally, Until
+from .fanout import DECIDED, EVERYBODY, KEPT, SENT, Fanout, FanoutFlow, Tally, Until
 from .keys import Keys
-from .mending import Mender
 from .quorum import Kept, Quorum
 from .records import TRACE_KEPT, ballot_text, ms, waiter_text, words
+from .recovery import NodeRecovery
 from .views import survey
 
 ROUNDS = 4
@@ -51,13 +52,13 @@ class RedlockBackend:
         self._keys = Keys(quorum.namespace)
         self._calendar_us = calendar_us
         self._ballots = Ballots(calendar_us)
-        self._mender = Mender(len(quorum.nodes), self._keys, quorum.longest_ttl, quorum.found_after)
+        self._mender = NodeRecovery(len(quorum.nodes), self._keys, quorum.longest_ttl, quorum.found_after)
         self._mend_at = 0.0
         self._kept: dict[int, Kept] = {}
 
     # Asking
 
-    def take(self, claim: Claim, queue: bool, within: float | None = None) -> Flow[Grant | Queued | None]:
+    def take(self, claim: Claim, queue: bool, within: float | None = None) -> FanoutFlow[Grant | Queued | None]:
         spec = claim.spec
         sent: float = yield NOW
         kept = self._kept.get(id(spec))
@@ -84,7 +85,8 @@ class RedlockBackend:
             low, lost = self._ballots.read(spec.name, tally)
             if lost == len(tally.said):  # never used before, most likely
                 yield from self._mender.mend()
-                yield from backoff.pause(attempt, cap=0.05)
+                luck: float = yield RANDOM
+                yield Sleep(luck * backoff.ceiling(attempt, 0.02, 0.05))
             elif not low or tally.yes + low < self._need:
                 break
             sent = yield NOW
@@ -118,7 +120,7 @@ class RedlockBackend:
         kept = self._kept[id(spec)] = Kept(spec, keys, self._timeout(spec.ttl, None))
         return kept
 
-    def _undo(self, claim: Claim, round_: Round, tally: Tally, queue: bool) -> Flow[None]:
+    def _undo(self, claim: Claim, round_: Round, tally: Tally, queue: bool) -> FanoutFlow[None]:
         """Leave nothing of a failed round at any node; a node that said no has nothing.
 
         What was only sent may be lost with its connection. Who goes on trying undoes it with its next round, or with
@@ -136,21 +138,25 @@ class RedlockBackend:
             undone: Tally = yield Call(self._release(claim, round_, 0, EVERYBODY), self._quorum.node_timeout)
             round_.clean = all(undone.said[node] is not None for node in left)
             if not round_.clean and not queue and tally.voted >= self._need:  # the caller is told no, and goes
-                yield Spawn(release_until_done(self, claim))
+                yield Spawn(
+                    cast("FanoutFlow[None]", release_until_done(self, claim))
+                )  # it asks this backend, and no other
 
-    def _leave(self, claim: Claim, round_: Round, until: Until) -> Flow[None]:
+    def _leave(self, claim: Claim, round_: Round, until: Until) -> FanoutFlow[None]:
         """No longer seen waiting."""
         text = waiter_text(round_.since, self._keys.hold + claim.spec.name, *round_.words[1:])
         round_.since = 0
         yield Call(Fanout("leave", (self._keys.marks,), (text,), until), self._quorum.node_timeout)
 
-    def turn(self, claim: Claim, queued: Queued, timeout: float) -> Flow[Grant | None]:
+    def turn(self, claim: Claim, queued: Queued, timeout: float) -> FanoutFlow[Grant | None]:
         yield Sleep(timeout)
         return None
 
     # Keeping
 
-    def renew(self, claims: Sequence[Claim], within: float | None = None) -> Flow[list[Extension | Refusal | None]]:
+    def renew(
+        self, claims: Sequence[Claim], within: float | None = None
+    ) -> FanoutFlow[list[Extension | Refusal | None]]:
         sent: float = yield NOW
         keys, args, asked = [self._keys.marks], [TRACE_KEPT], dict[str, int]()
         for claim in claims:
@@ -191,7 +197,7 @@ class RedlockBackend:
             return None
         return Refusal("evicted" if evicted else "refused")
 
-    def release(self, claim: Claim, linger: float = 0.0) -> Flow[bool]:
+    def release(self, claim: Claim, linger: float = 0.0) -> FanoutFlow[bool]:
         round_ = self._ballots.find(claim)
         if round_ is None:
             return False
@@ -222,7 +228,7 @@ class RedlockBackend:
 
     # Looking after them
 
-    def survey(self, prefix: str, exact: bool = False, contended: bool = False) -> Flow[list[LockView]]:
+    def survey(self, prefix: str, exact: bool = False, contended: bool = False) -> FanoutFlow[list[LockView]]:
         if contended:  # nodes are read one after the other: no picture in which a circle could be seen for sure
             return []
         began: float = yield NOW
@@ -236,7 +242,7 @@ class RedlockBackend:
             raise BackendUnavailable(f"no majority to survey: fewer than {self._need} nodes answered, and remember")
         return views
 
-    def evict(self, name: str, token: int) -> Flow[bool]:
+    def evict(self, name: str, token: int) -> FanoutFlow[bool]:
         keys = (self._keys.hold + name, self._keys.marks, self._keys.trace + name)
         request = Fanout("evict", keys, (ballot_text(token), TRACE_KEPT), EVERYBODY)
         tally: Tally = yield Call(request, self._quorum.request_timeout)
@@ -244,7 +250,7 @@ class RedlockBackend:
             raise self._no_majority(name, tally)
         return tally.yes > 0
 
-    def _look_after(self, now: float) -> Flow[None]:
+    def _look_after(self, now: float) -> FanoutFlow[None]:
         """Have somebody see to nodes that are out of reach or without memory, now and then."""
         if now >= self._mend_at:
             self._mend_at = now + MEND_EVERY

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
+
+from ..._core.flow import RequestFlow
 
 Said: TypeAlias = int | bytes | None
 
@@ -50,6 +52,10 @@ class Fanout:
         self.only = only
         self.dial = dial
         self.head = head
+
+
+T = TypeVar("T")
+FanoutFlow: TypeAlias = RequestFlow[Fanout, T]
 
 
 @dataclass(slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
-from ..._core.flow import NOW, Call, Flow
-from .fanout import EVERYBODY, Fanout, Said, Tally
+from ..._core.flow import NOW, Call
+from .fanout import EVERYBODY, Fanout, FanoutFlow, Said, Tally
 from .keys import Keys, glob
 from .records import NOBODY, HeldRecord, WaitingRecord
 
@@ -22,7 +22,7 @@ class Found:
     waiting: list[WaitingRecord] = field(default_factory=list)
 
 
-def read_all(keys: Keys, nodes: int, prefix: str, timeout: float, exact: bool) -> Flow[list[Found | None]]:
+def read_all(keys: Keys, nodes: int, prefix: str, timeout: float, exact: bool) -> FanoutFlow[list[Found | None]]:
     """What each node has, all asked at once and within one timeout; None for one that does not answer, or remember.
 
     With `exact`, the one hold of that very name, which is one read.
@@ -37,7 +37,7 @@ def read_all(keys: Keys, nodes: int, prefix: str, timeout: float, exact: bool) -
     return found
 
 
-def read_holds(node: int, keys: Keys, prefix: str, timeout: float) -> Flow[Found | None]:
+def read_holds(node: int, keys: Keys, prefix: str, timeout: float) -> FanoutFlow[Found | None]:
     """What a node has; None if it does not answer, or does not remember."""
     tally: Tally = yield Call(Fanout("survey", (keys.marks,), _args("0", keys, prefix), EVERYBODY, only=node), timeout)
     return (yield from _read_rest(node, keys, prefix, timeout, tally.said[node]))
@@ -47,7 +47,7 @@ def _args(cursor: str, keys: Keys, prefix: str) -> tuple[str, ...]:
     return cursor, glob(keys.hold + prefix), str(CHUNK)
 
 
-def _read_rest(node: int, keys: Keys, prefix: str, timeout: float, said: Said) -> Flow[Found | None]:
+def _read_rest(node: int, keys: Keys, prefix: str, timeout: float, said: Said) -> FanoutFlow[Found | None]:
     """All chunks of one node, the first of which is here."""
     end: float = timeout + (yield NOW)
     all_found = Found()

@@ -9,9 +9,9 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
-from ..._core.flow import Flow
 from ...errors import BackendUnavailable
 from ...model import ClaimView, LockView
+from .fanout import FanoutFlow
 from .keys import Keys
 from .quorum import Quorum
 from .reading import read_all
@@ -20,7 +20,7 @@ from .records import HeldRecord, WaitingRecord
 
 def survey(
     quorum: Quorum, keys: Keys, prefix: str, calendar_us: Callable[[], int], exact: bool, timeout: float
-) -> Flow[list[LockView] | None]:
+) -> FanoutFlow[list[LockView] | None]:
     """Each name with this prefix that a majority holds for one owner and ballot, or keeps closed, and who waits.
 
     None if less than a majority answered. `exact`: this very name; raises `BackendUnavailable` if a hold may have its

@@ -22,9 +22,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..._core.flow import NOW, RANDOM, Call, Flow
+from ..._core.flow import NOW, RANDOM, Call
 from ...errors import BackendUnavailable
-from .fanout import EVERYBODY, Fanout, Tally
+from .fanout import EVERYBODY, Fanout, FanoutFlow, Tally
 from .keys import Keys
 from .reading import read_holds
 from .records import NOBODY, TRACE_KEPT, HeldRecord, Memory, seed
@@ -45,7 +45,7 @@ class Health:
     """In how many seconds the next node may be seeded; 0 if none waits."""
 
 
-class Mender:
+class NodeRecovery:
     """Looks after nodes without memory."""
 
     def __init__(self, nodes: int, keys: Keys, longest_ttl: float, found_after: float = 0.0) -> None:
@@ -58,7 +58,7 @@ class Mender:
         """Which emptiness of which node was seen first when, by our own clock."""
         self.health = Health()
 
-    def mend(self) -> Flow[Health]:
+    def mend(self) -> FanoutFlow[Health]:
         """Look at all nodes, connecting to those that are missing, and do what can be done."""
         now: float = yield NOW
         nonce = yield from _nonce()
@@ -95,7 +95,7 @@ class Mender:
             elif self._seen.get(i, ("", 0.0))[0] != (which := memory.run + memory.nonce):
                 self._seen[i] = which, now
 
-    def mend_quietly(self) -> Flow[None]:
+    def mend_quietly(self) -> FanoutFlow[None]:
         """The same in the background: what can not be done now is done by the next one."""
         try:
             yield from self.mend()
@@ -105,7 +105,7 @@ class Mender:
     def _founded(self, memory: Memory, founding: str) -> str:
         return memory.remembering(NOBODY, self._longest, founding)
 
-    def _found(self, empty: dict[int, Memory]) -> Flow[dict[int, Memory]]:
+    def _found(self, empty: dict[int, Memory]) -> FanoutFlow[dict[int, Memory]]:
         founding = yield from _nonce()
         for i, memory in empty.items():
             if not (yield from self._become(i, memory, memory.founded_by(founding))):
@@ -118,10 +118,12 @@ class Mender:
             voting[i] = memory
         return voting
 
-    def _seed(self, node: int, memory: Memory, voting: dict[int, Memory], now: float) -> Flow[None]:
+    def _seed(self, node: int, memory: Memory, voting: dict[int, Memory], now: float) -> FanoutFlow[None]:
+        if (seen := self._seen.get(node)) is None:
+            return  # it remembers: another look, which began later, has found that
         longest = max([self._longest, *(each.longest for each in voting.values())])
         out_for = longest * 1.05 + 100_000
-        left = max(memory.since + out_for - memory.clock, out_for - (now - self._seen[node][1]) * 1e6)
+        left = max(memory.since + out_for - memory.clock, out_for - (now - seen[1]) * 1e6)
         if left > 0:
             self.health.wait = min(self.health.wait or 1e9, left / 1e6)
             return
@@ -145,7 +147,9 @@ class Mender:
         if (yield from self._become(node, memory, memory.remembering(floor, longest, founding))):
             self.health.remember += 1
 
-    def _become(self, node: int, seen: Memory, new: str, seeds: Mapping[str, tuple[str, str]] = NO_SEEDS) -> Flow[bool]:
+    def _become(
+        self, node: int, seen: Memory, new: str, seeds: Mapping[str, tuple[str, str]] = NO_SEEDS
+    ) -> FanoutFlow[bool]:
         keys, args = [self._keys.marks], [seen.text, new, TRACE_KEPT]
         for key, (mark, owner) in seeds.items():
             keys += (key, self._keys.trace_of(key))
@@ -154,7 +158,7 @@ class Mender:
         return tally.said[node] == 1
 
 
-def _nonce() -> Flow[str]:
+def _nonce() -> FanoutFlow[str]:
     chance: float = yield RANDOM
     other: float = yield RANDOM
     return f"{int(chance * 2**32):08x}{int(other * 2**32):08x}"

@@ -10,7 +10,7 @@ import holdfast
 from holdfast._core.flow import Call, Now, Random
 from holdfast.backends.redlock.fanout import EVERYBODY, Fanout, Tally
 from holdfast.backends.redlock.keys import Keys
-from holdfast.backends.redlock.mending import Health, Mender
+from holdfast.backends.redlock.recovery import Health, NodeRecovery
 from holdfast.errors import BackendUnavailable, Misconfigured
 from tests.redlock.quorums import quorum
 
@@ -29,7 +29,7 @@ class Nodes:
         self.nonce = NONCE
         self.asked: list[str] = []
 
-    def mend(self, mender: Mender) -> Health:
+    def mend(self, mender: NodeRecovery) -> Health:
         flow = mender.mend()
         answer: Any = None
         try:
@@ -67,7 +67,7 @@ class Nodes:
 
 
 def test_a_calendar_that_jumps_ahead_seeds_nobody() -> None:
-    nodes, mender = Nodes(), Mender(3, Keys("q"), 60.0)
+    nodes, mender = Nodes(), NodeRecovery(3, Keys("q"), 60.0)
     assert nodes.mend(mender).wait > 60
     nodes.calendar += HOUR
     nodes.now += 1
@@ -80,7 +80,7 @@ def test_a_calendar_that_jumps_ahead_seeds_nobody() -> None:
 
 def test_nor_does_a_client_that_saw_an_earlier_emptiness() -> None:
     """It restarted once more meanwhile: what was promised since is forgotten, too."""
-    nodes, mender = Nodes(), Mender(3, Keys("q"), 60.0)
+    nodes, mender = Nodes(), NodeRecovery(3, Keys("q"), 60.0)
     nodes.mend(mender)
     nodes.now += HOUR
     nodes.calendar += HOUR
@@ -90,7 +90,7 @@ def test_nor_does_a_client_that_saw_an_earlier_emptiness() -> None:
 
 
 def test_a_calendar_that_goes_back_only_waits_longer() -> None:
-    nodes, mender = Nodes(), Mender(3, Keys("q"), 60.0)
+    nodes, mender = Nodes(), NodeRecovery(3, Keys("q"), 60.0)
     nodes.mend(mender)
     nodes.now += HOUR
     nodes.calendar -= 10
@@ -99,7 +99,7 @@ def test_a_calendar_that_goes_back_only_waits_longer() -> None:
 
 
 def test_nodes_that_all_forgot_wait_if_they_are_told_to() -> None:
-    nodes, mender = Nodes(), Mender(3, Keys("q"), 60.0, found_after=60.0)
+    nodes, mender = Nodes(), NodeRecovery(3, Keys("q"), 60.0, found_after=60.0)
     nodes.remember = [False] * 3
     assert nodes.mend(mender).wait == 60
     nodes.calendar += HOUR

@@ -1,1 +1,0 @@
-"""How the blocking and the asyncio wire of a quorum reach one node."""

@@ -140,7 +140,7 @@ class Endpoint:
 
 
 class Connection(Protocol):
-    """An open connection: bytes in both directions. Made by `Open`."""
+    """An open connection: bytes in both directions."""
 
     @property
     def closed(self) -> bool:
@@ -149,10 +149,6 @@ class Connection(Protocol):
 
     def readable(self) -> bool:
         """Whether `Receive` would answer at once: bytes have come, or the end of the connection has."""
-        ...
-
-    def read(self) -> bytes | None:
-        """What has come, as `Receive` would answer at once; None if nothing has. Raises OSError as that does."""
         ...
 
     def write(self, data: bytes) -> bool:
@@ -168,6 +164,14 @@ class Connection(Protocol):
 
     def abandon(self) -> None:
         """In a forked child: let go of our copy, and say nothing on it: the connection is the parent's."""
+        ...
+
+
+class OpenConnection(Connection, Protocol):
+    """What `Open` makes: bytes can be taken from it without waiting, too."""
+
+    def read(self) -> bytes | None:
+        """What has come, as `Receive` would answer at once; None if nothing has. Raises OSError as that does."""
         ...
 
 

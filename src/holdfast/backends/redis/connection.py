@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from weakref import WeakSet
 
-from ..._core.flow import Connection, Exchange, Flow, Receive, Send
+from ..._core.flow import Exchange, Flow, OpenConnection, Receive, Send
 from .reader import PUSHED, make_reader
 from .resp import NOT_YET, Reply
 
@@ -25,7 +25,7 @@ class RedisConnection:
 
     __slots__ = ("__weakref__", "_all", "_feed", "_gets", "_hears", "channel", "connection", "on_drop", "wake")
 
-    def __init__(self, connection: Connection, everything: WeakSet[RedisConnection]) -> None:
+    def __init__(self, connection: OpenConnection, everything: WeakSet[RedisConnection]) -> None:
         self.connection = connection
         self._all = everything
         """All connections of one client: it is among them until it is closed."""

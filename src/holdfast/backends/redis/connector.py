@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from weakref import WeakSet
 
-from ..._core.flow import RANDOM, Blocking, Connection, Flow, Open
+from ..._core.flow import RANDOM, Blocking, Flow, Open, OpenConnection
 from ...errors import BackendUnavailable, HoldfastError
 from ..connections.pool import closed_error
 from ..connections.together import first
@@ -74,7 +74,7 @@ class Connector:
             tls: object | None = (yield Blocking(server.tls_context, deadline)) if server.secured else None
             credentials = yield from self._credentials(server, deadline)
             self._check_open()
-            connection: Connection = yield Open(server.endpoint(tls), deadline)
+            connection: OpenConnection = yield Open(server.endpoint(tls), deadline)
             link = RedisConnection(connection, self.all)
             try:
                 self._check_open()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from ..._core.flow import Connection
+from ..._core.flow import OpenConnection
 from ..connections.multiplexer import Pending
 from ..redis.connection import RedisConnection
 from ..redis.reader import make_reader
@@ -60,7 +60,7 @@ class Node:
         self.server = server
         self.place = place
         self._link: RedisConnection | None = None
-        self.connection: Connection | None = None
+        self.connection: OpenConnection | None = None
         self.write: Callable[[bytes], bool] = lambda data: True
         self.why = "not connected yet"
         self.dialled = False

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..._core.flow import NEW_EVENT, NOW, Connection, Flow, Send, Spawn, WaitEvent, WakeEvent
+from ..._core.flow import NEW_EVENT, NOW, Flow, OpenConnection, Send, Spawn, WaitEvent, WakeEvent
 from ...errors import Misconfigured
 from ..connections.multiplexer import ReceiverRole
 from ..redis.server import Server
@@ -115,7 +115,7 @@ class NodeConnections(ReceiverRole):
             node.sends_rest = True
             self._beside.append((node, self._send_rest(node, node.connection)))
 
-    def _send_rest(self, node: Node, connection: Connection) -> Flow[None]:
+    def _send_rest(self, node: Node, connection: OpenConnection) -> Flow[None]:
         now: float = yield NOW
         try:
             while node.behind:

@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from ..._core.flow import NEW_EVENT, NOW, Connection, Flow, Receive, Sleep, WaitAny
+from ..._core.flow import NEW_EVENT, NOW, Flow, OpenConnection, Receive, Sleep, WaitAny
 from ..connections.multiplexer import Pending
 from ..connections.pool import closed_error
 from ..redis.resp import Error, Reply
@@ -226,7 +226,7 @@ class QuorumConnections(NodeConnections):
             yield from self._begin_beside()
         return True
 
-    def _take_in(self, node: Node, connection: Connection, data: bytes) -> None:
+    def _take_in(self, node: Node, connection: OpenConnection, data: bytes) -> None:
         if node.connection is not connection:
             return
         try:
@@ -240,7 +240,7 @@ class QuorumConnections(NodeConnections):
             node.slow = False
             self._arrange()
 
-    def _failed(self, node: Node, connection: Connection | None, error: OSError) -> None:
+    def _failed(self, node: Node, connection: OpenConnection | None, error: OSError) -> None:
         if isinstance(error, TimeoutError):
             node.slow = True
             self._arrange()

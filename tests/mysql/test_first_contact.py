@@ -9,11 +9,14 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from urllib.parse import quote
 
 import pytest
 
 import holdfast
 import holdfast.aio
+from holdfast.backends.mysql.address import read_login
+from holdfast.backends.mysql.handshake import Handshake, Packet
 from holdfast.errors import Misconfigured
 from tests.mysql.server import Server, serving
 
@@ -64,6 +67,46 @@ def test_a_wrong_password_is_a_mistake_and_not_a_fault(server: Server, database:
     with pytest.raises(Misconfigured, match="let us in"):
         asyncio.run(connect())
     server.execute("DROP USER shy@'127.0.0.1'")
+
+
+@pytest.mark.parametrize("how", ["ACCOUNT LOCK", "PASSWORD EXPIRE"])
+def test_an_account_that_is_locked_out_is_a_mistake_and_not_a_fault(server: Server, database: str, how: str) -> None:
+    server.execute(f"CREATE OR REPLACE USER shut@'127.0.0.1' {how}")
+    server.execute(f"GRANT ALL ON {database}.* TO shut@'127.0.0.1'")
+    try:
+        with pytest.raises(Misconfigured, match="does not let us in"):
+            holdfast.connect(server.url(database).replace("root@", "shut@"))
+    finally:
+        server.execute("DROP USER shut@'127.0.0.1'")
+
+
+def test_a_password_may_have_any_characters(server: Server, database: str) -> None:
+    password = "pass w\u00f6rd \u20ac/?#@:%"
+    server.execute(f"CREATE USER wide@'127.0.0.1' IDENTIFIED BY '{password}'")
+    server.execute(f"GRANT ALL ON {database}.* TO wide@'127.0.0.1'")
+    try:
+        with holdfast.connect(server.url(database).replace("root@", f"wide:{quote(password, safe='')}@")) as locks:
+            assert locks.lock("door").acquire().release()
+    finally:
+        server.execute("DROP USER wide@'127.0.0.1'")
+
+
+@pytest.mark.parametrize("plugin", [b"mysql_clear_password", b"dialog"])
+def test_the_password_itself_is_told_only_where_nobody_can_listen(plugin: bytes) -> None:
+    url = "mysql://keeper:s3cr3t@{}/db?ssl_disabled=true"
+
+    def answer(host: str) -> bytes:
+        talk = Handshake(read_login(url.format(host))()).log_in()
+        next(talk)
+        hello = b"\x0a10.11-MariaDB\0" + bytes(4) + b"12345678\0" + b"\xff\xf7\x2d\2\0\xff\x81\x15"
+        talk.send(Packet(0, hello + bytes(10) + b"123456789012\0mysql_native_password\0"))
+        said = talk.send(Packet(2, b"\xfe" + plugin + b"\0" + (b"\4Password: " if plugin == b"dialog" else b"")))
+        assert isinstance(said, bytes)
+        return said
+
+    assert b"s3cr3t" in answer("127.0.0.1")
+    with pytest.raises(RuntimeError, match="use TLS"):
+        answer("192.0.2.1")
 
 
 def packet(number: int, body: bytes) -> bytes:

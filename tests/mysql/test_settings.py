@@ -150,3 +150,48 @@ def test_tls_changes_nothing(papers: Path, scheme: str) -> None:
             pass
         with holdfast.connect(f"{url}?ssl_ca={papers}/cert.pem&ssl_verify_cert=true") as locks, locks.lock("door"):
             pass
+
+
+@pytest.mark.parametrize("scheme", ["mysql", "mysql+session"])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        *("completion_type = 'CHAIN'", "tx_read_only = 1", "sql_safe_updates = 1"),
+        *("sql_select_limit = 1", "max_join_size = 1"),
+    ],
+)
+def test_defaults_of_the_server_change_nothing(own_server: Server, scheme: str, setting: str) -> None:
+    name = setting.partition(" ")[0]
+    [[before]] = own_server.execute(f"SELECT @@GLOBAL.{name}")
+    url = own_server.url(new_database(own_server)).replace("mysql", scheme, 1)
+    own_server.execute(f"SET GLOBAL {setting}")
+    try:
+        with holdfast.connect(url, request_timeout=5) as locks, holdfast.connect(url, request_timeout=5) as others:
+            for number in range(3):
+                first = locks.lock("door").acquire(timeout=5)
+                assert others.lock("door").try_acquire() is None
+                assert first.release()
+                with others.lock("door", timeout=5), locks.lock(f"other {number}", timeout=5):
+                    assert len(locks.survey()) == 2
+            assert said(locks, b"CALL holdfast_tidy(10)")
+    finally:
+        own_server.execute(f"SET GLOBAL {name} = {before!r}")
+
+
+@pytest.fixture(scope="module")
+def own_server() -> Iterator[Server]:
+    """Its defaults are changed."""
+    with serving() as server:
+        yield server
+
+
+def test_a_session_lock_is_seen_even_if_its_first_grant_was_cut_short(server: Server, database: str) -> None:
+    """Where the name cannot be written, nothing is left that would hide the lock from then on."""
+    url = server.url(database).replace("mysql:", "mysql+session:")
+    with holdfast.connect(url, request_timeout=5) as locks:
+        server.execute("ALTER TABLE holdfast_session_name RENAME TO aside", database)
+        with pytest.raises(Misconfigured):
+            locks.lock("door").acquire(timeout=5)
+        server.execute("ALTER TABLE aside RENAME TO holdfast_session_name", database)
+        with locks.lock("door", timeout=5):
+            assert [view.name for view in locks.survey()] == ["door"]

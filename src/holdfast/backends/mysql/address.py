@@ -10,7 +10,7 @@ import socket
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, unquote_to_bytes, urlsplit
 
 from ..._core.flow import Endpoint
 from ...errors import Misconfigured
@@ -57,7 +57,10 @@ def read_url(url: str) -> dict[str, Any]:
     except ValueError:  # which quotes what it takes for the port: a piece of a password, perhaps
         raise Misconfigured(f"{shown(url)!r} is not a URL of MariaDB: its port is not a number") from None
     if parts.username is not None:
-        words |= {"user": unquote(parts.username), "password": unquote(parts.password or "")}
+        words |= {
+            "user": unquote(parts.username),
+            "password": unquote_to_bytes(parts.password or ""),
+        }  # of text, PyMySQL takes latin-1
     for name, value in parse_qsl(parts.query, keep_blank_values=True):
         if name in TEXTS:
             words[name] = value

@@ -18,8 +18,10 @@ from .greeting import greet
 from .handshake import Handshake, Hello, Login, PacketReader, StartEncryption
 from .packets import Garbled
 
-CHARACTERS = b"SET NAMES utf8mb4"
-DENIED = frozenset({1044, 1045, 1049, 1698})
+CHARACTERS = b"SET NAMES utf8mb4, sql_select_limit = 18446744073709551615, sql_big_selects = 1"
+"""And rows: the server's defaults may cut the answers to what is asked next."""
+DENIED = frozenset({1044, 1045, 1049, 1130, 1698, 1820, 1862, 4151})
+"""Also hosts and accounts that are locked out, and passwords that have expired."""
 
 
 class MariaDBConnector:
@@ -67,8 +69,7 @@ class MariaDBConnector:
         try:
             hello = yield from self._log_in(connection, login, handshake, deadline)
         except Refused as error:
-            if error.code in DENIED and not self._greeted:
-                raise Misconfigured(f"{handshake.product} does not let us in: {error}") from error
+            self._check_denied(error, handshake)
             raise self.errors.unreachable(Exception(f"{error} ({error.code})")) from error
         except RuntimeError as error:  # a kind of password that needs a package which is not there
             raise Misconfigured(f"{handshake.product} cannot be logged in to: {error}") from error
@@ -86,11 +87,16 @@ class MariaDBConnector:
             for text in self._first_words:
                 yield from made.say(text, deadline)
         except Exception as error:
+            self._check_denied(error, handshake)
             known = self.errors.greeting(error, self._greeted)
             if known is error:
                 raise
             raise known from error
         return made
+
+    def _check_denied(self, error: Exception, handshake: Handshake) -> None:
+        if isinstance(error, Refused) and error.code in DENIED and not self._greeted:
+            raise Misconfigured(f"{handshake.product} does not let us in: {error}") from error
 
     def _log_in(self, connection: Connection, login: Login, handshake: Handshake, deadline: float) -> Flow[Hello]:
         talk, packets = handshake.log_in(), PacketReader()

@@ -7,7 +7,8 @@ It is a generator that yields statements and is sent their replies.
    ears can be opened: waiters look.
 3. The session is set to READ COMMITTED, which locks no gaps between names; the procedures are right under REPEATABLE
    READ too, and stay there where the binary log is by statement, which does not allow the other.
-4. A wait for a row or for a table is bounded by the request's own bound.
+4. A wait for a row or for a table is bounded by the request's own bound. A statement is a transaction that can write
+   and ends with it, and may change rows that no key names, whatever the server's defaults are.
 5. A session of our own holds a user lock with its number: others can tell by it whether it lives, and wait for its end.
 6. The tables and procedures are made where they are missing and the user may; one client at a time.
 """
@@ -70,8 +71,9 @@ def greet(told_id: int, request_timeout: float) -> Talk:
     bound = max(1, math.ceil(request_timeout))
     by_statement = facts.get("log_bin") == "ON" and facts.get("binlog_format") == "STATEMENT"
     level = "REPEATABLE READ" if by_statement else "READ COMMITTED"
-    yield f"SET SESSION TRANSACTION ISOLATION LEVEL {level}".encode()
-    yield f"SET SESSION autocommit = 1, innodb_lock_wait_timeout = {bound}, lock_wait_timeout = {bound}".encode()
+    yield f"SET SESSION TRANSACTION ISOLATION LEVEL {level}, READ WRITE".encode()
+    words = "SET SESSION autocommit = 1, completion_type = NO_CHAIN, sql_safe_updates = 0"
+    yield f"{words}, innodb_lock_wait_timeout = {bound}, lock_wait_timeout = {bound}".encode()
     pooled = int(_text((yield b"SELECT CONNECTION_ID()").rows[0][0])) != told_id
     if not pooled:
         yield SHOW_LIFE

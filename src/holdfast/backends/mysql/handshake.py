@@ -3,7 +3,8 @@
 1. The server speaks first (`Hello`). Where it can, and nobody said otherwise, the connection becomes TLS then: the
    client asks for it with the first half of its answer, and gives the whole answer encrypted.
 2. The answer names a method and proves the password by it; the server may ask for another method once, and a method may
-   ask for more. Passwords go out as they are where nobody can listen only: in TLS, or through a Unix socket.
+   ask for more. Passwords go out as they are where nobody can listen only: in TLS, through a Unix socket, or within
+   this host.
 3. `log_in` is a generator: it yields packets to send (none: only read on) or `StartEncryption`, and is sent the next
    packet. An error of the server is raised as `Refused`.
 """
@@ -28,6 +29,7 @@ FAST_DONE_CODE, FULL_CODE = 3, 4
 NATIVE, CACHING, SHA256 = b"mysql_native_password", b"caching_sha2_password", b"sha256_password"
 ED25519, CLEAR, DIALOG = b"client_ed25519", b"mysql_clear_password", b"dialog"
 SALT_BYTES = 20
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class Scrambles(Protocol):
@@ -104,6 +106,7 @@ class Handshake:
     def __init__(self, login: Login) -> None:
         self._login = login
         self._secure = bool(login.endpoint.path)
+        self._here = login.endpoint.host in LOOPBACK
         self.hello: Hello | None = None
 
     @property
@@ -142,6 +145,10 @@ class Handshake:
             if body[0] == END and not switched:
                 switched = True
                 plugin, _, salt = body[1:].partition(b"\0")
+                if plugin in (CLEAR, DIALOG) and not (self._secure or self._here):
+                    raise RuntimeError(
+                        f"the server asks for the password as it is ({plugin.decode()}), and others can listen; use TLS"
+                    )
                 if plugin == DIALOG:
                     number, body = yield from self._dialog(number, salt)
                 else:

@@ -55,6 +55,9 @@ BEGIN
         IF ROW_COUNT() > 0 THEN
             SET token_ = LAST_INSERT_ID();
         ELSE
+            -- First: once the row below is there, nobody would add a name that is missing.
+            INSERT INTO holdfast_session_name (hash, since, name) VALUES (h, now, n)
+                ON DUPLICATE KEY UPDATE since = now;
             BEGIN
                 DECLARE EXIT HANDLER FOR 1114 BEGIN  -- the table is full
                     CALL holdfast_session_forget();
@@ -67,8 +70,6 @@ BEGIN
                 INSERT INTO holdfast_session (hash, mark, above, since, connection, owner, who)
                     VALUES (h, token_, above, now, CONNECTION_ID(), o, who_);
             END;
-            INSERT INTO holdfast_session_name (hash, since, name) VALUES (h, now, n)
-                ON DUPLICATE KEY UPDATE since = now;
         END IF;
         IF token_ >= above THEN
             CALL holdfast_session_raise(token_);

@@ -162,6 +162,30 @@ def test_the_log_begins_anew_even_if_somebody_is_always_writing(
     assert Path(f"{path}-wal").stat().st_size < 100 * 4096  # and not the 420 that were written
 
 
+@pytest.mark.parametrize("tasks", [False, True], ids=["sync", "asyncio"])
+def test_coordinators_of_short_lives_do_their_share_of_moving_the_log(
+    connect: Callable[..., Coordinator], path: Path, monkeypatch: pytest.MonkeyPatch, tasks: bool
+) -> None:
+    """While somebody else has the file open, nobody else would ever do it, and the log would grow."""
+    moved: list[Path] = []
+    for module in (wires, aio_wire):
+        monkeypatch.setattr(module, "CHECKPOINT_EVERY", 8)
+        monkeypatch.setattr(module, "checkpoint", moved.append)
+    connect()
+
+    async def live_briefly() -> None:
+        async with holdfast.aio.connect(f"sqlite://{path}") as locks:
+            assert await (await locks.lock("a").acquire()).release()
+
+    for _ in range(100):  # each has two chances in eight
+        if tasks:
+            asyncio.run(live_briefly())
+        else:
+            with holdfast.connect(f"sqlite://{path}") as locks:
+                assert locks.lock("a").acquire().release()
+    assert moved
+
+
 def test_a_log_that_cannot_be_moved_troubles_nobody(
     path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -57,10 +57,8 @@ def read_url(url: str) -> dict[str, Any]:
     except ValueError:  # which quotes what it takes for the port: a piece of a password, perhaps
         raise Misconfigured(f"{shown(url)!r} is not a URL of MariaDB: its port is not a number") from None
     if parts.username is not None:
-        words |= {
-            "user": unquote(parts.username),
-            "password": unquote_to_bytes(parts.password or ""),
-        }  # of text, PyMySQL takes latin-1
+        words["user"] = unquote(parts.username)
+        words["password"] = unquote_to_bytes(parts.password or "")  # of text, PyMySQL would make latin-1
     for name, value in parse_qsl(parts.query, keep_blank_values=True):
         if name in TEXTS:
             words[name] = value

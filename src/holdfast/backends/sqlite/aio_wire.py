@@ -43,7 +43,7 @@ class AsyncSQLiteWire:
         self._queued: dict[str, Claim] = {}
         self._inboxes: dict[str, asyncio.Future[Push | None]] = {}
         self._pushable = AVAILABLE
-        self._written = 0
+        self._written = random.randrange(CHECKPOINT_EVERY)  # as in the blocking wire: short lives do their share
         self._errand: asyncio.Future[None] | None = None
 
     async def call(self, request: QueueRequest, timeout: float) -> QueueReply:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from holdfast._core.flow import Endpoint
 
 from .servers.model import Server, Session
+from .violation import Violation
 
 if TYPE_CHECKING:
     from .driver import Task
@@ -114,7 +115,7 @@ class SimConnection:
         if (data := self.read()) is not None:
             return data
         if self._waiter is not None and self._waiter[0].epoch == self._waiter[1] and not self._waiter[0].done:
-            raise RuntimeError("two flows receive on one connection")
+            raise Violation("no flow breaks", f"{self._process.name}: two flows receive on one connection")
         self._waiter = (task, task.epoch)
         task.wake_at(deadline, TimeoutError("no answer in time"))
         return None

@@ -263,6 +263,10 @@ class SimEvent:
         for action in watchers:
             action()
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> SimEvent:
+        """In a forked child nobody waits."""
+        return SimEvent()
+
     def reset(self) -> bool:
         """Whether it was set."""
         was, self._set = self._set, False

@@ -41,6 +41,8 @@ class FaultProfile:
     jumps: int = 0
     calendar_jumps: int = 0
     evictions: int = 0
+    long_hold_ratio: float = 0.0
+    """The probability that a holder keeps its lease for several ttls."""
     cancel_ratio: float = 0.0
     """The probability that a round of the workload is cancelled."""
 

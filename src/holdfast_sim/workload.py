@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast._core.flow import NOW, Flow, Shield, Sleep
 from holdfast._core.lease import Hold
-from holdfast.errors import BackendUnavailable, DeadlockDetected, FenceRejected, LeaseLost, NotAcquired
+from holdfast.errors import (
+    BackendUnavailable,
+    DeadlockDetected,
+    FenceRejected,
+    LeaseLost,
+    Misconfigured,
+    NotAcquired,
+)
 from holdfast.ports import TakesMany
 from holdfast.recipes.multi import let_go_all
 
@@ -60,9 +67,11 @@ class SimWorker:
             yield from self.round()
 
     def _pass_limiter(self) -> Flow[None]:
+        began = self.world.timeline.now
         try:
             yield from pass_limiter(self)
-        except (NotAcquired, BackendUnavailable) as error:
+        except (NotAcquired, BackendUnavailable, Misconfigured) as error:
+            self._check_refusal(error, began)
             self.world.trace(self.process.name, "{} does not pass: {}", self.task.label, error)
 
     def round(self) -> Flow[None]:
@@ -73,12 +82,17 @@ class SimWorker:
         number = self._round
         outer, self.task.owners = self.task.owners, {}
         reached = True
+        began = self.world.timeline.now
         try:
             if chance.random() < self.world.profile.cancel_ratio:
                 self.process.after(chance.random() ** chance.choice((1, 4)) * 2.0, self._cancel, number)
             reached = yield from self._one_round(number)
         except TaskCancelled:
             self.world.count("cancelled")
+        except Misconfigured as error:
+            self._check_refusal(error, began)
+            self.world.count("refused")
+            reached = False
         claims = list(self.task.owners.values())
         self.task.owners = outer
         self._depth -= 1
@@ -88,6 +102,11 @@ class SimWorker:
         if self._round == number and self._depth:
             self.world.trace(self.process.name, "{} is cancelled", self.task.label)
             self.task.cancel()
+
+    def _check_refusal(self, error: Exception, began: float) -> None:
+        """Only a server that refuses log-ins makes settings wrong that were right."""
+        if isinstance(error, Misconfigured) and not self.world.may_be_refused(began):
+            raise error
 
     def may_take_more(self) -> bool:
         return self._depth < NESTED_ROUND_COUNT
@@ -100,6 +119,7 @@ class SimWorker:
         timeout = chance.choice((None, None, 0.0, 0.05, 0.3, 1.0))
         name = chance.choice(list(self.kinds))
         began: float = yield NOW
+        began_at = self.world.timeline.now
         try:
             holds = yield from obtain(self, name, timeout)
         except (NotAcquired, BackendUnavailable, DeadlockDetected, LeaseLost) as error:
@@ -116,7 +136,8 @@ class SimWorker:
                 self._follow(hold, number if cancels else -1)
         try:
             yield from use_lease(self, holds)
-        except (LeaseLost, FenceRejected, BackendUnavailable) as error:
+        except (LeaseLost, FenceRejected, BackendUnavailable, Misconfigured) as error:
+            self._check_refusal(error, began_at)
             self.world.trace(self.process.name, "{} stops: {}", self.task.label, error)
         except TaskCancelled:
             yield from self._let_go(holds)

@@ -22,6 +22,8 @@ RESOURCE_TIMEOUT_S = 2.0
 
 def use_lease(worker: SimWorker, holds: Sequence[Hold]) -> Flow[None]:
     chance = worker.chance
+    if (ratio := worker.world.profile.long_hold_ratio) and chance.random() < ratio:
+        yield Sleep(chance.uniform(1.0, 3.0) * holds[0].claim.spec.ttl)
     for _ in range(chance.randint(0, 4)):
         hold = chance.choice(holds)
         spec = hold.claim.spec

@@ -52,6 +52,10 @@ class World:
     def _rate(self) -> float:
         return 1.0 + self.chance.uniform(-RATE_ERROR_RATIO, RATE_ERROR_RATIO)
 
+    def may_be_refused(self, since: float) -> bool:
+        """No: this engine knows no passwords."""
+        return False
+
     def requests_beyond_timeout(self, names: int, timeout: float) -> int:
         """How many requests an acquisition of so many names may still wait for when its timeout has passed."""
         return 4 + 2 * names

@@ -2,6 +2,7 @@
 
     world       one seed's world: client processes, machines of servers, the network between them
     process     one client process: it opens the engine, runs the workload, and closes
+    fork        what a forked child has of its parent
     observer    what stands between a coordinator and its client: it measures every call, and carries the resource
     machine     the machines that servers run on: their clocks, and what listens there
     network     what becomes of each connection and of its bytes

@@ -95,11 +95,13 @@ class ByteInvariants:
     def is_disturbed(self, owner: str) -> bool:
         return True
 
-    def forgotten(self) -> None:
-        """A server has lost data."""
-        self.leases.void(self._world.timeline.now)
-        self._tokens.clear()
-        self._world.resources.promised = False
+    def forgotten(self, leases: bool = True, tokens: bool = True) -> None:
+        """A server has lost data: leases of before are not checked, and tokens may have begun anew."""
+        if leases:
+            self.leases.void(self._world.timeline.now)
+        if tokens:
+            self._tokens.clear()
+            self._world.resources.promised = False
 
     # What clients do
 

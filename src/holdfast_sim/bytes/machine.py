@@ -102,10 +102,11 @@ class Listener:
         for action in held:
             action()
 
-    def end_connections(self) -> None:
-        """The server ends them, as one does that were idle for too long."""
+    def end_connections(self, chance: Random | None = None) -> None:
+        """The server ends them, as one does that were idle for too long; with `chance` some of them."""
         for session in list(self._sessions):
-            session.end()
+            if chance is None or chance.random() < 0.5:
+                session.end()
 
     def stop(self, lost: bool = False) -> None:
         if not self.up:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from holdfast._core.flow import Flow, Sleep
+from holdfast.backends.queue_backend import Survey
 from holdfast.model import Claim, Extension, Refusal
 from holdfast.ports import AnyBackend, Client
 
@@ -18,6 +19,8 @@ from ..violation import Violation
 if TYPE_CHECKING:
     from .process import ClientProcess
 
+OBSERVED = ("renew", "take", "release", "take_all")
+"""What `observe_backend` puts itself in front of."""
 RESOURCE_REQUESTS = (ClaimRead, FencedWrite, ReadCounter, WriteCounter)
 
 
@@ -36,7 +39,8 @@ class ObservedClient:
             yield Sleep(world.profile.latency)
             return reply
         world.operations += 1
-        call = ObservedCall(process, deadline, request)
+        more = world.engine.survey_steps - 1 if isinstance(request, Survey) else 0
+        call = ObservedCall(process, deadline + more * (deadline - process.clock()), request)
         try:
             return (yield from self._client.call(request, deadline))
         finally:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast._core.flow import NOW, Flow, Sleep
 from holdfast._core.lease import Hold
-from holdfast.errors import BackendUnavailable, HoldfastError, NotAcquired
+from holdfast.errors import BackendUnavailable, HoldfastError, Misconfigured, NotAcquired
+from holdfast.ports import Opened
 from holdfast.recipes import specs as recipes
 from holdfast.recipes.options import Options
 
@@ -15,7 +16,8 @@ from ..process import Process
 from ..violation import Violation
 from ..workload import SimWorker
 from ..workload_recipes import PERMIT_COUNT
-from .observer import ObservedClient, observe_backend
+from .fork import copied
+from .observer import OBSERVED, ObservedClient, observe_backend
 
 if TYPE_CHECKING:
     from .world import ByteWorld
@@ -37,6 +39,9 @@ class ClientProcess(Process):
         super().__init__(world, number, rate, base)  # type: ignore[arg-type]
         self.net = world.network
         self.is_open = False
+        self._opened: Opened[Any, Any]
+        self._plain: dict[str, Any] = {}
+        self._kinds: dict[str, str] = {}
         self.closed = False
 
     def spawn(self, flow: Flow[Any], label: str) -> Task:
@@ -60,11 +65,13 @@ class ClientProcess(Process):
         yield Sleep(world.chance.random() ** 2)
         while True:
             began: float = yield NOW
+            began_at = world.timeline.now
             try:
                 opened = yield from world.engine.open(self)
                 break
             except HoldfastError as error:
-                if not (isinstance(error, BackendUnavailable) or self._may_refuse(error, began)):
+                refused = isinstance(error, Misconfigured) and world.may_be_refused(began_at)
+                if not (isinstance(error, BackendUnavailable) or refused or self._may_refuse(error, began)):
                     raise
                 world.count("not opened")
                 world.trace(self.name, "does not get a connection: {}", error)
@@ -74,6 +81,11 @@ class ClientProcess(Process):
                 raise Violation("opening is bounded", f"{self.name} tried for {now - began:.3f} s, not {limit:g} s")
             yield Sleep(OPEN_AGAIN_S)
         world.trace(self.name, "has opened the engine")
+        self._work(opened, workers, kinds)
+
+    def _work(self, opened: Opened[Any, Any], workers: int, kinds: dict[str, str]) -> None:
+        self._opened, self._kinds = opened, kinds
+        self._plain = {name: value for name, value in vars(opened.backend).items() if name in OBSERVED}
         self.client = ObservedClient(self, opened.client)
         observe_backend(self, opened.backend)
         self.coordinate(opened.backend)
@@ -83,6 +95,19 @@ class ClientProcess(Process):
 
     def _may_refuse(self, error: HoldfastError, began: float) -> bool:
         return self.true_time(began) < self.world.profile.faults_end_at and self.world.engine.may_refuse(error)
+
+    def fork(self) -> None:
+        """See `fork`. The child is one more process of its machine."""
+        world = self.world
+        if not self.is_open or self.crashed or self.stopped_until > world.timeline.now:
+            return
+        child = ClientProcess(world, len(world.processes), self.rate, self._base)
+        world.fault("process forks")
+        world.trace(self.name, "forks: its child is {}", child.name)
+        world.processes.append(child)
+        opened = copied(self, self._opened, self._plain)
+        opened.client.after_fork_in_child()
+        child._work(opened, 1, self._kinds)
 
     # After the faults
 
@@ -100,9 +125,12 @@ class ClientProcess(Process):
         else:
             spec = recipes.mutex(name, options)
         while True:
+            began_at = self.world.timeline.now
             try:
                 hold: Hold = yield from core.obtain(spec, None, core.actor(100 + number))
-            except BackendUnavailable as error:  # whoever called it would try again
+            except (BackendUnavailable, Misconfigured) as error:  # whoever called it would try again
+                if isinstance(error, Misconfigured) and not self.world.may_be_refused(began_at):
+                    raise
                 self.world.trace(self.name, "does not get {!r}: {}", name, error)
                 self.world.count("not in at once")
                 yield Sleep(TRY_AGAIN_S)

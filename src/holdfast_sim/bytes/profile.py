@@ -1,13 +1,18 @@
-"""Which faults a seed of the byte world has. Some seeds have none; the others mix a few kinds."""
+"""Which faults a seed of the byte world has. Some seeds have none; the others mix a few kinds.
+
+Some are sieges: servers are in trouble for longer than a ttl, while somebody holds for longer than that.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from ..faults import FaultProfile
 
 CONNECTION_FATES = ("refused", "unanswered", "silent", "reset", "half open", "byte by byte", "deaf")
+
+SIEGE_RATIO = 0.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +30,13 @@ class ByteProfile(FaultProfile):
     stops_of_servers: int = 0
     wipes: int = 0
     """How often all servers stop at once, and come back with nothing, or with a backup."""
+    full: int = 0
+    """How often the servers have no room for more; refuse writes; refuse log-ins."""
+    refused_writes: int = 0
+    password_changes: int = 0
+    forks: int = 0
+    lasting_s: tuple[float, float] = (0.2, 4.0)
+    """How long a fault of servers lasts that is not over at once."""
     special: int = 0
     """Faults that only this engine has."""
 
@@ -61,4 +73,27 @@ def draw_byte_profile(chance: Random) -> ByteProfile:
         stops_of_servers=some(2),
         wipes=some(1, 0.1),
         special=some(3, 0.5),
+    )
+
+
+def with_shared_faults(profile: ByteProfile, chance: Random) -> ByteProfile:
+    """The faults of servers and processes that engines have in common; none in a seed without faults."""
+    if not profile.fates:
+        return profile
+    rare = (0, 0, 0, 0, 0, 0, 0, 0, 0, 1)
+    more = replace(
+        profile,
+        full=chance.choice(rare),
+        refused_writes=chance.choice(rare),
+        password_changes=chance.choice(rare),
+        forks=chance.choice(rare),
+    )
+    if chance.random() >= SIEGE_RATIO:
+        return more
+    return replace(
+        more,
+        faults_end_at=chance.uniform(8.0, 12.0),
+        special=chance.randint(1, 3),
+        long_hold_ratio=0.5,
+        lasting_s=(3.0, 7.0),
     )

@@ -28,6 +28,10 @@ def schedule_byte_faults(world: ByteWorld) -> None:
     def left() -> float:
         return max(0.01, profile.faults_end_at - world.timeline.now)
 
+    def lasting() -> float:
+        """Long enough to outlast a ttl."""
+        return min(chance.uniform(*profile.lasting_s), left())
+
     def any_process() -> ClientProcess:
         return chance.choice(world.processes)
 
@@ -43,7 +47,11 @@ def schedule_byte_faults(world: ByteWorld) -> None:
     )
     enter(profile.wipes, lambda: engine.wipe(min(0.5, length()), chance.random() < 0.5))
     enter(profile.wipes, engine.back_up)
-    enter(profile.special, lambda: engine.special_fault(min(chance.uniform(0.2, 4.0), left())))
+    enter(profile.forks, lambda: any_process().fork())
+    enter(profile.full, lambda: engine.fill_up(lasting()))
+    enter(profile.refused_writes, lambda: engine.refuse_writes(lasting()))
+    enter(profile.password_changes, lambda: engine.change_password(lasting()))
+    enter(profile.special, lambda: engine.special_fault(lasting()))
     enter(profile.calendar_jumps, lambda: engine.jump_calendar(chance.choice(engine.listeners)))
     world.timeline.at(profile.faults_end_at, engine.end_faults)
     if profile.mean_steps_between_pauses:

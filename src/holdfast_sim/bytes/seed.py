@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from random import Random
 from unittest.mock import patch
+
+from holdfast.backends.redis import connection, notifications
+from holdfast.backends.redis.resp import Pushed, Reader
 
 from ..seed import Outcome
 from ..violation import Violation
 from ..workload_recipes import draw_kinds
 from ..world import Teller
-from .profile import draw_byte_profile
+from .engines import ENGINES
+from .profile import draw_byte_profile, with_shared_faults
 from .schedule import schedule_byte_faults
 from .world import ByteWorld
 
@@ -22,6 +26,8 @@ SETTLE_LIMIT_S = 60.0
 STEP_S = 0.25
 RECONNECT_S = 1.0
 """From a lost connection until there is another one, when no fault is left."""
+REST_S = 2.0
+"""Whatever may still come of the past comes within this time, if it comes before the limit at all."""
 IDLE_S = 0.03
 """Between the end of idle connections and the next request: too soon for anything but a look."""
 
@@ -30,6 +36,8 @@ def run_bytes(engine: str, seed: int, tell: Teller | None = None) -> Outcome:
     """Run a seed."""
     chance = Random(seed)
     profile = draw_byte_profile(chance)
+    if ENGINES[engine].shares_faults:
+        profile = with_shared_faults(profile, Random(~seed))
     kinds = draw_kinds(chance)
     outcome = Outcome(seed)
     with _same_machine():
@@ -55,8 +63,19 @@ def run_bytes(engine: str, seed: int, tell: Teller | None = None) -> Outcome:
 
 @contextmanager
 def _same_machine() -> Iterator[None]:
-    """What engines write of their process would else differ from run to run, and the bytes with it."""
-    with patch.object(os, "getpid", lambda: 4711), patch.object(socket, "gethostname", lambda: "sim"):
+    """What engines write of their process would else differ from run to run, and the bytes with it.
+
+    hiredis's reader is left out: it cannot be copied, as a fork does.
+    """
+    with ExitStack() as stack:
+        for thing, name, value in (
+            (os, "getpid", lambda: 4711),
+            (socket, "gethostname", lambda: "sim"),
+            (connection, "make_reader", Reader),
+            (connection, "PUSHED", Pushed),
+            (notifications, "make_reader", Reader),
+        ):
+            stack.enter_context(patch.object(thing, name, value))
         yield
 
 
@@ -64,14 +83,14 @@ def _live(world: ByteWorld, kinds: dict[str, str]) -> None:
     timeline, profile = world.timeline, world.profile
     _run_scripts(world, profile.faults_end_at + SETTLE_LIMIT_S, "nobody waits for ever")
     timeline.run(max(timeline.now, profile.faults_end_at, *(each.stopped_until for each in world.processes)))
+    _run_scripts(world, profile.faults_end_at + SETTLE_LIMIT_S, "nobody waits for ever")  # of a child that was forked
     world.trace("world", "is calm")
     running = [process for process in world.processes if not process.crashed]
     for process in running:
         process.get_in_again(kinds)
     bound = world.invariants.longest + world.engine.remains_s + 2 * profile.request_timeout
     _run_scripts(world, timeline.now + bound, "everybody gets in again")
-    _let_pass(world, world.invariants.longest + world.engine.remains_s)
-    world.invariants.at_rest()
+    _come_to_rest(world, timeline.now + world.invariants.longest + world.engine.remains_s)
     for listener in world.engine.listeners:
         listener.end_connections()  # they were idle for long
     _let_pass(world, IDLE_S)
@@ -85,6 +104,23 @@ def _live(world: ByteWorld, kinds: dict[str, str]) -> None:
     _run_scripts(world, timeline.now + 5.0, "closing is bounded")
     _let_pass(world, world.engine.after_close_s)
     world.invariants.after_close()
+
+
+def _come_to_rest(world: ByteWorld, limit: float) -> None:
+    """Let time pass until nothing is left behind; that nothing is left at the limit is the rule."""
+    if any(process.crashed for process in world.processes):
+        _let_pass(world, limit - world.timeline.now)  # what it had ends by itself
+    _let_pass(world, REST_S)
+    while True:
+        try:
+            world.invariants.at_rest()
+            if world.engine.is_settled() or world.timeline.now >= limit:
+                return
+            _let_pass(world, REST_S)
+        except Violation:
+            if world.timeline.now >= limit:
+                raise
+            _let_pass(world, REST_S)
 
 
 def _let_pass(world: ByteWorld, seconds: float) -> None:

@@ -41,14 +41,20 @@ class ByteWorld:
             ClientProcess(self, number, self.rate(), chance.uniform(100.0, 1000.0)) for number in range(clients)
         ]
 
-    def host(self, name: str) -> SimHost:
-        return SimHost(self, name, self.rate(), self.chance.choice((0.0, 0.0, 3.0, -3.0)))
+    def host(self, name: str, ahead: float | None = None) -> SimHost:
+        """`ahead`: by how much its calendar is; None for any."""
+        drawn = self.chance.choice((0.0, 0.0, 3.0, -3.0))
+        return SimHost(self, name, self.rate(), drawn if ahead is None else ahead)
 
     def rate(self) -> float:
         return 1.0 + self.chance.uniform(-RATE_ERROR_RATIO, RATE_ERROR_RATIO)
 
     def faults_active(self) -> bool:
         return self.timeline.now < self.profile.faults_end_at
+
+    def may_be_refused(self, since: float) -> bool:
+        """Whether a client may be told that its password is wrong, for what it has begun at this true time."""
+        return self.engine.has_refused_log_ins(since)
 
     def requests_beyond_timeout(self, names: int, timeout: float) -> int:
         """The one that withdraws the claim. A single try whose grant came too late to be of use is made once more."""

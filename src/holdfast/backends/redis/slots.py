@@ -25,6 +25,8 @@ class SlotMap:
 
     def __init__(self) -> None:
         self._nodes: list[Address | None] = [None] * SLOTS
+        self._known: list[Address] | None = []
+        """All nodes that have slots; None: to be found out anew."""
 
     def learn(self, told: Iterable[Any], asked: Address) -> None:
         """From the reply to CLUSTER SLOTS. A node without a host is the one that was asked."""
@@ -32,13 +34,15 @@ class SlotMap:
         for first, last, primary, *_ in told:
             address = (primary[0].decode() if primary[0] else asked[0], primary[1])
             nodes[first : last + 1] = [address] * (last + 1 - first)
-        self._nodes = nodes
+        self._nodes, self._known = nodes, None
 
     def moved(self, slot: int, address: Address) -> None:
-        self._nodes[slot] = address
+        self._nodes[slot], self._known = address, None
 
     def node(self, key: bytes) -> Address | None:
         return self._nodes[slot_of(key)]
 
     def nodes(self) -> list[Address]:
-        return sorted({node for node in self._nodes if node is not None})
+        if self._known is None:
+            self._known = sorted({node for node in self._nodes if node is not None})
+        return self._known

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
 from .base import SimulatedEngine
 from .etcd import SimulatedEtcd
 from .mysql import SimulatedMariaDB, SimulatedMariaDBSessions
+from .redis import SimulatedRedis
 from .zookeeper import SimulatedZooKeeper
 
-if TYPE_CHECKING:
-    from ..world import ByteWorld
-
-ENGINES: dict[str, Callable[[ByteWorld], SimulatedEngine]] = {
+ENGINES: dict[str, type[SimulatedEngine]] = {
     "etcd": SimulatedEtcd,
     "mysql": SimulatedMariaDB,
     "mysql+session": SimulatedMariaDBSessions,
+    "redis": SimulatedRedis,
     "zookeeper": SimulatedZooKeeper,
 }

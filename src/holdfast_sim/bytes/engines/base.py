@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from holdfast._core.flow import Flow
@@ -15,6 +16,9 @@ from ..machine import Listener
 if TYPE_CHECKING:
     from ..process import ClientProcess
     from ..world import ByteWorld
+
+REFUSED_FOR_S = 2.0
+"""For so long some are told that a log-in is wrong which is right again: by a late reply, or in a pause of tries."""
 
 
 class SimulatedEngine:
@@ -35,9 +39,15 @@ class SimulatedEngine:
     call_slack_s = 0.02
     """By how much a call may be late: a few steps of its process."""
 
+    shares_faults = True
+    """Has the faults of `with_shared_faults`. MariaDB draws its own of these kinds."""
+    survey_steps = 1
+    """Requests that a survey is made of, each with the time of one."""
+
     def __init__(self, world: ByteWorld) -> None:
         self.world = world
         self.listeners: list[Listener] = []
+        self._refused_until = -1.0
 
     def listen(self, listener: Listener) -> None:
         self.listeners.append(listener)
@@ -110,6 +120,10 @@ class SimulatedEngine:
             if listener.up:  # somebody has started it meanwhile
                 listener.stop()
             self.start(listener, memory)
+        self.forgotten()
+
+    def forgotten(self) -> None:
+        """All servers have come back with less than they knew."""
         self.world.invariants.forgotten()
 
     def jump_calendar(self, listener: Listener) -> None:
@@ -118,6 +132,30 @@ class SimulatedEngine:
         self.world.trace(listener.host.name, "its calendar jumps by {:+.3f} s", seconds)
         listener.host.jump_calendar(seconds)
         self.remains_s += max(0.0, -seconds)
+
+    def fill_up(self, seconds: float) -> None:
+        """The servers have no room for more, for a while. Not every engine has this fault, nor the next two."""
+
+    def refuse_writes(self, seconds: float) -> None:
+        """The servers answer, and take no writes."""
+
+    def change_password(self, seconds: float) -> None:
+        """Somebody else's password is the right one, until it is set back; see `refuses_log_ins`."""
+
+    def refuses_log_ins(self, seconds: float) -> None:
+        self._refused_until = max(self._refused_until, self.world.timeline.now + seconds)
+
+    def has_refused_log_ins(self, since: float) -> bool:
+        """Whether a client may have been told that its settings are wrong, for what it began at this true time."""
+        return since <= self._refused_until + REFUSED_FOR_S
+
+    def told(self, what: str, seconds: float) -> None:
+        self.world.fault(f"server {what}")
+        self.world.trace("servers", "{} for {:.3f} s", what, seconds)
+
+    def until(self, seconds: float, end: Callable[[], None]) -> None:
+        """Have a fault ended in so many seconds."""
+        self.world.timeline.at(self.world.timeline.now + seconds, end)
 
     def special_fault(self, seconds: float) -> None:
         """One that only this engine has."""
@@ -133,6 +171,10 @@ class SimulatedEngine:
     def leftovers(self) -> list[str]:
         """Claims, or what stands for them, that are at the servers though nobody holds or waits."""
         return []
+
+    def is_settled(self) -> bool:
+        """Whether nothing is left that ends by itself."""
+        return True
 
     def growth(self) -> dict[str, tuple[int, int]]:
         """What the servers keep for clients that hold nothing: how much, and how much would do."""

@@ -11,7 +11,7 @@ from holdfast.backends.etcd.engine import open_engine
 from holdfast.ports import Opened
 
 from ...servers.etcd.cluster import EtcdCluster, Settings
-from ...servers.etcd.commands import Admin
+from ...servers.etcd.commands import ALARM_ACTIONS, ALARMS, Admin, Alarm
 from ...servers.etcd.leases import Lease
 from ...servers.etcd.member import EtcdMember
 from ...servers.model import Memory
@@ -27,6 +27,7 @@ ELECTION_S = 0.5
 ROOT = b"holdfast/"
 RATES = b"holdfast/rate/"
 TOKEN_TTL_S = 3.0
+USER, PASSWORD = "locks", "secret"
 
 
 class SimulatedEtcd(SimulatedEngine):
@@ -47,8 +48,8 @@ class SimulatedEtcd(SimulatedEngine):
         self._cluster = EtcdCluster(hosts, settings)
         self._user = ""
         if world.chance.random() < 0.3:
-            self._user = "locks:secret@"
-            self._cluster.require_login({"locks": "secret"}, ROOT)
+            self._user = f"{USER}:{PASSWORD}@"
+            self._cluster.require_login({USER: PASSWORD}, ROOT)
         self._members: dict[str, EtcdMember] = {}
         for host, member in zip(hosts, self._cluster.members, strict=True):
             self._members[host.name] = member
@@ -90,6 +91,33 @@ class SimulatedEtcd(SimulatedEngine):
         self.world.trace("e*", "all start with nothing of their memory")
         self.world.invariants.forgotten()
 
+    def _administer(self, *commands: Admin | Alarm) -> bool:
+        """False if no majority can be told at this moment."""
+        leader = self._cluster.leader
+        if leader is None or not self._cluster.has_majority(leader):
+            return False
+        self._cluster.administer(*commands)
+        return True
+
+    def _administer_soon(self, command: Admin | Alarm) -> None:
+        if not self._administer(command):
+            self.refuses_log_ins(0.1)
+            self.until(0.1, lambda: self._administer_soon(command))
+
+    def fill_up(self, seconds: float) -> None:
+        """The alarm NOSPACE: nothing is written, and leases are kept alive."""
+        member = self._cluster.members[0].id
+        if self._administer(Alarm(ALARM_ACTIONS.index("ACTIVATE"), member, ALARMS.index("NOSPACE"))):
+            self.told("is full", seconds)
+            off = Alarm(ALARM_ACTIONS.index("DEACTIVATE"), member, ALARMS.index("NOSPACE"))
+            self.until(seconds, lambda: self._administer_soon(off))
+
+    def change_password(self, seconds: float) -> None:
+        if self._user and self._administer(Admin("user/changepw", USER, "another")):
+            self.told("has another password", seconds)
+            self.refuses_log_ins(seconds)
+            self.until(seconds, lambda: self._administer_soon(Admin("user/changepw", USER, PASSWORD)))
+
     def special_fault(self, seconds: float) -> None:
         world, cluster = self.world, self._cluster
         member = world.chance.choice(cluster.members)
@@ -106,8 +134,8 @@ class SimulatedEtcd(SimulatedEngine):
         elif kind == "lags":
             member.lag_s = 0.2
             world.timeline.at(end, self._catch_up, member)
-        elif kind == "token" and self._user and cluster.leader is not None and cluster.has_majority(cluster.leader):
-            cluster.administer(Admin("role/add", f"r{world.timeline.now}"))  # signed tokens are old from now on
+        elif kind == "token" and self._user and self._administer(Admin("role/add", f"r{world.timeline.now}")):
+            pass  # signed tokens are old from now on
         elif kind == "moves" and cluster.leader is not None and member.takes_part:
             cluster.move_leader(member.number)
         else:

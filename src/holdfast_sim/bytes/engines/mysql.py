@@ -45,6 +45,7 @@ class SimulatedMariaDB(SimulatedEngine):
     """The lock table."""
 
     name = "mysql"
+    shares_faults = False
     ttls = (1.0, 2.0, 3.0)
     after_close_s = 1.5
     """A session that listens notices the end of its client within a second."""

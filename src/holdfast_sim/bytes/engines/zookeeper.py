@@ -110,6 +110,11 @@ class SimulatedZooKeeper(SimulatedEngine):
         nodes = self._leader().tree.nodes
         return [path for path in nodes if path and path not in SPECIAL and path not in KEPT]
 
+    def is_settled(self) -> bool:
+        """No session is left without its connection."""
+        connections = sum(process.open_connections for process in self.world.processes if not process.crashed)
+        return len(self._leader().tree.sessions) <= connections
+
     def growth(self) -> dict[str, tuple[int, int]]:
         most = self.most_connections * sum(not process.crashed for process in self.world.processes)
         watches = sum(member.tree.watches.count for member in self._ensemble.members)

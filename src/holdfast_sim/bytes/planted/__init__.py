@@ -4,7 +4,7 @@ Each is taken from a review of the clients that were written before there was a 
 which are found, and after how many seeds.
 """
 
-from . import etcd, mysql, zookeeper
+from . import etcd, mysql, redis, redis_connections, zookeeper
 from .registry import CLIENT_BUGS, ClientBug, planted_client
 
-__all__ = ["CLIENT_BUGS", "ClientBug", "etcd", "mysql", "planted_client", "zookeeper"]
+__all__ = ["CLIENT_BUGS", "ClientBug", "etcd", "mysql", "planted_client", "redis", "redis_connections", "zookeeper"]

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from ..model import Host, Memory
 from .auth import NOBODY, Identity
-from .commands import Admin, Command, Entry, Nothing
+from .commands import Admin, Alarm, Command, Entry, Nothing
 from .member import EtcdMember
 from .proposal import Proposal
 from .requests import Span
@@ -142,8 +142,8 @@ class EtcdCluster:
     def back_up(self, member: EtcdMember) -> None:
         self._backup = (self.log[: member.applied], member.state.copy())
 
-    def administer(self, *commands: Admin) -> None:
-        """Users and roles, as an operator would make them, at once."""
+    def administer(self, *commands: Admin | Alarm) -> None:
+        """Users, roles and alarms, as an operator would make them, at once."""
         for command in commands:
             self._commit(command, OPERATOR)
 

@@ -151,6 +151,8 @@ class RedisServer:
     def admit(self, session: RedisSession, command: Command, words: list[bytes], asking: bool) -> None:
         """Rule 1. Raises what the server says instead of carrying the request out."""
         flags = command.flags
+        if session.user is None:
+            session.greet_stranger()
         if session.user is None and "noauth" not in flags:
             raise ErrorReply("NOAUTH Authentication required.")
         keys = command.keys(words)

@@ -40,9 +40,14 @@ class RedisSession:
 
     def start_again(self) -> None:
         """As a new connection, and after RESET."""
+        self.user = None
+        self.greet_stranger()
+        self.version, self.database, self.name, self.asking = 2, 0, b"", False
+
+    def greet_stranger(self) -> None:
+        """Who has not logged in is the default user, as soon as that one needs no password."""
         default = self.server.users.default
         self.user = default if default.no_password and default.on else None
-        self.version, self.database, self.name, self.asking = 2, 0, b"", False
 
     def receive(self, data: bytes) -> None:
         if not self.ended:

@@ -39,6 +39,9 @@ class InheritedConnection:
     def receive(self, task: Task, deadline: float) -> bytes | None:
         return self._connection.receive(task, deadline)
 
+    def read(self) -> bytes | None:
+        return self._connection.read()
+
     def readable(self) -> bool:
         return self._connection.readable()
 

@@ -43,8 +43,8 @@ class ByteWorld:
 
     def host(self, name: str, ahead: float | None = None) -> SimHost:
         """`ahead`: by how much its calendar is; None for any."""
-        drawn = self.chance.choice((0.0, 0.0, 3.0, -3.0))
-        return SimHost(self, name, self.rate(), drawn if ahead is None else ahead)
+        rate, drawn = self.rate(), self.chance.choice((0.0, 0.0, 3.0, -3.0))
+        return SimHost(self, name, rate, drawn if ahead is None else ahead)
 
     def rate(self) -> float:
         return 1.0 + self.chance.uniform(-RATE_ERROR_RATIO, RATE_ERROR_RATIO)

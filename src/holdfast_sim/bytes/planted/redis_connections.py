@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast._core.flow import NOW, Connection, Flow, Open, Receive
+from holdfast._core.flow import NOW, Flow, Open, OpenConnection, Receive
 from holdfast.backends.redis import error_mapping
 from holdfast.backends.redis.client import RedisClient
 from holdfast.backends.redis.connection import RedisConnection
@@ -130,7 +130,7 @@ def failed_log_in_keeps_its_socket(patch: Patch) -> None:
     def connect(self: Connector, server: Server, deadline: float, listen: bool) -> Flow[RedisConnection]:
         try:
             credentials = yield from self._credentials(server, deadline)
-            connection: Connection = yield Open(server.endpoint(None), deadline)
+            connection: OpenConnection = yield Open(server.endpoint(None), deadline)
             link = RedisConnection(connection, self.all)
             yield from self._introduce(link, server, credentials, deadline, listen and server.pushes)
         except (OSError, Error) as error:

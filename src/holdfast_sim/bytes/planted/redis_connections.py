@@ -132,7 +132,9 @@ def failed_log_in_keeps_its_socket(patch: Patch) -> None:
             credentials = yield from self._credentials(server, deadline)
             connection: OpenConnection = yield Open(server.endpoint(None), deadline)
             link = RedisConnection(connection, self.all)
+            self.all.discard(link)
             yield from self._introduce(link, server, credentials, deadline, listen and server.pushes)
+            self.all.add(link)
         except (OSError, Error) as error:
             raise error_mapping.refused(server.place, error) from error
         return link

@@ -106,7 +106,8 @@ def test_what_is_no_command_is_answered_alike(server: Server) -> None:
         pair.log_in(b"root", b"", b"likeness")
         for body in (b"\x03nonsense", b"\x60", b"\x17\x63\0\0\0\0\x01\0\0\0", b"\x03CALL holdfast_tidy(1)"):
             pair.say(body)
-        pair.say(b"\x03" + codec.SURVEY % {b"now": codec.NOW, b"first": b"x'61'", b"last": b"x'62'"})
+        bounds = {b"first": b"x'61'", b"last": b"x'62'"}
+        pair.say(b"\x03" + codec.SURVEY % {b"now": codec.NOW, b"contended": b"0", **bounds})
         pair.say_out_of_order()
         assert pair.ended()
 

@@ -14,6 +14,7 @@ import pytest
 import holdfast
 import holdfast.aio
 from holdfast import BackendUnavailable
+from holdfast.backends.queue_backend import Survey, Take
 from holdfast.backends.sqlite.file import KNOCKS, Busy, LockFile
 from holdfast.backends.sqlite.store import SQLiteStore
 from holdfast.model import Claim, LockSpec
@@ -150,3 +151,20 @@ def test_a_file_that_is_known_can_be_opened_while_it_is_busy(tmp_path: Path, bod
             other.execute("COMMIT")
             with locks.lock("a"):
                 pass
+
+
+def test_a_survey_waits_for_no_writer_and_keeps_none_waiting(tmp_path: Path) -> None:
+    with holdfast.connect(f"sqlite://{tmp_path}/locks.db", request_timeout=0.2) as locks, locks.lock("a"):
+        with closing(sqlite3.connect(tmp_path / "locks.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            assert [view.name for view in locks.survey()] == ["a"]
+            other.execute("ROLLBACK")
+
+
+def test_only_lines_with_waiters_are_loaded_where_others_do_not_matter(tmp_path: Path) -> None:
+    with closing(SQLiteStore(tmp_path / "locks.db", "holdfast", "host")) as store:
+        store.carry_out(Take((Claim(LockSpec("b"), "alone", ""),), True), "")
+        for claim in (MINE, NEXT):
+            store.carry_out(Take((claim,), True), "")
+        views, _ = store.carry_out(Survey("", contended=True), "")
+        assert [view.name for view in views] == ["a"]  # type: ignore[union-attr]

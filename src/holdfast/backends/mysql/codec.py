@@ -35,9 +35,10 @@ WHERE c.name IN (%(names)b) AND c.owner IN (%(owners)b)"""
 SURVEY = b"""SELECT c.name, s.capacity, c.owner, c.token, c.weight, c.host, c.pid, c.since, c.expires, c.actor, c.mode,
 c.expires > %(now)b AND NOT c.evicted, %(now)b
 FROM holdfast_claim c FORCE INDEX (PRIMARY) STRAIGHT_JOIN holdfast_claim s ON s.name = c.name AND s.place = 0
-WHERE c.name >= %(first)b AND c.name < %(last)b AND c.owner IS NOT NULL
+AND (s.crowded OR NOT %(contended)b) WHERE c.name >= %(first)b AND c.name < %(last)b AND c.owner IS NOT NULL
 AND %(now)b < c.expires + IF(c.token > 0, c.delay, 0) ORDER BY c.name, c.place"""
-"""Of one moment each: the time of a statement is that of its beginning. One snapshot, no lock."""
+"""Of one moment each: the time of a statement is that of its beginning. One snapshot, no lock. The survey, if it is
+`contended`, is of lines with more than one place."""
 
 
 QUICK_TAKE = b"""UPDATE holdfast_claim c SET c.token = GREATEST(c.mark + 1, %(now)b),
@@ -108,9 +109,9 @@ class Codec:
                 return Order(b"CALL holdfast_take_all(%b,%d,%d,%b)" % (several, queue, wake, self._at), _taken)
             case Evict(name=name, token=token):
                 return Order(b"CALL holdfast_evict(%b,%d)" % (self._key(name), token), _yes)
-            case Survey(prefix=prefix):
-                first, last = self._key(prefix), self._key(prefix + LAST)
-                return Order(SURVEY % {b"now": NOW, b"first": first, b"last": last}, self.views)
+            case Survey(prefix=prefix, contended=contended):
+                bounds = {b"first": self._key(prefix), b"last": self._key(prefix + LAST)}
+                return Order(SURVEY % {b"now": NOW, b"contended": b"%d" % contended, **bounds}, self.views)
             case Allow(name=name):
                 numbers = us(request.interval), request.burst, request.cost, us(request.reserve)
                 return Order(b"CALL holdfast_allow(%b,%d,%d,%d,%d)" % (self._key(name), *numbers), _allowed)

@@ -38,6 +38,8 @@ LAST = chr(0x10FFFF)
 KNOCKS = 4
 """Tries at the write lock before it counts as busy."""
 BEGIN, COMMIT = "BEGIN IMMEDIATE", "COMMIT"
+SNAPSHOT = "BEGIN"
+"""For what only reads: it keeps no writer waiting."""
 
 Execute = Callable[..., sqlite3.Cursor]
 
@@ -126,8 +128,8 @@ class LockFile:
         row = self.execute(SQL["load_meta"], (key,)).fetchone()
         return None if row is None else row[0]
 
-    def transaction(self) -> Transaction:
-        return Transaction(self)
+    def transaction(self, begin: str = BEGIN) -> Transaction:
+        return Transaction(self, begin)
 
     def look_around(self, moment: float) -> None:
         """Before a take: see that this is still the file, and every so often tidy it."""
@@ -202,16 +204,17 @@ class LockFile:
 
 
 class Transaction:
-    """A short write transaction: committed at the end, rolled back on an error, which is translated."""
+    """A short transaction: committed at the end, rolled back on an error, which is translated."""
 
-    __slots__ = ("_file",)
+    __slots__ = ("_begin", "_file")
 
-    def __init__(self, file: LockFile) -> None:
+    def __init__(self, file: LockFile, begin: str) -> None:
         self._file = file
+        self._begin = begin
 
     def __enter__(self) -> Execute:
         try:
-            self._file.execute(BEGIN)
+            self._file.execute(self._begin)
         except sqlite3.Error as error:
             raise self._file.translated(error) from error
         return self._file.execute

@@ -12,9 +12,10 @@ Execute = Callable[..., sqlite3.Cursor]
 
 
 class SQLiteLines:
-    """The lines of one transaction."""
+    """The lines of one transaction; `contended`: its names are those for which somebody waits."""
 
-    def __init__(self, execute: Execute, prefix: str) -> None:
+    def __init__(self, execute: Execute, prefix: str, contended: bool = False) -> None:
+        self._contended = contended
         self._execute = execute
         self._prefix = prefix
         self._marks: dict[str, int] = {}
@@ -67,7 +68,7 @@ class SQLiteLines:
         )  # fmt: skip
 
     def names(self, prefix: str) -> Iterable[str]:
-        rows = self._execute(SQL["names"], (self._prefix + prefix,)).fetchall()
+        rows = self._execute(SQL["names"], (self._prefix + prefix, self._contended)).fetchall()
         return [name.removeprefix(self._prefix) for (name,) in rows]
 
     def load_tat(self, name: str) -> int:

@@ -100,8 +100,9 @@ DELETE FROM claim WHERE name = ?1 AND place = ?2;
 UPDATE claim SET mark = ?2 WHERE name = ?1 AND place = 0;
 
 -- name: names
--- All names from ?1 on that begin with it; the end of the range is the prefix with the last character there is.
-SELECT DISTINCT name FROM claim WHERE owner IS NOT NULL AND name >= ?1 AND name < ?1 || char(0x10FFFF) ORDER BY name;
+-- All names from ?1 on that begin with it; the end of the range is the prefix with the last character there is. With ?2
+-- those only for which somebody waits.
+SELECT DISTINCT name FROM claim WHERE owner IS NOT NULL AND (token = 0 OR NOT ?2) AND name >= ?1 AND name < ?1 || char(0x10FFFF) ORDER BY name;
 
 -- name: load_tat
 SELECT tat FROM rate WHERE name = ?1;

@@ -20,8 +20,8 @@ from ..._core.line import Place, look_again
 from ...clock import calendar_us, now
 from ...model import Claim
 from ..execute import SECOND, Moment, carry_out, us
-from ..queue_backend import QueueReply, QueueRequest, Renew, Take, Taken, patience
-from .file import COMMIT, LockFile
+from ..queue_backend import QueueReply, QueueRequest, Renew, Survey, Take, Taken, patience
+from .file import COMMIT, SNAPSHOT, LockFile
 from .lines import SQLiteLines
 from .programs import SQL
 
@@ -168,6 +168,8 @@ class SQLiteStore:
 
     def carry_out(self, request: QueueRequest, wake: str) -> tuple[QueueReply, list[Promotion]]:
         """Any verb, in one transaction. Answers with the reply and who was promoted."""
+        if isinstance(request, Survey):
+            return self._survey(request), []
         self._file.look_around(now())
         with self._file.transaction() as execute:
             at = Moment(us(now()), calendar_us(), wake, self._host, self._pid)
@@ -175,6 +177,12 @@ class SQLiteStore:
                 return self._renew(request, at), []
             reply, promoted = carry_out(SQLiteLines(execute, self._prefix), request, at)
         return reply, [promotion(name, place) for name, place in promoted]
+
+    def _survey(self, request: Survey) -> QueueReply:
+        self._file.stay(now())
+        with self._file.transaction(SNAPSHOT) as execute:
+            lines = SQLiteLines(execute, self._prefix, request.contended)
+            return carry_out(lines, request, Moment(us(now()), calendar_us()))[0]
 
     def _renew(self, request: Renew, at: Moment) -> list[str]:
         said = []

@@ -59,14 +59,16 @@ def why(session: MariaDBSession, match: re.Match[bytes]) -> Steps[list[Result]]:
     return [Rows(columns.why(session.server.name), rows)]
 
 
-@known(template(SURVEY, first=rb"x'[0-9a-f]*'", last=rb"x'[0-9a-f]*'"))
+@known(template(SURVEY, contended=rb"[01]", first=rb"x'[0-9a-f]*'", last=rb"x'[0-9a-f]*'"))
 def survey(session: MariaDBSession, match: re.Match[bytes]) -> Steps[list[Result]]:
     yield from ()
     session.require_table("holdfast_claim")
-    first, last = text(literals(match[1])[0]), text(literals(match[2])[0])
-    rows = []
+    first, last = text(literals(match[2])[0]), text(literals(match[3])[0])
+    rows, seats = [], session.database.table.seats
     for row in session.database.table.survey(first, last, session.now_us):
         one = row.place
+        if match[1] == b"1" and all(place.rank == 0 for place in seats[row.name].line.places):
+            continue
         texts = (row.name, row.capacity, one.owner, one.token, one.weight, one.host, one.pid, one.since, one.expires)
         live = int(one.expires > row.now and not one.evicted)
         rows.append([str(value).encode() for value in (*texts, one.actor, one.mode, live, row.now)])

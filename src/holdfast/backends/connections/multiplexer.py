@@ -6,7 +6,8 @@
 2. Nobody receives while nobody waits. So what came meanwhile is looked at before a request goes out (`catch_up`): the
    server may have ended the connection. While somebody receives it is theirs: a look at the connection shows what they
    have not taken in yet, and whoever looked again and again would keep them from it.
-3. When the connection is lost, `lost` is called once, and every wait on it ends.
+3. When the connection is lost, `lost` is called once, and every wait on it ends. Bytes that a flow has been given, but
+   not yet handed out, when another flow loses the connection, are for nobody: their requests have been told.
 """
 
 from __future__ import annotations
@@ -147,6 +148,8 @@ class Multiplexer(ReceiverRole):
             return True
         finally:
             self._receiving = False
+        if self.over:  # meanwhile
+            return True
         try:
             self._feed(received)
         except OSError as error:

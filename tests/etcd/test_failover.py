@@ -133,7 +133,7 @@ def test_a_majority_that_comes_back_in_time_costs_no_lease(cluster: Cluster, way
         with out(way, *cluster.members[1:]):
             await_true(lambda: lease.state is State.JEOPARDY, "jeopardy")
             lease.check()
-        await_true(lambda: lease.state is State.HELD, "recovery")
+        await_true(lambda: any(event.kind == "recovered" for event in events), "recovery")  # told after it is HELD
         kinds = [event.kind for event in events]
         assert kinds[:3] == ["acquired", "jeopardy", "recovered"]
         assert set(kinds) == {"acquired", "jeopardy", "recovered"}  # more than once, where the machine is busy

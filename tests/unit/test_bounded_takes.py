@@ -1,4 +1,4 @@
-"""The requests of one take share its time: each is given what the ones before it have left."""
+"""The requests of one take share its time, as a look for a deadlock does: each has what those before it have left."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from typing import Any
 
 import pytest
 
-from holdfast._core.acquire import SHORTEST_REQUEST_S, persist
-from holdfast._core.flow import NOW, Call, Flow
-from holdfast.backends.ordered_keys.timing import bounded, time_for
-from holdfast.model import LockSpec
+from holdfast._core.acquire import acquire, persist
+from holdfast._core.flow import NOW, Call, Flow, Wait
+from holdfast._core.timing import SHORTEST_REQUEST_S, bounded
+from holdfast.backends.ordered_keys.timing import time_for
+from holdfast.backends.queue_backend import Survey
+from holdfast.errors import BackendUnavailable, OutcomeUnknown
+from holdfast.model import Claim, LockSpec, Queued
+from tests.unit.hand import BACKEND, Hand
 
 
 def three_requests(log: list[str]) -> Flow[str]:
@@ -80,3 +84,28 @@ def test_a_look_after_a_wait_has_what_is_left_of_the_acquisition() -> None:
     assert run(persist(LockSpec("door"), 80.0, 10.0, attempt), 0.0)[0] == "looked"
     assert run(persist(LockSpec("door"), 91.0, None, attempt), 0.0)[0] == "looked"
     assert given == [1.0, SHORTEST_REQUEST_S, None]
+
+
+def look_for_deadlock(timeout: float | None, waited: float) -> Hand:
+    """An acquisition that has waited so long, by somebody who holds something else."""
+    claim = Claim(LockSpec("door"), "owner", "actor")
+    queued = Queued(3.0, 1, 100.0 - waited, 10.0, 0)
+    hand = Hand(acquire(BACKEND, claim, queued, 100.0 - waited, timeout, entangled=True))
+    assert isinstance(hand.request, Survey)
+    return hand
+
+
+def test_a_look_for_a_deadlock_has_what_is_left_of_the_acquisition() -> None:
+    assert look_for_deadlock(None, 0.1).op.timeout == 5.0
+    assert look_for_deadlock(0.3, 0.1).op.timeout == pytest.approx(0.2)
+    assert look_for_deadlock(0.3, 0.4).op.timeout == SHORTEST_REQUEST_S
+
+
+def test_a_look_for_a_deadlock_without_an_answer_leaves_the_end_to_the_timeout() -> None:
+    hand = look_for_deadlock(0.3, 0.1)
+    hand.throw(OutcomeUnknown("no answer"), after=0.15)
+    assert isinstance(hand.op, Wait)
+    assert hand.op.timeout == pytest.approx(0.05)
+    forever = look_for_deadlock(None, 0.1)
+    forever.throw(OutcomeUnknown("no answer"))
+    assert isinstance(forever.error, BackendUnavailable), "nothing else would end it"

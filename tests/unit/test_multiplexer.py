@@ -1,6 +1,8 @@
-"""Many flows on one connection, by hand: what comes belongs to the connection on which it came, for as long as it lives."""
+"""Many flows on one connection, by hand: what comes is handed out while the connection lives."""
 
 from __future__ import annotations
+
+import pytest
 
 from holdfast._core.flow import Receive
 from holdfast.backends.connections.multiplexer import Multiplexer
@@ -31,9 +33,8 @@ def test_what_was_received_when_another_flow_lost_the_connection_is_for_nobody()
     receiver = multiplexer._receive(1060.0)
     assert isinstance(receiver.send(None), Receive)
     multiplexer.lose(TimeoutError("the server did not answer in time"))
-    try:
+    with pytest.raises(StopIteration) as end:
         receiver.send(b"an answer to nobody")
-    except StopIteration as stop:
-        assert stop.value is True, "whoever waits looks again, and sees that it is over"
+    assert end.value.value is True, "whoever waits looks again, and sees that it is over"
     assert fed == []
     assert len(lost) == 1

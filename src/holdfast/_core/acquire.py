@@ -23,12 +23,10 @@ from . import backoff
 from .deadlock import detect_deadlock
 from .flow import NOW, Flow, Shield, Spawn
 from .lease import Hold, begin, drift, margin_of
+from .timing import SHORTEST_REQUEST_S
 from .withdraw import release_all_until_done, withdraw_all
 
 T = TypeVar("T")
-
-SHORTEST_REQUEST_S = 0.05
-"""A request is given at least this long, however little of the timeout is left."""
 
 
 def coordinator_closed() -> Misconfigured:
@@ -88,7 +86,7 @@ def acquire(
         while True:
             if isinstance(outcome, Queued):
                 if entangled:
-                    yield from detect_deadlock(backend, claim)
+                    yield from detect_deadlock(backend, claim, None if timeout is None else began + timeout)
                 outcome = yield from _await_turn(backend, claim, outcome, began, timeout, admission)
                 if isinstance(outcome, Hold):
                     return outcome

@@ -17,10 +17,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ..errors import DeadlockDetected
+from ..errors import BackendUnavailable, DeadlockDetected
 from ..model import Claim, ClaimView, LockView
 from ..ports import AnyBackend, Surveys
-from .flow import Flow
+from .flow import NOW, Flow
+from .timing import bounded
 
 LOOSE = "~"
 """Prefix of an actor whose lease may be handed to another thread."""
@@ -104,11 +105,20 @@ def youngest(views: Sequence[LockView], actors: set[str]) -> ClaimView | None:
     return max(waits, key=lambda claim: (claim.since, claim.owner), default=None)
 
 
-def detect_deadlock(backend: AnyBackend, claim: Claim) -> Flow[None]:
-    """Raise `DeadlockDetected` if this claim is the youngest of a cycle of waiters."""
+def detect_deadlock(backend: AnyBackend, claim: Claim, deadline: float | None) -> Flow[None]:
+    """Raise `DeadlockDetected` if this claim is the youngest of a cycle of waiters.
+
+    The end of a timeout ends a deadlock, too: the look has the time until then, and no answer is no error.
+    """
     if not isinstance(backend, Surveys):
         return
-    views = yield from backend.survey("", contended=True)
+    within_s = None if deadline is None else deadline - (yield NOW)
+    try:
+        views = yield from bounded(backend.survey("", contended=True), within_s)
+    except BackendUnavailable:
+        if deadline is None:
+            raise
+        return
     actors = circle(views)
     actor = claim.actor.removeprefix(LOOSE)
     victim = youngest(views, actors) if actor in actors else None

@@ -96,7 +96,7 @@ def _await_all(
         if isinstance(outcome, Grant):
             grants.append(outcome)
             continue
-        yield from detect_deadlock(core.backend, claim)
+        yield from detect_deadlock(core.backend, claim, None if timeout is None else began + timeout)
         now = yield NOW
         if timeout is not None and now >= began + timeout:
             raise NotAcquired(_names(claims), now - began, ahead=outcome.ahead)

@@ -6,10 +6,11 @@ import json
 from collections.abc import Sequence
 
 from ..._core.flow import NOW, Call, Flow
+from ..._core.timing import bounded
 from ...errors import BackendUnavailable, Misconfigured
 from ...model import Claim, Grant, Queued
 from ..ordered_keys.queue import mismatch
-from ..ordered_keys.timing import bounded, time_for
+from ..ordered_keys.timing import time_for
 from .claim_state import ClaimState
 from .client_identity import ClientIdentity
 from .error_mapping import accepted

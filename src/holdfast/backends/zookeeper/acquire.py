@@ -16,10 +16,11 @@ from enum import Enum
 from typing import Literal, TypeAlias
 
 from ..._core.flow import NOW, Call, Flow, Spawn
+from ..._core.timing import bounded
 from ...errors import BackendUnavailable, OutcomeUnknown
 from ...model import Claim, Grant, Queued
 from ..ordered_keys.queue import mismatch
-from ..ordered_keys.timing import bounded, time_for
+from ..ordered_keys.timing import time_for
 from ..queue_backend import patience
 from .claim_state import ClaimState
 from .error_mapping import refused

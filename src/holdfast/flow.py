@@ -8,7 +8,7 @@ cancellation at its op.
     connections   Open, Send, Receive, Exchange     of a client; each with a deadline on the clock of `NOW`
                   StartTls                          for a connection that begins in the clear
     waiting       Sleep, WaitEvent, WaitAny, NEW_EVENT
-                  WaitDial                          for a connection that another flow makes
+                  WaitDial                          for a connection that another flow makes or uses
     the world     NOW, RANDOM
     other flows   Shield, Spawn; `yield from` for one that is part of this one
                   Tell                              for those whose requests this one carries out

@@ -93,7 +93,7 @@ class WaitEvent:
 
 
 class WaitDial(WaitEvent):
-    """The same for an attempt to connect that another flow makes: nothing is under way, so it may be cancelled."""
+    """The same for a connection that another flow makes or uses: nothing is under way, so it may be cancelled."""
 
     __slots__ = ()
 

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
-from ..._core.flow import NEW_EVENT, NOW, Connection, Flow, WaitEvent, WakeEvent
+from ..._core.flow import NEW_EVENT, NOW, Connection, Flow, WaitDial, WakeEvent
 from ...errors import BackendUnavailable
 
 
@@ -94,7 +94,7 @@ class ConnectionPool(Generic[C]):
             raise PoolExhausted("no connection came free in time")
         self._waiters.append(event)
         try:
-            yield WaitEvent(event, deadline - now)
+            yield WaitDial(event, deadline - now)
         except BaseException:
             self._wake_next()  # it may have been woken in vain
             raise

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from ..._core.flow import NEW_EVENT, NOW, Flow, Spawn, WaitEvent, WakeEvent
+from ..._core.flow import NEW_EVENT, NOW, Flow, Spawn, WaitDial, WakeEvent
 
 T = TypeVar("T")
 
@@ -80,7 +80,7 @@ class SingleFlight(Generic[T]):
                 now: float = yield NOW
                 if now >= deadline:
                     raise TimeoutError("it was not done in time")
-                yield WaitEvent(event, deadline - now)
+                yield WaitDial(event, deadline - now)
         finally:
             if event in attempt.waiters:
                 attempt.waiters.remove(event)

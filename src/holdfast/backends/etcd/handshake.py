@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..._core.flow import NEW_EVENT, NOW, Flow, Spawn, WaitEvent, WakeEvent
+from ..._core.flow import NEW_EVENT, NOW, Flow, Spawn, WaitDial, WakeEvent
 from ...errors import BackendUnavailable, HoldfastError, Misconfigured, OutcomeUnknown
 from .connector import Connector
 from .error_mapping import Unauthenticated
@@ -55,7 +55,7 @@ class Login:
         attempt.waiters.append(event)
         now: float = yield NOW
         if not attempt.over:
-            yield WaitEvent(event, max(0.0, deadline - now))
+            yield WaitDial(event, max(0.0, deadline - now))
         if attempt.failure is not None:
             raise attempt.failure
         if not attempt.over:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..._core.flow import NEW_EVENT, NOW, Flow, Spawn, WaitEvent, WakeEvent
+from ..._core.flow import NEW_EVENT, NOW, Flow, Spawn, WaitDial, WakeEvent
 from ...errors import BackendUnavailable, HoldfastError, Misconfigured, OutcomeUnknown
 from ..connections.multiplexer import Multiplexer, Pending
 from ..connections.pool import closed_error
@@ -219,7 +219,7 @@ class SessionConnection:
             self._for_connection.append(event)
             now: float = yield NOW
             try:
-                yield WaitEvent(event, max(0.0, deadline - now))
+                yield WaitDial(event, max(0.0, deadline - now))
             finally:
                 if event in self._for_connection:
                     self._for_connection.remove(event)

@@ -6,6 +6,8 @@ Every NOTIFY wakes every session of the database that listens, so those of idle 
 from __future__ import annotations
 
 import asyncio
+import gc
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -102,6 +104,32 @@ def test_who_waits_in_the_same_coordinator_is_told_by_the_release(url: str, serv
         assert tokens == sorted(tokens)
         assert len(tokens) == 8
         assert list(spy.notifies(timeout=0)) == []
+
+
+def test_a_listener_that_ended_leaves_no_file_open(url: str, server: Server, database: str, restless: None) -> None:
+    """Not even until the next collection of garbage: there may be none for long, and listeners come and go."""
+
+    def rounds(count: int) -> int:
+        with holdfast.connect(url) as locks, holdfast.connect(url) as others:
+            for _ in range(count):
+                lease = locks.lock("door").acquire()
+                thread = threading.Thread(target=take, args=(others, []))
+                thread.start()
+                until(lambda: listening(server, database))
+                assert lease.release()
+                thread.join(120)
+                until(lambda: not listening(server, database))
+        del locks, others, lease
+        return len(os.listdir("/proc/self/fd"))
+
+    rounds(1)
+    gc.collect()
+    gc.disable()
+    try:
+        before = len(os.listdir("/proc/self/fd"))
+        assert rounds(3) - before <= 2  # those of the last listener go with its coordinator
+    finally:
+        gc.enable()
 
 
 def take(locks: holdfast.Coordinator, tokens: list[int]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
+import time
 
 import pytest
 
@@ -64,6 +65,24 @@ def test_a_read_only_role_is_refused(server: Server, database: str) -> None:
     server.execute(f"ALTER DATABASE {database} SET default_transaction_read_only = on")
     with pytest.raises(Misconfigured, match="read-only"):
         holdfast.connect(server.url(database))
+
+
+@pytest.mark.parametrize("setting", ["idle_session_timeout", "lock_timeout", "statement_timeout"])
+def test_a_session_lock_outlives_the_bounds_of_other_sessions(server: Server, database: str, setting: str) -> None:
+    """Who holds says nothing for long, and who waits does not do so for too long."""
+    server.execute(f"ALTER DATABASE {database} SET {setting} = 300")
+    url = server.url(database).replace("postgresql://", "postgresql+session://")
+    with holdfast.connect(url) as locks, holdfast.connect(url) as others:
+        lease = locks.lock("door", ttl=30).acquire()
+        tokens: list[int] = []
+        thread = threading.Thread(target=lambda: tokens.append(others.lock("door").acquire(timeout=120).token))
+        thread.start()
+        while not server.execute("SELECT 1 FROM pg_stat_activity WHERE query ~ 'session_wait' AND datname = %s", database):
+            pass
+        time.sleep(0.6)  # longer than the bound
+        assert lease.release()
+        thread.join(120)
+        assert tokens
 
 
 def test_promises_follow_the_settings(server: Server, database: str) -> None:

@@ -21,7 +21,7 @@ from .codec import Order
 from .greeting import Greeting
 from .programs import Statement
 from .protocol import Transport
-from .results import COMMAND_OK_CODE, PIPELINE_SYNC_CODE, TUPLES_OK_CODE, LibpqResult, rows_of
+from .results import COMMAND_OK_CODE, PIPELINE_SYNC_CODE, TUPLES_OK_CODE, LibpqResult, refused, rows_of
 
 MOST_UNDER_WAY_COUNT = 64
 NOT_PREPARED = frozenset({"26000", "42P05"})
@@ -222,7 +222,9 @@ class PostgreSQLConnection(MultiplexedConnection):
                 elif self._last is None or self._last.status in GOOD:  # the first error says more than its echo
                     self._last = result
         except self._error as error:
-            raise ConnectionError(str(error)) from error
+            last = self._last  # the server's last word says more than that it is gone
+            why = error if last is None or last.status in GOOD else refused(last)
+            raise ConnectionError(str(why)) from error
         if self._waiting:
             self._pump()
 
@@ -247,6 +249,7 @@ class PostgreSQLConnection(MultiplexedConnection):
         requests = [*self._under_way, *self._waiting]
         self._under_way.clear()
         self._waiting.clear()
+        self.heard, self.channel.sources = None, ()  # a listener's event may have files
         for request in requests:
             request.error = Silence(str(error) or "the connection ended")
             self.channel.finish(request)

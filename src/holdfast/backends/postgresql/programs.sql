@@ -53,7 +53,11 @@ SELECT 't';
 -- Keep-alives are not sent while something is under way that the peer has not taken (a grant to a waiter that vanished):
 -- that is what tcp_user_timeout is for. A statement that waits does not look at its connection by itself.
 SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;
-SET tcp_user_timeout = 25000; SET statement_timeout = 0; SET synchronous_commit = off;
+SET tcp_user_timeout = 25000; SET synchronous_commit = off;
+-- A session that holds says nothing for long, and one that waits does so for as long as it takes, whatever the server
+-- was told to bound; not every version has all of these.
+SELECT set_config(name, '0', false) FROM pg_settings
+    WHERE name IN ('statement_timeout', 'lock_timeout', 'idle_session_timeout', 'transaction_timeout');
 DO $$
 BEGIN
     PERFORM set_config('client_connection_check_interval', '5000', false);

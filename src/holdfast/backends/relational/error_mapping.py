@@ -68,7 +68,7 @@ class ErrorMapping:
         """An error of the first words. What is a mistake at the first connection (not `greeted` before) is a fault that
         may pass at a later one: a failover, mostly."""
         if isinstance(error, Silence):
-            return BackendUnavailable(f"{self.product} did not answer the greeting: {error}")
+            return BackendUnavailable(f"{self.product} did not answer the greeting: {' '.join(str(error).split())}")
         if isinstance(error, Refused):
             return BackendUnavailable(f"{self.product} refused the greeting: {error} ({error.code})")
         if isinstance(error, Misconfigured) and greeted:

@@ -120,6 +120,7 @@ class Notifications:
             self._listener.close()
         for inbox in self._inboxes.values():
             self._finish(inbox)
+        self._listener = None
 
     def abandon(self) -> None:
         """In a forked child."""

@@ -11,7 +11,7 @@ import pytest
 
 import holdfast
 import holdfast.aio
-from holdfast.backends.postgresql.programs import schema
+from holdfast.backends.postgresql.programs import REVISION, schema
 from holdfast.errors import BackendUnavailable, HoldfastError, Misconfigured
 from tests.postgresql.server import Server
 
@@ -198,6 +198,34 @@ def test_the_tables_of_an_older_version_are_made_new_where_they_are(server: Serv
         assert lease.token > token
     found = server.execute("SELECT schemaname FROM pg_tables WHERE tablename = 'holdfast_claim'", database=database)
     assert found == [("public",)]
+
+
+OLD_QUEUE = """CREATE OR REPLACE FUNCTION holdfast_session_queue(n text, o text, who_ text) RETURNS void LANGUAGE sql AS $$
+    INSERT INTO holdfast_session_waiter (owner, name, since, backend, who)
+        VALUES (o, n, holdfast_now(), pg_backend_pid(), who_)
+        ON CONFLICT (owner) DO UPDATE SET backend = excluded.backend $$"""
+
+
+def test_functions_of_an_older_revision_are_replaced_by_who_owns_them(server: Server, database: str) -> None:
+    """Others go on with them: a role that may not replace them is not shut out by a newer holdfast."""
+    text = "SELECT prosrc FROM pg_proc WHERE proname = 'holdfast_session_queue'"
+    holdfast.connect(server.url(database)).close()
+    new = server.execute(text, database=database)
+    role = f"dora_{database}"
+    server.execute(
+        f"{OLD_QUEUE}; DELETE FROM holdfast_meta WHERE key = 'revision'; CREATE ROLE {role} LOGIN; "
+        f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {role}",
+        database=database,
+    )
+    old = server.execute(text, database=database)
+    assert old != new
+    url = server.url(database)
+    with holdfast.connect(url.replace("postgres@", f"{role}@")) as locks, locks.lock("door"):
+        assert server.execute(text, database=database) == old
+    with holdfast.connect(url), holdfast.connect(url):
+        assert server.execute(text, database=database) == new
+    [[made]] = server.execute("SELECT value FROM holdfast_meta WHERE key = 'revision'", database=database)
+    assert int(made) == REVISION
 
 
 def test_the_password_is_not_shown(url: str) -> None:

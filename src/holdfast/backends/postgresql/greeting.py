@@ -6,7 +6,8 @@ It is a generator that yields statements (as bytes; several at once form one tra
 2. Behind a pooler (the server's own process id is not the one that the connection was told) sessions are mixed: no
    session setting is made, nothing is prepared, and nothing is listened for.
 3. Elsewhere the session is set to READ COMMITTED, which the functions stand on, and to a bounded statement.
-4. The tables are made where they are missing and the role may.
+4. The tables are made where they are missing and the role may. Functions of an older revision work as well; they are
+   replaced by a role that owns them.
 5. There is one lock table in a database, unless `search_path` was set on purpose: with `"$user"` in it (the default)
    two roles would have a table each, and both would hold.
 """
@@ -19,7 +20,7 @@ from typing import NamedTuple, TypeAlias
 from ...errors import BackendUnavailable, Misconfigured
 from ...model import Promises
 from ..relational.error_mapping import Refused, Rows
-from .programs import SQL, VERSION, schema
+from .programs import REVISION, SQL, VERSION, schema
 
 OLDEST_VERSION = 120000
 IDLE_LISTENERS_END_VERSION = 140000
@@ -78,7 +79,7 @@ def greet(told_id: int, request_timeout: float) -> Talk:
         yield wanted.encode()
     if facts.has_tables != "t":
         try:
-            yield SQL["creating"].text + b";\n" + schema().encode()
+            yield _making()
         except Refused as error:
             if error.code == ANOTHER_TABLE:
                 raise _second_table(str(error)) from error
@@ -92,7 +93,7 @@ def greet(told_id: int, request_timeout: float) -> Talk:
                 "the output of `holdfast schema postgresql`"
             ) from error
     try:
-        [[version, cluster]] = yield SQL["meta"].text
+        [[version, cluster, revision, owns]] = yield SQL["meta"].text
     except Refused as error:
         raise Misconfigured(
             f"the lock table can not be read by this role: {error}; grant it what the head of "
@@ -103,7 +104,16 @@ def greet(told_id: int, request_timeout: float) -> Talk:
             f"the lock table has version {(version or b'none').decode()}, and this holdfast works with {VERSION}; "
             "use the same holdfast everywhere, and run the output of its `holdfast schema postgresql`"
         )
+    if owns == b"t" and int(revision or 0) < REVISION:
+        try:
+            yield _making()
+        except Refused:
+            pass  # it works as it is
     return Greeting(facts, pooled, (cluster or b"").decode())
+
+
+def _making() -> bytes:
+    return SQL["creating"].text + b";\n" + schema().encode()
 
 
 def listen(channel: str, greeting: Greeting) -> list[bytes]:

@@ -110,7 +110,9 @@ SELECT pg_backend_pid(), pg_is_in_recovery(), current_setting('transaction_read_
         WHERE c.relname = 'holdfast_claim' AND c.relkind = 'r' AND c.relpersistence <> 't');
 
 -- name: meta
-SELECT (SELECT value FROM holdfast_meta WHERE key = 'version'), (SELECT value FROM holdfast_meta WHERE key = 'cluster');
+SELECT (SELECT value FROM holdfast_meta WHERE key = 'version'), (SELECT value FROM holdfast_meta WHERE key = 'cluster'),
+       (SELECT value FROM holdfast_meta WHERE key = 'revision'),
+       (SELECT pg_has_role(c.relowner, 'USAGE') FROM pg_class c WHERE c.oid = to_regclass('holdfast_meta'));
 
 -- name: creating
 -- Before the DDL, in its transaction: one creator at a time. Where the tables of an older version are, there are those of

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from holdfast.backends.postgresql.greeting import Facts
-from holdfast.backends.postgresql.programs import SQL, VERSION, schema
+from holdfast.backends.postgresql.programs import REVISION, SQL, VERSION, schema
 
 from ..relational.running import Steps
 from . import errors
@@ -34,11 +34,12 @@ def carry_out(session: PostgreSQLSession, words: bytes) -> Steps[Result]:
     if words == SQL["meta"].text:
         if database.meta is None:
             raise errors.no_relation("holdfast_meta")
-        return Rows((b"value", b"value"), [[database.meta[key].encode() for key in ("version", "cluster")]])
+        told = [database.meta[key].encode() for key in ("version", "cluster", "revision")]
+        return Rows((b"value", b"value", b"value", b"pg_has_role"), [[*told, b"t"]])
     if words == CREATING:
         session.server.check_writable("CREATE TABLE")
         cluster = f"{session.server.host.chance.getrandbits(48):012x}"
-        database.meta = {"cluster": cluster, **(database.meta or {}), "version": str(VERSION)}
+        database.meta = {"cluster": cluster, **(database.meta or {}), "version": str(VERSION), "revision": str(REVISION)}
         return Command(b"INSERT 0 1")
     if words == SQL["session_bounds"].text:
         session.statement_timeout_s = 0.0

@@ -1,52 +1,22 @@
 """An interruption (Ctrl-C, a signal that raises) at any moment of an acquisition leaves nothing behind.
 
-Python runs signal handlers when a function begins and when one that is written in C returns: the tests raise there, at
-each such moment in turn.
+The tests interrupt at each moment in turn.
 """
 
 from __future__ import annotations
 
-import sys
 import threading
-from collections.abc import Callable
-from types import FrameType
-from typing import Any
 
 import pytest
 
 import holdfast
 from holdfast.backends.redis.client import RedisClient
 from tests.redis.faces import eventually
+from tests.support.interruptions import strikes
 from tests.support.redis_server import RedisServer
 
 TTL = 0.5
 MOMENTS_LIMIT = 2000
-
-
-class Interrupt(BaseException):
-    """Like `KeyboardInterrupt`, and nobody else's."""
-
-
-def strikes(moment: int, work: Callable[[], object]) -> bool:
-    """Interrupt this thread's work at this moment. False if it was over before."""
-    count = 0
-
-    def look(frame: FrameType, event: str, _: Any) -> None:
-        nonlocal count
-        if event in ("call", "c_return") and "holdfast/" in frame.f_code.co_filename:
-            count += 1
-            if count == moment:
-                sys.setprofile(None)
-                raise Interrupt
-
-    try:
-        sys.setprofile(look)
-        work()
-    except Interrupt:
-        return True
-    finally:
-        sys.setprofile(None)
-    return count >= moment
 
 
 def assert_nothing_is_left(locks: holdfast.Coordinator) -> None:

@@ -8,6 +8,8 @@
    have not taken in yet, and whoever looked again and again would keep them from it.
 3. When the connection is lost, `lost` is called once, and every wait on it ends. Bytes that a flow has been given, but
    not yet handed out, when another flow loses the connection, are for nobody: their requests have been told.
+4. An interruption (Ctrl-C) may strike in the middle of what is sent or handed out. Then nobody knows what was, and the
+   next reply could be taken for another one: the connection is lost.
 """
 
 from __future__ import annotations
@@ -16,6 +18,10 @@ from collections import deque
 from collections.abc import Callable
 
 from ..._core.flow import NEW_EVENT, NOW, Connection, Flow, Receive, Send, WaitEvent, WakeEvent
+
+
+def interrupted() -> ConnectionAbortedError:
+    return ConnectionAbortedError("an interruption struck while it was being read or written")
 
 
 class Pending:
@@ -154,4 +160,7 @@ class Multiplexer(ReceiverRole):
             self._feed(received)
         except OSError as error:
             self.lose(error)
+        except BaseException:
+            self.lose(interrupted())
+            raise
         return True

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from ..._core.flow import Connection, Exchange, Flow, Receive
-from ..connections.multiplexer import Multiplexer
+from ..connections.multiplexer import Multiplexer, interrupted
 from ..relational.connection import MultiplexedConnection, Request
 from ..relational.error_mapping import Refused, Silence
 from .codec import Order
@@ -89,9 +89,13 @@ class MariaDBConnection(MultiplexedConnection):
             packet = len(body).to_bytes(4, "little") + body
         else:
             packet = query(order.text)
-        self._under_way.append(request)
-        if not self.connection.write(packet):
-            self._unsent = True
+        try:
+            self._under_way.append(request)
+            if not self.connection.write(packet):
+                self._unsent = True
+        except BaseException:  # was it sent? Else the reply to the next one would be taken for its own
+            self.channel.lose(interrupted())
+            raise
 
     def feed(self, data: bytes) -> None:
         try:

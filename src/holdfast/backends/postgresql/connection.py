@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from ..._core.flow import FileWatch, Flow, Source, WaitAny
-from ..connections.multiplexer import Multiplexer
+from ..connections.multiplexer import Multiplexer, interrupted
 from ..relational.connection import MultiplexedConnection, Request
 from ..relational.error_mapping import Refused, Rows, Silence
 from .codec import Order
@@ -57,9 +57,9 @@ class HandleMultiplexer(Multiplexer):
         if self.unsent and not self._sending:
             return (yield from self._send_rest(deadline))
         transport = self.connection
-        self._receiving = True
         transport.begin_wait()
         try:
+            self._receiving = True
             ready: Sequence[Source] = yield WaitAny(self.sources, deadline)
         finally:
             self._receiving = False
@@ -73,6 +73,9 @@ class HandleMultiplexer(Multiplexer):
             self._feed(b"")
         except OSError as error:
             self.lose(error)
+        except BaseException:
+            self.lose(interrupted())
+            raise
 
     def send(self, data: bytes, deadline: float) -> Flow[bool]:
         return not self.over and (self.flush() or (yield from self._send_rest(deadline)))
@@ -91,9 +94,9 @@ class HandleMultiplexer(Multiplexer):
         while self.unsent and not self.over and not self._sending:
             receives = not self._receiving
             sources = (transport.file(True), *(self.sources if receives else ()))
-            self._sending = self._receiving = True
             transport.begin_wait()
             try:
+                self._sending = self._receiving = True
                 ready: Sequence[Source] = yield WaitAny(sources, deadline)
             finally:
                 self._sending = False
@@ -178,11 +181,15 @@ class PostgreSQLConnection(MultiplexedConnection):
     def _pump(self) -> None:
         try:
             while self._waiting and len(self._under_way) < self._most:
-                request = self._waiting.popleft()
+                request = self._waiting[0]
                 self._under_way.append(request)  # before it is sent: sending may fail (rule 2)
+                self._waiting.popleft()
                 self._send(request)
         except self._error as error:
             self.channel.lose(ConnectionError(str(error)))
+        except BaseException:
+            self.channel.lose(interrupted())
+            raise
         else:
             self._unsent = not self.channel.flush()
 
@@ -229,21 +236,25 @@ class PostgreSQLConnection(MultiplexedConnection):
             self._pump()
 
     def _settle(self) -> None:
-        request, last = self._under_way.popleft(), self._last
-        self._last = None
+        request, last = self._under_way[0], self._last
         assert last is not None
+        again = False
         try:
             request.value = request.order.read(rows_of(last))
         except Refused as error:
             self._prepared.discard(request.prepares)
-            if request.prepared and error.code in NOT_PREPARED:  # rule 3
+            again = request.prepared and error.code in NOT_PREPARED  # rule 3
+            if again:
                 self._prepares = request.prepared = False
                 self._waiting.append(request)
-                return
-            request.error = error
+            else:
+                request.error = error
         except Exception as error:  # noqa: BLE001  raised where it was asked for
             request.error = error
-        self.channel.finish(request)
+        self._last = None
+        self._under_way.popleft()  # not before: an interruption may strike anywhere (rule 2)
+        if not again:
+            self.channel.finish(request)
 
     def _lost(self, error: OSError) -> None:
         requests = [*self._under_way, *self._waiting]

@@ -145,6 +145,8 @@ class MultiplexedConnection:
                 interruption = error
         if interruption is not None:
             raise interruption
+        if not request.done:  # whoever read for all was interrupted in the middle of it
+            raise Silence("the connection has ended")
         return request.result()
 
     def until(self, request: Pending, deadline: float) -> Flow[bool]:

@@ -77,7 +77,9 @@ def test_a_session_lock_outlives_the_bounds_of_other_sessions(server: Server, da
         tokens: list[int] = []
         thread = threading.Thread(target=lambda: tokens.append(others.lock("door").acquire(timeout=120).token))
         thread.start()
-        while not server.execute("SELECT 1 FROM pg_stat_activity WHERE query ~ 'session_wait' AND datname = %s", database):
+        while not server.execute(
+            "SELECT 1 FROM pg_stat_activity WHERE query ~ 'session_wait' AND datname = %s", database
+        ):
             pass
         time.sleep(0.6)  # longer than the bound
         assert lease.release()
@@ -200,7 +202,8 @@ def test_the_tables_of_an_older_version_are_made_new_where_they_are(server: Serv
     assert found == [("public",)]
 
 
-OLD_QUEUE = """CREATE OR REPLACE FUNCTION holdfast_session_queue(n text, o text, who_ text) RETURNS void LANGUAGE sql AS $$
+OLD_QUEUE = """CREATE OR REPLACE FUNCTION holdfast_session_queue(n text, o text, who_ text) RETURNS void
+    LANGUAGE sql AS $$
     INSERT INTO holdfast_session_waiter (owner, name, since, backend, who)
         VALUES (o, n, holdfast_now(), pg_backend_pid(), who_)
         ON CONFLICT (owner) DO UPDATE SET backend = excluded.backend $$"""

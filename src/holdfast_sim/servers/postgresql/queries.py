@@ -39,7 +39,12 @@ def carry_out(session: PostgreSQLSession, words: bytes) -> Steps[Result]:
     if words == CREATING:
         session.server.check_writable("CREATE TABLE")
         cluster = f"{session.server.host.chance.getrandbits(48):012x}"
-        database.meta = {"cluster": cluster, **(database.meta or {}), "version": str(VERSION), "revision": str(REVISION)}
+        database.meta = {
+            "cluster": cluster,
+            **(database.meta or {}),
+            "version": str(VERSION),
+            "revision": str(REVISION),
+        }
         return Command(b"INSERT 0 1")
     if words == SQL["session_bounds"].text:
         session.statement_timeout_s = 0.0

@@ -11,7 +11,7 @@ import pytest
 
 import holdfast
 import holdfast.aio
-from holdfast.backends.postgresql.programs import REVISION, schema
+from holdfast.backends.postgresql.programs import FUNCTIONS_VERSION, schema
 from holdfast.errors import BackendUnavailable, HoldfastError, Misconfigured
 from tests.postgresql.server import Server
 
@@ -228,7 +228,7 @@ def test_functions_of_an_older_revision_are_replaced_by_who_owns_them(server: Se
     with holdfast.connect(url), holdfast.connect(url):
         assert server.execute(text, database=database) == new
     [[made]] = server.execute("SELECT value FROM holdfast_meta WHERE key = 'revision'", database=database)
-    assert int(made) == REVISION
+    assert int(made) == FUNCTIONS_VERSION
 
 
 def test_the_password_is_not_shown(url: str) -> None:

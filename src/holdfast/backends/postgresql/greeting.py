@@ -20,7 +20,7 @@ from typing import NamedTuple, TypeAlias
 from ...errors import BackendUnavailable, Misconfigured
 from ...model import Promises
 from ..relational.error_mapping import Refused, Rows
-from .programs import REVISION, SQL, VERSION, schema
+from .programs import FUNCTIONS_VERSION, SQL, VERSION, schema
 
 OLDEST_VERSION = 120000
 IDLE_LISTENERS_END_VERSION = 140000
@@ -104,7 +104,7 @@ def greet(told_id: int, request_timeout: float) -> Talk:
             f"the lock table has version {(version or b'none').decode()}, and this holdfast works with {VERSION}; "
             "use the same holdfast everywhere, and run the output of its `holdfast schema postgresql`"
         )
-    if owns == b"t" and int(revision or 0) < REVISION:
+    if owns == b"t" and int(revision or 0) < FUNCTIONS_VERSION:
         try:
             yield _making()
         except Refused:

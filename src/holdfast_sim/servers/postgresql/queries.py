@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from holdfast.backends.postgresql.greeting import Facts
-from holdfast.backends.postgresql.programs import REVISION, SQL, VERSION, schema
+from holdfast.backends.postgresql.programs import FUNCTIONS_VERSION, SQL, VERSION, schema
 
 from ..relational.running import Steps
 from . import errors
@@ -43,7 +43,7 @@ def carry_out(session: PostgreSQLSession, words: bytes) -> Steps[Result]:
             "cluster": cluster,
             **(database.meta or {}),
             "version": str(VERSION),
-            "revision": str(REVISION),
+            "revision": str(FUNCTIONS_VERSION),
         }
         return Command(b"INSERT 0 1")
     if words == SQL["session_bounds"].text:

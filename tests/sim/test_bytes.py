@@ -27,7 +27,7 @@ FOUND_AT = {
     "redial-without-bound": 1,
     "lost-create-is-forgotten": 0,
     "idle-connection-used-without-a-look": 0,
-    "close-leaves-the-session": 0,
+    "close-leaves-the-session": 4,
     "failed-handshake-leaves-a-socket": 0,
     "call-waits-for-the-redial": 0,
     "idle-pooled-connection-used-without-a-look": 0,

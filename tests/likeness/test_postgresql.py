@@ -69,7 +69,7 @@ def test_a_session_is_ended_by_an_administrator_or_for_being_idle(server: Server
     play = Play(server, "likeness")
     pair, other = play.opened(), play.opened()
     server.execute("SELECT pg_terminate_backend(%s)", pair.number)
-    play.model.terminate(pair.number)
+    play.model.kill_connection(pair.number)
     pair.ended()
     other.say(b"SET idle_session_timeout = 100")
     play.host.advance(0.1)

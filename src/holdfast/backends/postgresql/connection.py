@@ -227,6 +227,8 @@ class PostgreSQLConnection(MultiplexedConnection):
                 elif result.status == PIPELINE_SYNC_CODE:
                     self._settle()
                 elif self._last is None or self._last.status in GOOD:  # the first error says more than its echo
+                    if self._last is not None:  # that was the preparation, which stays if what follows is refused
+                        self._under_way[0].prepares = b""
                     self._last = result
         except self._error as error:
             last = self._last  # the server's last word says more than that it is gone

@@ -23,6 +23,7 @@ from .error_mapping import Refused, Silence
 from .local_queue import LOOK_AGAIN_S, LocalQueue
 from .session_pool import SessionPool
 from .timing import LOOK_TRIES_COUNT, TIDY_COUNT, pause_before_look_s, requests_until_tidy
+from .unlisting import Unlisting
 
 
 class SessionClient:
@@ -50,8 +51,7 @@ class SessionClient:
         self._claims: dict[str, Claim] = {}
         self._seen: dict[str, DatabaseConnection] = {}
         """Who is seen waiting, through which session."""
-        self._unlisted: dict[str, DatabaseConnection] = {}
-        """Who is still seen waiting and does not wait: the server refused to take it off the list."""
+        self._unlisting = Unlisting(self._codec.leave)
         self._waiters: dict[str, tuple[DatabaseConnection, Request]] = {}
         self._events: dict[str, WakeEvent] = {}
         self._until_tidy = 0
@@ -180,12 +180,9 @@ class SessionClient:
                 yield from self._give_up(*waiter, name, deadline)
             if seen is not None and not seen.closed:
                 yield from self._pool.ask(seen, self._codec.leave(owner), deadline)
-            for left, session in self._unlisted.items():
-                session.start(self._codec.leave(left))  # nobody waits for it
-            self._unlisted.clear()
-        except BackendUnavailable:  # the row goes with its session
-            if seen is not None and not seen.closed:
-                self._unlisted[owner] = seen
+            self._unlisting.ask_again()
+        except BackendUnavailable:
+            self._unlisting.add(owner, seen)
         finally:
             self._leave(name, owner)
         return unlocked

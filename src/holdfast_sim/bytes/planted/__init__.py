@@ -4,7 +4,18 @@ Each is taken from a review of the clients that were written before there was a 
 which are found, and after how many seeds.
 """
 
-from . import etcd, mysql, redis, redis_connections, zookeeper
+from . import etcd, mysql, postgresql, redis, redis_connections, relational, zookeeper
 from .registry import CLIENT_BUGS, ClientBug, planted_client
 
-__all__ = ["CLIENT_BUGS", "ClientBug", "etcd", "mysql", "planted_client", "redis", "redis_connections", "zookeeper"]
+__all__ = [
+    "CLIENT_BUGS",
+    "ClientBug",
+    "etcd",
+    "mysql",
+    "planted_client",
+    "postgresql",
+    "redis",
+    "redis_connections",
+    "relational",
+    "zookeeper",
+]

@@ -25,10 +25,13 @@ class ClientBug:
 CLIENT_BUGS: dict[str, ClientBug] = {}
 
 
-def client_bug(engine: str, *invariants: str) -> Callable[[Plant], Plant]:
+def client_bug(engines: str | tuple[str, ...], *invariants: str) -> Callable[[Plant], Plant]:
+    """Of one engine; or of several that share the code, and then it is called `name@engine`."""
+
     def enter(plant: Plant) -> Plant:
-        name = plant.__name__.replace("_", "-")
-        CLIENT_BUGS[name] = ClientBug(name, engine, invariants, (plant.__doc__ or "").strip(), plant)
+        for engine in [engines] if isinstance(engines, str) else engines:
+            name = plant.__name__.replace("_", "-") + ("" if isinstance(engines, str) else f"@{engine}")
+            CLIENT_BUGS[name] = ClientBug(name, engine, invariants, (plant.__doc__ or "").strip(), plant)
         return plant
 
     return enter

@@ -54,6 +54,14 @@ def idle_too_long() -> ServerError:
     return refusal("57P05", "terminating connection due to idle-session timeout")
 
 
+def deadlock() -> ServerError:
+    return refusal("40P01", "deadlock detected")
+
+
+def lock_timeout() -> ServerError:
+    return refusal("55P03", "canceling statement due to lock timeout")
+
+
 def read_only(verb: str) -> ServerError:
     return refusal("25006", f"cannot execute {verb} in a read-only transaction")
 

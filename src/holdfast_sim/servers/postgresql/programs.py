@@ -208,7 +208,8 @@ def mint(session: PostgreSQLSession, key: int, name: str, owner: str, who: str) 
 
 
 def be_seen(session: PostgreSQLSession, name: str, owner: str, who: str) -> None:
-    session.server.database.sessions.queue(owner, WaiterRow(name, session.now_us, session.number, who), anew=True)
+    since = max(session.now_us, session.started_us)  # the clock may have been set back
+    session.server.database.sessions.queue(owner, WaiterRow(name, since, session.number, who), anew=True)
 
 
 @program("session_queue")
@@ -236,7 +237,7 @@ def session_unlock(session: PostgreSQLSession, values: Sequence[str]) -> Steps[R
 @program("session_give_up")
 def session_give_up(session: PostgreSQLSession, values: Sequence[str]) -> Steps[Result]:
     yield from ()
-    return yes(session.server.cancel(int(values[0])))
+    return yes(session.server.kill_query(int(values[0])))
 
 
 @program("session_alive")

@@ -1,7 +1,7 @@
 """A simulated PostgreSQL: one database with holdfast's tables, its sessions and its advisory locks.
 
 What can go wrong with it is set from outside: `standby`, `read_only`, `disk_full`, `most_sessions`, `users` (a password
-changes), `refuse_next`, `cancel` and `terminate`; and `stop`, `start`, `follow`, `promote`.
+changes), `refuse_next`, `kill_query` and `kill_connection`; and `stop`, `start`, `follow`, `promote`.
 """
 
 from __future__ import annotations
@@ -83,14 +83,14 @@ class PostgreSQLServer:
         for session in list(self.sessions.values()):
             session.hear(pid, channel, payload)
 
-    def cancel(self, pid: int) -> bool:
+    def kill_query(self, pid: int) -> bool:
         """pg_cancel_backend, or a cancel request; it does nothing to a session that carries out nothing."""
         if (session := self.sessions.get(pid)) is None:
             return False
         session.interrupt(errors.canceled("user request"))
         return True
 
-    def terminate(self, pid: int) -> None:
+    def kill_connection(self, pid: int) -> None:
         """pg_terminate_backend."""
         self.sessions[pid].fail(errors.terminated())
 
@@ -99,6 +99,10 @@ class PostgreSQLServer:
     def refuse_next(self, words: bytes, refusal: ServerError) -> None:
         """Have the next statement that contains these words refused."""
         self._faults.append((words, refusal))
+
+    def forget_faults(self) -> None:
+        """What was to be refused and was not asked for is not refused any more."""
+        self._faults.clear()
 
     def check_fault(self, statement: bytes) -> None:
         for fault in self._faults:

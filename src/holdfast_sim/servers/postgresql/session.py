@@ -37,7 +37,7 @@ from .messages import (
     welcome,
 )
 from .programs import COLUMNS, PROGRAMS
-from .queries import carry_out
+from .queries import SETTING, carry_out
 
 if TYPE_CHECKING:
     from .server import PostgreSQLServer
@@ -100,7 +100,7 @@ class PostgreSQLSession:
         elif code in (SSL, GSS):
             self._output.send(b"N")
         elif code == CANCEL:
-            self.server.cancel(int.from_bytes(body[4:8], "big"))
+            self.server.kill_query(int.from_bytes(body[4:8], "big"))
             self.end()
         else:
             self._reader.starting = False
@@ -162,15 +162,16 @@ class PostgreSQLSession:
             self._bound = self.prepared[name], [(one or b"").decode() for one in read_values(body, at)]
             self._say(message(b"2"))
         elif kind == b"D":
-            columns = COLUMNS[self._bound[0]]
+            columns = COLUMNS.get(self._bound[0], ())
             self._say(row_description(columns) if columns else message(b"n"))
         elif kind == b"E":
             words, values = self._bound
             self.server.check_fault(words)
-            self._run(PROGRAMS[words](self, values), lambda answer: self._say(result(answer, isinstance(answer, Rows))))
+            steps = PROGRAMS[words](self, values) if words in PROGRAMS else carry_out(self, words)
+            self._run(steps, lambda answer: self._say(result(answer, isinstance(answer, Rows))))
 
     def _parse(self, name: bytes, words: bytes) -> None:
-        if words not in PROGRAMS:
+        if words not in PROGRAMS and SETTING.fullmatch(words) is None:
             raise errors.syntax(words.decode("utf-8", "replace"))
         if self.server.database.meta is None and b"holdfast_" in words:
             column = COLUMNS[words][0] if COLUMNS[words] else b""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
     from ...process import Process
 
 PORT = 5432
+KEEPALIVE = {
+    socket.TCP_KEEPIDLE: "keepalives_idle",
+    socket.TCP_KEEPINTVL: "keepalives_interval",
+    socket.TCP_KEEPCNT: "keepalives_count",
+}
 
 
 class SimulatedTransport:
@@ -61,11 +67,19 @@ class SimulatedTransport:
         self._file.abandon()
 
 
+def keepalive_options(parameters: Parameters) -> tuple[tuple[int, int], ...]:
+    """What libpq sets."""
+    if parameters.get("keepalives") != "1":
+        return ()
+    return tuple((option, int(parameters[name])) for option, name in KEEPALIVE.items() if name in parameters)
+
+
 def starter(process: Process) -> Callable[[Parameters], Transport]:
     """Begins connections of this process; host names are not looked up here."""
 
     def start(parameters: Parameters) -> Transport:
-        endpoint = Endpoint(parameters["hostaddr"], int(parameters.get("port", PORT)))
+        address, port = parameters["hostaddr"], int(parameters.get("port", PORT))
+        endpoint = Endpoint(address, port, keepalive_options=keepalive_options(parameters))
         file = SimFile(process, endpoint)
         user, database, password = (parameters.get(name, "") for name in ("user", "dbname", "password"))
         return SimulatedTransport(SimulatedConnection(file, user, database, password), file)

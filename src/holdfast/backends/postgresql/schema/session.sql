@@ -89,9 +89,12 @@ END $$;
 
 -- Be seen waiting. Through another session it is seen from now on: that one may be younger than the wait, and whoever
 -- looks at its age (`holdfast_session_lives`) would take it for one that got the process id of a session that ended.
+-- Nor does a wait begin before its session, though the clock may have been set back.
 CREATE OR REPLACE FUNCTION holdfast_session_queue(n text, o text, who_ text) RETURNS void LANGUAGE sql AS $$
     INSERT INTO holdfast_session_waiter AS w (owner, name, since, backend, who)
-        VALUES (o, n, holdfast_now(), pg_backend_pid(), who_)
+        SELECT o, n, greatest(holdfast_now(), ceil(extract(epoch FROM a.backend_start) * 1000000)::bigint),
+               pg_backend_pid(), who_
+            FROM pg_stat_get_activity(pg_backend_pid()) a
         ON CONFLICT (owner) DO UPDATE SET backend = excluded.backend,
             since = CASE w.backend WHEN excluded.backend THEN w.since ELSE excluded.since END
 $$;

@@ -96,7 +96,6 @@ FOUND_AT = {
     "seen-waiting-after-a-refusal@mysql+session": 167,
     "next-take-overtakes-the-unlock": 1096,
     "next-one-in-before-the-loss-is-told@postgresql+session": 31,
-    "refused-unlock-is-dropped@postgresql+session": 68,
     "granted-while-giving-up@postgresql+session": 64,
 }
 """A search would take too long."""

@@ -23,7 +23,7 @@ from .error_mapping import Refused, Silence
 from .local_queue import LOOK_AGAIN_S, LocalQueue
 from .session_pool import SessionPool
 from .timing import LOOK_TRIES_COUNT, TIDY_COUNT, pause_before_look_s, requests_until_tidy
-from .unlisting import Unlisting
+from .waiters import UnlistedWaiters
 
 
 class SessionClient:
@@ -51,7 +51,7 @@ class SessionClient:
         self._claims: dict[str, Claim] = {}
         self._seen: dict[str, DatabaseConnection] = {}
         """Who is seen waiting, through which session."""
-        self._unlisting = Unlisting(self._codec.leave)
+        self._unlisted = UnlistedWaiters(self._codec.leave)
         self._waiters: dict[str, tuple[DatabaseConnection, Request]] = {}
         self._events: dict[str, WakeEvent] = {}
         self._until_tidy = 0
@@ -180,9 +180,9 @@ class SessionClient:
                 yield from self._give_up(*waiter, name, deadline)
             if seen is not None and not seen.closed:
                 yield from self._pool.ask(seen, self._codec.leave(owner), deadline)
-            self._unlisting.ask_again()
+            self._unlisted.ask_again()
         except BackendUnavailable:
-            self._unlisting.add(owner, seen)
+            self._unlisted.add(owner, seen)
         finally:
             self._leave(name, owner)
         return unlocked

@@ -12,7 +12,7 @@ from holdfast.backends.relational.local_queue import LocalQueue
 from holdfast.backends.relational.notifications import Notifications
 from holdfast.backends.relational.session_client import SessionClient
 from holdfast.backends.relational.session_pool import SessionPool
-from holdfast.backends.relational.unlisting import Unlisting
+from holdfast.backends.relational.waiters import UnlistedWaiters
 from holdfast.errors import BackendUnavailable
 from holdfast.model import Claim
 
@@ -177,16 +177,16 @@ def lost_hold_on_an_ended_session_stays_first(patch: Patch) -> None:
 @client_bug(SESSION, "nothing is left behind")
 def seen_waiting_after_a_refusal(patch: Patch) -> None:
     """The server refuses once to take a waiter off the list, and it is seen waiting as long as its session lives."""
-    patch(Unlisting, "add", lambda self, owner, session: None)
+    patch(UnlistedWaiters, "add", lambda self, owner, session: None)
 
 
 @client_bug(SESSION, "nothing is left behind")
 def seen_waiting_after_a_second_refusal(patch: Patch) -> None:
     """The same, if the server refuses twice."""
 
-    def ask_again(self: Unlisting) -> None:
+    def ask_again(self: UnlistedWaiters) -> None:
         for owner, (session, _) in self._refused.items():
             session.start(self._leave(owner))
         self._refused.clear()
 
-    patch(Unlisting, "ask_again", ask_again)
+    patch(UnlistedWaiters, "ask_again", ask_again)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from .connection import DatabaseConnection, Order, Request
 
 
-class Unlisting:
+class UnlistedWaiters:
     """`leave` writes the order that takes an owner off the list."""
 
     def __init__(self, leave: Callable[[str], Order]) -> None:

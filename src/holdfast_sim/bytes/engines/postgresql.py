@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast._core.flow import Flow
 from holdfast.backends.postgresql.engine import PostgreSQLEngine
-from holdfast.backends.postgresql.programs import VERSION
+from holdfast.backends.postgresql.programs import FUNCTIONS_VERSION, VERSION
 from holdfast.backends.postgresql.session.engine import SessionEngine
 from holdfast.ports import Opened
 
@@ -27,6 +27,7 @@ class SimulatedPostgreSQL(SimulatedDatabase):
     address = "10.0.0.1"
     """A name would be looked up."""
     version = VERSION
+    facts = {"revision": str(FUNCTIONS_VERSION)}  # noqa: RUF012
     deadlock = errors.deadlock()
     lock_timeout = errors.lock_timeout()
     opens: type[PostgreSQLEngine] | type[SessionEngine] = PostgreSQLEngine

@@ -67,6 +67,8 @@ class SimulatedDatabase(SimulatedEngine):
     """Where its machine is."""
     version: int
     """Of the tables that the client finds."""
+    facts: dict[str, str] = {}  # noqa: RUF012
+    """What else stands beside the version."""
     deadlock: ServerError
     lock_timeout: ServerError
 
@@ -76,7 +78,7 @@ class SimulatedDatabase(SimulatedEngine):
         self.server = self.serve(machine, {USER: PASSWORD})
         self._most_sessions = self.server.most_sessions
         if world.profile.latency >= SLOW_S or world.chance.random() < 0.8:
-            self.server.database.meta = {"version": str(self.version), "cluster": "sim"}
+            self.server.database.meta = {"version": str(self.version), "cluster": "sim", **self.facts}
         self.listen(Listener(machine, self.server))
 
     def serve(self, host: Host, users: dict[str, str]) -> DatabaseServer:

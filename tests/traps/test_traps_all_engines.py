@@ -64,9 +64,14 @@ HAND_OVER = ("sync/base_coordinator.py", "aio/base_coordinator.py")
 CLOSE_THEIR_OWN = ("sync/waiting.py",)
 """They close a pair of sockets that nobody else has, and that leads to no engine."""
 
+ONLY_COUNT = ("backends/redis/connection.py",)
+"""A connection that an interruption has dropped is taken out of its pool's count."""
+
 
 def test_09_nothing_is_sent_when_an_object_is_collected() -> None:
     package = Path(holdfast.__file__).parent
     for file in package.rglob("*.py"):
         names = {node.name for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.FunctionDef)}
-        assert "__del__" not in names or file.relative_to(package).as_posix() in HAND_OVER + CLOSE_THEIR_OWN, file
+        assert (
+            "__del__" not in names or file.relative_to(package).as_posix() in HAND_OVER + CLOSE_THEIR_OWN + ONLY_COUNT
+        ), file

@@ -19,6 +19,7 @@ class Flight(Generic[T]):
     """An attempt under way, and its outcome."""
 
     def __init__(self) -> None:
+        self.begun = False
         self.waiters: list[WakeEvent] = []
         self.results: list[T] = []
         self.error: Exception | None = None
@@ -42,15 +43,22 @@ class SingleFlight(Generic[T]):
         self._attempt: Flight[T] | None = None
 
     def begin(self, deadline: float) -> Flow[Flight[T]]:
-        """The attempt under way; a new one if there is none."""
+        """The attempt under way; a new one if there is none.
+
+        One that has not begun is begun: who made it may have been interrupted right then.
+        """
         if (attempt := self._attempt) is None:
             attempt = self._attempt = Flight()
+        if not attempt.begun:
             now: float = yield NOW
             if (yield Spawn(self._run(attempt, max(deadline, now + self._least_s)))) is False:
                 self._fail(attempt, OSError("no thread could be started for it"))
         return attempt
 
     def _run(self, attempt: Flight[T], deadline: float) -> Flow[None]:
+        if attempt.begun:
+            return
+        attempt.begun = True
         try:
             result = yield from self._flow(deadline)
         except Exception as error:  # noqa: BLE001  told to those who wait

@@ -4,7 +4,8 @@
    connection made, or further on. So somebody who has little time for each request gets one in the end, too.
 2. What is made is given to `keep`, and then all who wait are told: each looks there. Those who wait for an attempt that
    fails are told its error.
-3. Once closed, a dialer closes what it makes, and whoever waits is told at once.
+3. Whoever finds an attempt that has not begun begins it: who made it may have been interrupted right then.
+4. Once closed, a dialer closes what it makes, and whoever waits is told at once.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class _DialAttempt:
     """One attempt to connect, and those who wait for its end."""
 
     def __init__(self) -> None:
-        self.over = False
+        self.begun = self.over = False
         self.error: BaseException | None = None
         self.waiters: list[WakeEvent] = []
 
@@ -59,12 +60,11 @@ class Dialer(Generic[C]):
         event: WakeEvent = yield NEW_EVENT
         began = now = yield NOW
         attempt = self._attempt
-        new = attempt is None
         if attempt is None:
             attempt = self._attempt = _DialAttempt()
         attempt.waiters.append(event)
         try:
-            if new and (yield Spawn(self._dial(attempt))) is False:
+            if not attempt.begun and (yield Spawn(self._dial(attempt))) is False:
                 self._end(attempt, self._errors.unreachable(OSError("no thread could be started")))
             while not attempt.over:
                 if now >= deadline:
@@ -77,6 +77,9 @@ class Dialer(Generic[C]):
             raise attempt.error
 
     def _dial(self, attempt: _DialAttempt) -> Flow[None]:
+        if attempt.begun:
+            return
+        attempt.begun = True
         now: float = yield NOW
         try:
             made = yield from self._connect(now + self._timeout_s)

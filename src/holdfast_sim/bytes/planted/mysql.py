@@ -25,16 +25,6 @@ def idle_database_connection_used_without_a_look(patch: Patch) -> None:
     patch(MariaDBConnection, "readable", lambda self: self.channel.over)
 
 
-@client_bug(TABLE, "no flow breaks", "a call ends by its deadline")
-def order_in_neither_queue(patch: Patch) -> None:
-    """What is under way when the connection breaks is forgotten, and nobody is told (9.40)."""
-
-    def lost(self: MariaDBConnection, error: OSError) -> None:
-        self._under_way.clear()
-
-    patch(MariaDBConnection, "lost", lost)
-
-
 @client_bug(TABLE, *LEAK)
 def failed_log_in_leaves_a_socket(patch: Patch) -> None:
     """A connection on which the log-in failed or timed out is not closed (9.46)."""

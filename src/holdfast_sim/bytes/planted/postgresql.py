@@ -27,17 +27,6 @@ def idle_libpq_connection_used_without_a_look(patch: Patch) -> None:
     patch(PostgreSQLConnection, "readable", lambda self: self.channel.over)
 
 
-@client_bug(TABLE, "no flow breaks", "a call ends by its deadline")
-def pumped_order_in_neither_queue(patch: Patch) -> None:
-    """What is under way when the connection breaks is forgotten, and nobody is told (9.40)."""
-
-    def lost(self: PostgreSQLConnection, error: OSError) -> None:
-        self._under_way.clear()
-        self._waiting.clear()
-
-    patch(PostgreSQLConnection, "_lost", lost)
-
-
 @client_bug(TABLE, *LEAK)
 def failed_attempt_leaves_a_socket(patch: Patch) -> None:
     """An attempt that failed or timed out is not ended (9.46)."""

@@ -9,8 +9,8 @@
 from __future__ import annotations
 
 from .backends.client_engine import ClientEngine
+from .backends.connections.gather import first, gather
 from .backends.connections.pool import ConnectionPool
-from .backends.connections.together import first, gather
 from .backends.queue_backend import (
     UNKNOWN,
     Allow,

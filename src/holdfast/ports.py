@@ -312,11 +312,11 @@ class AnyEngine(Protocol):
         ...
 
 
-def carrier(wire: AnyWire) -> Wire[object, object]:
+def untyped_wire(wire: AnyWire) -> Wire[object, object]:
     """The wire for whoever hands on what the backend of the same engine asks, and nothing else: the types fit."""
     return cast(Wire[object, object], wire)
 
 
-def async_carrier(wire: AnyAsyncWire) -> AsyncWire[object, object]:
-    """As `carrier`."""
+def untyped_async_wire(wire: AnyAsyncWire) -> AsyncWire[object, object]:
+    """As `untyped_wire`."""
     return cast(AsyncWire[object, object], wire)

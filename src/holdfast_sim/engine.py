@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast.backends.execute import SECOND, Moment, us
+from holdfast.backends.execute import SECOND_US, Moment, us
 from holdfast.backends.memory.store import MemoryStore
 from holdfast.errors import BackendUnavailable
 
@@ -44,7 +44,7 @@ class SimEngine:
 
     def true_time(self, moment: int) -> float:
         """When its expiry clock shows this moment, if it does not jump before."""
-        return (moment / SECOND - 1000.0 - self._jumped) / self._rate
+        return (moment / SECOND_US - 1000.0 - self._jumped) / self._rate
 
     @property
     def calendar(self) -> int:

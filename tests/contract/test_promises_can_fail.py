@@ -35,7 +35,7 @@ def test_a_planted_bug_is_noticed(plant: Plant, name: str, monkeypatch: pytest.M
     promise = PROMISES[name]
     plant.patch(monkeypatch)
     monkeypatch.setitem(SCHEMES, "plant", over_tcp.__name__)
-    monkeypatch.setattr("holdfast.testing.context.HANG", 5.0)
+    monkeypatch.setattr("holdfast.testing.context.HANG_S", 5.0)
     monkeypatch.setattr("holdfast.testing.contract.HANG_S", LONGEST[promise.real_time, promise.network])
     with plant.under_test() as under_test, pytest.raises((Exception, BaseExceptionGroup)) as caught:
         run_promise(promise, under_test, "asyncio")

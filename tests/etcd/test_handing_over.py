@@ -17,7 +17,7 @@ from holdfast.backends.etcd.claim_state import ClaimState
 from holdfast.backends.etcd.client_identity import ClientIdentity
 from holdfast.backends.etcd.grant import GrantFlows
 from holdfast.backends.etcd.keys import Keys
-from holdfast.backends.etcd.queue import MARKED, WAITING, QueueEntry
+from holdfast.backends.etcd.queue import MARKED, WAITING, KeyEntry
 from holdfast.backends.etcd.rpc import Post, Rpc, b64
 from holdfast.backends.etcd.session import Session
 from holdfast.backends.etcd.sessions import Sessions
@@ -31,7 +31,7 @@ from holdfast.model import Claim
 from holdfast.recipes import specs
 from holdfast.sync.client_driver import Monitor
 from holdfast.sync.coordinator import Coordinator
-from holdfast.sync.waiting import ThreadEvent
+from holdfast.sync.events import ThreadEvent
 from holdfast.testing.faults import FaultInjector, FaultyEngine
 from tests.etcd.cluster import Cluster, await_true
 
@@ -44,7 +44,7 @@ CREATED = 10
 def watch(granted: int = WAITING, leaving: Callable[[], bool] | None = None, **words: Any) -> Watch:
     """Of a claim that was created at 10, as a look at 20 has shown it."""
     value: Any = {"i": "before-1", "g": granted, **words}
-    before = QueueEntry(KEY, "door", "before-1", CREATED, CREATED, 1, value)
+    before = KeyEntry(KEY, "door", "before-1", CREATED, CREATED, 1, value)
     return for_one_before(before, "own", False, SEEN, leaving)
 
 
@@ -166,8 +166,8 @@ def test_one_that_came_to_hold_while_the_other_lined_up_is_found_too() -> None:
         for owner in ("before-1", "behind-1")
     )
     sessions.states["before-1"] = before
-    seen = QueueEntry(before.key, "door", "before-1", CREATED, CREATED, 1, {"i": "before-1"})
-    own = QueueEntry(behind.key, "door", "behind-1", SEEN, SEEN, 1, {"i": "behind-1"})
+    seen = KeyEntry(before.key, "door", "before-1", CREATED, CREATED, 1, {"i": "before-1"})
+    own = KeyEntry(behind.key, "door", "behind-1", SEEN, SEEN, 1, {"i": "behind-1"})
     grants = GrantFlows(identity, KEYS, sessions)
     grants.queued(behind, QueueSnapshot(own, seen, [], None, SEEN, 3), 0.0)
     assert behind.watch is not None

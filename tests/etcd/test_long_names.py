@@ -19,7 +19,7 @@ import holdfast
 import holdfast.aio
 from holdfast.backends.etcd.http import LAST_REQUEST, MalformedReply
 from holdfast.backends.etcd.notifications import BEGIN_S, WatchStream
-from holdfast.backends.etcd.queue import MARKED, QueueEntry
+from holdfast.backends.etcd.queue import MARKED, KeyEntry
 from holdfast.backends.etcd.rpc import b64
 from holdfast.backends.etcd.watch import Watch, for_one_before
 from holdfast.backends.ordered_keys.handoff import HANDED, LOOK
@@ -114,7 +114,7 @@ class Silent(ThreadConnection):
 
 
 def watch() -> Watch:
-    return for_one_before(QueueEntry(OLD, "door", "a-1", 7, 7, 1, {"g": MARKED}), OWN, True, 7, None)
+    return for_one_before(KeyEntry(OLD, "door", "a-1", 7, 7, 1, {"g": MARKED}), OWN, True, 7, None)
 
 
 def message(**result: object) -> bytes:

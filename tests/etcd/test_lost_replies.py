@@ -10,7 +10,7 @@ import holdfast
 from holdfast.backends import open_engine
 from holdfast.errors import OutcomeUnknown
 from holdfast.model import Claim, Grant, Queued
-from holdfast.ports import AnyWire, carrier
+from holdfast.ports import AnyWire, untyped_wire
 from holdfast.recipes import specs
 from holdfast.sync.driver import run
 from tests.etcd.cluster import Cluster
@@ -20,7 +20,7 @@ class Losing:
     """A wire that loses the reply to one request, counted from 0."""
 
     def __init__(self, wire: AnyWire, number: int) -> None:
-        self._wire = carrier(wire)
+        self._wire = untyped_wire(wire)
         self._left = number
 
     def call(self, request: Any, timeout: float) -> Any:

@@ -9,17 +9,17 @@ from typing import Any
 
 import holdfast
 from holdfast.backends import open_engine
-from holdfast.backends.etcd.queue import CONFIRMED, MARKED, QueueEntry, judge
+from holdfast.backends.etcd.queue import CONFIRMED, MARKED, KeyEntry, judge
 from holdfast.model import Claim, Queued
-from holdfast.ports import AnyWire, carrier
+from holdfast.ports import AnyWire, untyped_wire
 from holdfast.recipes import specs
 from holdfast.sync.driver import run
 from tests.etcd.cluster import Cluster, await_true
 
 
-def entry(owner: str, created: int, weight: int, capacity: int = 3, **words: Any) -> QueueEntry:
+def entry(owner: str, created: int, weight: int, capacity: int = 3, **words: Any) -> KeyEntry:
     value: Any = {"i": owner, "w": weight, "c": capacity, **words}
-    return QueueEntry(owner, "pool", owner, created, words.get("changed", created), 1, value, tombstone="k" in words)
+    return KeyEntry(owner, "pool", owner, created, words.get("changed", created), 1, value, tombstone="k" in words)
 
 
 def test_whoever_is_overtaken_gets_a_larger_token(state_cluster: Cluster) -> None:
@@ -78,7 +78,7 @@ class Meddling:
     """A wire on which something happens right before a request."""
 
     def __init__(self, wire: AnyWire) -> None:
-        self._wire = carrier(wire)
+        self._wire = untyped_wire(wire)
         self.before: dict[int, Callable[[], object]] = {}
         self.calls = 0
 

@@ -11,7 +11,7 @@ import pytest
 
 import holdfast
 import holdfast.aio
-from holdfast.backends.etcd.queue import MARKED, WAITING, QueueEntry
+from holdfast.backends.etcd.queue import MARKED, WAITING, KeyEntry
 from holdfast.backends.etcd.rpc import b64
 from holdfast.backends.etcd.watch import Watch, for_one_before
 from holdfast.backends.ordered_keys.handoff import HANDED, LOOK
@@ -108,7 +108,7 @@ def test_asyncio_a_waiter_whose_key_is_gone_is_not_granted(state_cluster: Cluste
 
 
 def watch(granted: int = MARKED) -> Watch:
-    before = QueueEntry(OLD, "door", "a-1", 7, 7, 1, {"g": granted})
+    before = KeyEntry(OLD, "door", "a-1", 7, 7, 1, {"g": granted})
     return for_one_before(before, OWN, granted == MARKED, 7, None)
 
 

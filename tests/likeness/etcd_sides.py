@@ -17,12 +17,12 @@ import socket
 import time
 from random import Random
 
-from holdfast_sim.servers.etcd import EtcdCluster, Settings
+from holdfast_sim.servers.etcd import ClusterSettings, EtcdCluster
 from tests.etcd.cluster import Member, b64
 from tests.likeness.play import RealTime, Recorder
 
 TIMEOUT_S = 20.0
-QUICK = Settings(election_s=0.2, heartbeat_s=0.02)
+QUICK = ClusterSettings(election_s=0.2, heartbeat_s=0.02)
 
 
 def replies_in(data: bytes) -> tuple[list[bytes], bytes]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import socket
 from random import Random
 
-from holdfast.backends.mysql import codec, greeting
-from holdfast.backends.mysql.packets import Reader, Reply
+from holdfast.backends.mysql import capabilities, codec
+from holdfast.backends.mysql.packets import QueryReply, RowsReader
 from holdfast.backends.mysql.programs import schema, statements
 from holdfast.backends.mysql.session import codec as session_codec
 from holdfast.backends.queue_backend import Survey
@@ -77,12 +77,12 @@ class Play:
         return pair
 
     def greet(self, pair: Pair) -> None:
-        pair.say(b"\x03" + greeting.FACTS)
+        pair.say(b"\x03" + capabilities.FACTS)
         pair.say(b"\x03SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
-        for text in (b"SELECT CONNECTION_ID()", greeting.SHOW_LIFE, greeting.REPLICAS):
+        for text in (b"SELECT CONNECTION_ID()", capabilities.SHOW_LIFE, capabilities.REPLICAS):
             pair.say(b"\x03" + text)
-        if pair.say(b"\x03" + greeting.META)[0][1][:1] == b"\xff":
-            for text in (greeting.CREATING, *statements(schema()), greeting.CREATED, greeting.META):
+        if pair.say(b"\x03" + capabilities.META)[0][1][:1] == b"\xff":
+            for text in (capabilities.CREATING, *statements(schema()), capabilities.CREATED, capabilities.META):
                 pair.say(b"\x03" + text)
 
     def step(self, us: int) -> None:
@@ -105,8 +105,8 @@ class Play:
             order = value
 
 
-def reply_of(packets: list[tuple[int, bytes]]) -> Reply:
-    [reply] = Reader().feed(b"".join(framed([packet], number) for number, packet in packets))
+def reply_of(packets: list[tuple[int, bytes]]) -> QueryReply:
+    [reply] = RowsReader().feed(b"".join(framed([packet], number) for number, packet in packets))
     return reply
 
 
@@ -208,7 +208,7 @@ class Round:
 
 
 def hear() -> codec.Order:
-    return codec.Order(b"CALL holdfast_hear(7,0,0)", codec.ears_hear(7, 0).read)
+    return codec.Order(b"CALL holdfast_hear(7,0,0)", codec.listener_hear(7, 0).read)
 
 
 def play_rounds(server: Server, seeds: range) -> None:

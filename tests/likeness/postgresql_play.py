@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import psycopg
 from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus, PGconn, PollingStatus, abc
 
-from holdfast.backends.postgresql.programs import Statement
+from holdfast.backends.postgresql.programs import ProgramStatement
 from holdfast_sim.servers.postgresql.handle import SimulatedConnection, SimulatedResult
 from holdfast_sim.servers.postgresql.pooler import Pooler
 from holdfast_sim.servers.postgresql.server import PostgreSQLServer
@@ -107,7 +107,7 @@ class Pair:
         """Words without values."""
         return self._both(text, lambda handle: handle.send_query(text))
 
-    def ask(self, statement: Statement, values: list[bytes], now: int, prepared: bool = True) -> object:
+    def ask(self, statement: ProgramStatement, values: list[bytes], now: int, prepared: bool = True) -> object:
         self.set_clock(now)
         if not prepared:
             return self._both(statement.text, lambda handle: handle.send_query_params(statement.text, values))
@@ -120,7 +120,7 @@ class Pair:
         self.real.send_query(b"SET holdfast.now = %d" % now)
         self._real_result()
 
-    def start(self, statement: Statement, values: list[bytes], now: int) -> None:
+    def start(self, statement: ProgramStatement, values: list[bytes], now: int) -> None:
         """A statement whose reply may be long in coming."""
         self.set_clock(now)
         self.waiting = statement.text

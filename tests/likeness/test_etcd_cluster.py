@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from holdfast_sim.servers.etcd import EtcdCluster, EtcdMember, Settings
+from holdfast_sim.servers.etcd import ClusterSettings, EtcdCluster, EtcdMember
 from holdfast_sim.servers.etcd.requests import RangeRequest, Span
 from holdfast_sim.servers.model import Memory
 from tests.likeness.etcd_requests import Asker, b64, framed
@@ -15,7 +15,7 @@ from tests.likeness.etcd_sides import replies_in
 from tests.likeness.play import Recorder, in_pieces, rounds
 from tests.likeness.virtual import VirtualTime
 
-SETTINGS = Settings()
+SETTINGS = ClusterSettings()
 READ = ("/v3/kv/range", '{"key":"YQ=="}')
 PUT = ("/v3/kv/put", '{"key":"YQ==","value":"Yg=="}')
 GRANT = ("/v3/lease/grant", '{"ID":5,"TTL":10}')
@@ -240,14 +240,14 @@ def test_a_member_that_starts_again_knows_its_keys_and_no_tokens(cluster: EtcdCl
 def test_the_shortest_lease_lasts_one_and_a_half_election_timeouts(
     time: VirtualTime, election_s: float, heartbeat_s: float, least_s: int
 ) -> None:
-    cluster = EtcdCluster([time], Settings(election_s=election_s, heartbeat_s=heartbeat_s))
+    cluster = EtcdCluster([time], ClusterSettings(election_s=election_s, heartbeat_s=heartbeat_s))
     answer = Client(cluster.members[0]).ask("/v3/lease/grant", '{"ID":5,"TTL":1}')
     assert answer is not None
     assert answer["TTL"] == str(least_s)
 
 
 def test_what_a_stream_asks_beyond_its_first_512_bytes_may_be_lost(time: VirtualTime) -> None:
-    cluster = EtcdCluster([time], Settings(lost_body_chance=0.5))
+    cluster = EtcdCluster([time], ClusterSettings(lost_body_chance=0.5))
     asked = f'{{"create_request":{{"key":"{b64("k" * 90)}"}}}}' * 6
     assert begun_watches(cluster, framed("/v3/watch", asked)) == {3, 6}
     assert begun_watches(cluster, framed("/v3/watch", asked, "Connection: close\r\n")) == {6}

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from holdfast.backends.mysql import codec as mysql_codec
-from holdfast.backends.mysql.greeting import META, SHOW_LIFE
-from holdfast.backends.mysql.packets import Reader, Reply, query
+from holdfast.backends.mysql.capabilities import META, SHOW_LIFE
+from holdfast.backends.mysql.packets import QueryReply, RowsReader, query
 from holdfast.backends.mysql.programs import schema, statements
 from holdfast.backends.mysql.session.codec import SessionCodec
 from holdfast.backends.queue_backend import QueueRequest, Release, Survey, Take
@@ -21,7 +21,7 @@ from holdfast_sim.servers.model import Memory
 from holdfast_sim.servers.mysql.login import scrambled
 from holdfast_sim.servers.mysql.server import MariaDBServer
 from holdfast_sim.servers.mysql.session import MariaDBSession
-from holdfast_sim.servers.relational.running import ServerError
+from holdfast_sim.servers.relational.statement_runner import ServerError
 from tests.likeness.mysql_play import FLAGS, salt_of, split
 from tests.likeness.play import Recorder
 from tests.likeness.virtual import VirtualTime
@@ -48,14 +48,14 @@ class Client:
         self.codec = mysql_codec.Codec("ns", "host", 1, quick=False)
         self.locks = SessionCodec("ns", "host", 1, quick=False)
 
-    def replies(self) -> list[Reply]:
+    def replies(self) -> list[QueryReply]:
         assert isinstance(self.host, VirtualTime)
         self.host.advance()
         data = bytes(self.output.data)
         self.output.data.clear()
-        return Reader().feed(data)
+        return RowsReader().feed(data)
 
-    def say(self, text: bytes) -> Reply:
+    def say(self, text: bytes) -> QueryReply:
         self.session.receive(query(text))
         [reply] = self.replies()
         return reply
@@ -179,8 +179,8 @@ def test_who_leaves_while_it_waits_is_noticed_unless_it_said_so(
 def test_a_listener_is_roused_by_whoever_lets_go(server: MariaDBServer, host: VirtualTime) -> None:
     holder, ears = opened(server), opened(server)
     wake = 77
-    assert ears.ask(mysql_codec.ears_open(wake))
-    ears.session.receive(query(mysql_codec.ears_hear(wake, holder.session.number).text))
+    assert ears.ask(mysql_codec.listener_open(wake))
+    ears.session.receive(query(mysql_codec.listener_hear(wake, holder.session.number).text))
     holder.table(Take([CLAIM], True))
     holder.ask(holder.codec.write(Take([OTHER], True), wake))
     assert not ears.replies()
@@ -188,21 +188,21 @@ def test_a_listener_is_roused_by_whoever_lets_go(server: MariaDBServer, host: Vi
     [reply] = ears.replies()
     assert reply.error is not None
     assert reply.error.code == 1317
-    [(owner, _)] = ears.ask(mysql_codec.ears_hear(wake, holder.session.number))
+    [(owner, _)] = ears.ask(mysql_codec.listener_hear(wake, holder.session.number))
     assert owner == "o2"
 
 
 def test_a_listener_that_is_alone_is_told_so(server: MariaDBServer, host: VirtualTime) -> None:
     ears = opened(server)
-    assert ears.ask(mysql_codec.ears_hear(77, 999)) == mysql_codec.ALONE
+    assert ears.ask(mysql_codec.listener_hear(77, 999)) == mysql_codec.ALONE_CODE
     beside = opened(server)
-    ears.session.receive(query(mysql_codec.ears_hear(77, beside.session.number).text))
+    ears.session.receive(query(mysql_codec.listener_hear(77, beside.session.number).text))
     host.advance(1.0)
     assert not ears.replies()
     beside.session.closed()
     [reply] = ears.replies()
     assert reply.error is not None
-    assert reply.error.code == mysql_codec.ALONE
+    assert reply.error.code == mysql_codec.ALONE_CODE
 
 
 def test_a_fault_strikes_once(server: MariaDBServer) -> None:

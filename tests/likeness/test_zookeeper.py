@@ -14,7 +14,7 @@ from random import Random
 
 import pytest
 
-from holdfast_sim.servers.zookeeper import Ensemble, Settings, records
+from holdfast_sim.servers.zookeeper import Ensemble, EnsembleSettings, records
 from holdfast_sim.servers.zookeeper.prepare import Draft, Preparation
 from holdfast_sim.servers.zookeeper.records import Op
 from holdfast_sim.servers.zookeeper.sessions import Sessions
@@ -41,7 +41,7 @@ class Model:
 
     def __init__(self, members: int, sweep_s: float = 3600.0) -> None:
         self.host = RealTime(Random(1))
-        settings = Settings(tick_ms=TICK_MS, max_session_ms=90_000, container_check_s=sweep_s)
+        settings = EnsembleSettings(tick_ms=TICK_MS, max_session_ms=90_000, container_check_s=sweep_s)
         ensemble = Ensemble([self.host] * members, settings)
         servers = sorted(ensemble.members, key=lambda member: member is ensemble.leader)
         self.side = Side(lambda number: ModelWire(servers[number]))

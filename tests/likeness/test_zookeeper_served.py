@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 import holdfast
-from holdfast_sim.servers.zookeeper import Ensemble, Member, Settings
+from holdfast_sim.servers.zookeeper import Ensemble, EnsembleSettings, Member
 from tests.likeness.play import RealTime, serving
 
 Served = tuple[str, Member]
@@ -18,7 +18,7 @@ Served = tuple[str, Member]
 @pytest.fixture
 def served() -> Iterator[Served]:
     host = RealTime(Random(1))
-    [server] = Ensemble([host], Settings(tick_ms=200, max_session_ms=90_000, container_check_s=0.5)).members
+    [server] = Ensemble([host], EnsembleSettings(tick_ms=200, max_session_ms=90_000, container_check_s=0.5)).members
     with serving(server, host) as port:
         yield f"zookeeper://127.0.0.1:{port}", server
 

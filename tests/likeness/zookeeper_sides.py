@@ -17,7 +17,7 @@ from random import Random
 
 from holdfast_sim.servers.zookeeper import records
 from holdfast_sim.servers.zookeeper.access import password_of
-from holdfast_sim.servers.zookeeper.records import Code, Malformed, Op, Reader
+from holdfast_sim.servers.zookeeper.records import Code, Malformed, Op, RecordReader
 from tests.likeness.play import in_pieces
 from tests.likeness.zookeeper_steps import PING_XID, Connect, Drop, Send, Step, frame_of
 from tests.likeness.zookeeper_wires import NoWire, Wire
@@ -140,7 +140,7 @@ class Side:
         if frame is None:
             yield step.client, "turned away"
             return
-        reader = Reader(frame)
+        reader = RecordReader(frame)
         version, timeout_ms, given = reader.integer(), reader.integer(), reader.long()
         fits = reader.buffer() == (password_of(given) if given else bytes(16))
         if given not in self._sessions:
@@ -168,7 +168,7 @@ class Side:
     def _replies(self, client: Client, count: int) -> Iterator[Story]:
         """So many, and all events before them."""
         while (frame := client.frame()) is not None:
-            reader = Reader(frame)
+            reader = RecordReader(frame)
             xid, zxid, code = reader.integer(), reader.long(), reader.integer()
             if zxid > 0:
                 client.zxid = zxid
@@ -190,7 +190,7 @@ class Side:
             self._epoch = zxid // EPOCH
         return zxid - (self._epoch or 0) * EPOCH if zxid >= EPOCH else zxid
 
-    def _body(self, kind: int, reader: Reader) -> Story:
+    def _body(self, kind: int, reader: RecordReader) -> Story:
         if not reader.left:
             return ()
         match kind:
@@ -213,7 +213,7 @@ class Side:
             case _:
                 raise Malformed(f"an answer to {kind} with {reader.left} bytes")
 
-    def _parts(self, reader: Reader) -> Iterator[Story]:
+    def _parts(self, reader: RecordReader) -> Iterator[Story]:
         done = False
         while not done:
             kind, done, code = reader.integer(), reader.flag(), reader.integer()
@@ -229,7 +229,7 @@ class Side:
                 case _:
                     yield kind, done, code
 
-    def _stat(self, reader: Reader) -> Story:
+    def _stat(self, reader: RecordReader) -> Story:
         czxid, mzxid, ctime, mtime = reader.long(), reader.long(), reader.long(), reader.long()
         same = self._times.setdefault(czxid, ctime) == ctime and self._times.setdefault(mzxid, mtime) == mtime
         versions = reader.integer(), reader.integer(), reader.integer()

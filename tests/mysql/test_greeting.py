@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import warnings
 
-from holdfast.backends.mysql.greeting import CREATED, _create
+from holdfast.backends.mysql.capabilities import CREATED, _create
 
 
 def test_a_talk_that_is_cut_off_while_the_tables_are_made_just_ends() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.backends.mysql.codec import Codec, Order, ears_hear
+from holdfast.backends.mysql.codec import Codec, Order, listener_hear
 from holdfast.backends.queue_backend import Release
 from tests.mysql.conftest import new_database
 from tests.mysql.house import connector
@@ -34,7 +34,7 @@ class Played:
     def ask(self, request: Any, now: int) -> tuple[Any, list[tuple[str, int]]]:
         self.link.say(b"SET timestamp = %d.%06d" % divmod(now, 1_000_000), 5.0)
         reply = self.link.ask(self._codec.write(request, WAKE), 5.0)
-        pushes = self.link.ask(Order(b"CALL holdfast_hear(%d,0,0)" % WAKE, ears_hear(WAKE, 0).read), 5.0)
+        pushes = self.link.ask(Order(b"CALL holdfast_hear(%d,0,0)" % WAKE, listener_hear(WAKE, 0).read), 5.0)
         return reply.held if isinstance(request, Release) else reply, pushes
 
     def tidy(self) -> None:

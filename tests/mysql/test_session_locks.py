@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast.backends.mysql.greeting import Greeting
+from holdfast.backends.mysql.capabilities import Greeting
 from holdfast.backends.mysql.session.engine import check, open_engine
 from holdfast.backends.queue_backend import Take
 from holdfast.errors import Misconfigured

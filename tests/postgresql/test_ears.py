@@ -16,14 +16,14 @@ import pytest
 
 import holdfast
 import holdfast.aio
-from holdfast.backends.postgresql import greeting
+from holdfast.backends.postgresql import capabilities
 from tests.postgresql.server import Server
 
 
 @pytest.fixture
 def restless(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ears that are idle for a moment are ended."""
-    monkeypatch.setattr(greeting, "LISTENER_REST_S", 0.2)
+    monkeypatch.setattr(capabilities, "LISTENER_REST_S", 0.2)
 
 
 def until(look: Callable[[], object]) -> None:

@@ -9,7 +9,7 @@ import pytest
 import holdfast
 from holdfast.backends import open_engine
 from holdfast.backends.queue_backend import Survey
-from holdfast.ports import carrier
+from holdfast.ports import untyped_wire
 
 
 @pytest.mark.parametrize("scheme", ["postgresql", "postgresql+session"])
@@ -21,7 +21,7 @@ def test_only_what_is_asked_for(url: str, scheme: str) -> None:
         waiter.start()
         while not locks.survey("room")[0].waiters:
             pass
-        wire = carrier(open_engine(url, "n", 5.0).wire())
+        wire = untyped_wire(open_engine(url, "n", 5.0).wire())
 
         def names(request: Survey) -> list[str]:
             views = wire.call(request, 5.0)

@@ -16,7 +16,7 @@ from holdfast.backends import open_engine
 from holdfast.backends.queue_backend import Release, Renew
 from holdfast.errors import BackendUnavailable
 from holdfast.model import Claim, LockSpec, State
-from holdfast.ports import async_carrier, carrier
+from holdfast.ports import untyped_async_wire, untyped_wire
 from tests.redis.faces import both, run
 from tests.redis.proxy import proxied
 from tests.support.redis_server import RedisServer
@@ -39,7 +39,7 @@ def renewal_takes(face: str, url: str, before: Callable[[], None]) -> float:
     engine = open_engine(url, "holdfast", 5.0)
 
     async def asynchronous() -> float:
-        wire = async_carrier(await engine.async_wire())
+        wire = untyped_async_wire(await engine.async_wire())
         await wire.call(Release(claim(), 0.0), 5.0)
         before()
         await asyncio.sleep(0.1)  # the end of the connection is seen
@@ -52,7 +52,7 @@ def renewal_takes(face: str, url: str, before: Callable[[], None]) -> float:
 
     if face == "asyncio":
         return float(run(asynchronous()))
-    wire = carrier(engine.wire())
+    wire = untyped_wire(engine.wire())
     wire.call(Release(claim(), 0.0), 5.0)
     before()
     began = time.monotonic()
@@ -163,11 +163,11 @@ def test_a_holder_is_told_in_time_when_new_connections_are_silent(server: RedisS
 
 def nodes_of(locks_at: list[RedisServer], names: list[str]) -> dict[int, list[str]]:
     """Which of the first three has which of these names, by its place."""
-    from holdfast.backends.redis.slots import SLOTS, slot_of
+    from holdfast.backends.redis.slots import SLOTS_COUNT, slot_of
 
     found: dict[int, list[str]] = {0: [], 1: [], 2: []}
     for name in names:
-        found[slot_of(f"holdfast/line/{name}".encode()) * 3 // SLOTS].append(name)
+        found[slot_of(f"holdfast/line/{name}".encode()) * 3 // SLOTS_COUNT].append(name)
     return found
 
 

@@ -17,7 +17,7 @@ import holdfast.aio
 from holdfast._core.flow import Flow
 from holdfast.backends.redis import connection as connections
 from holdfast.backends.redis import short_cuts
-from holdfast.backends.redis.resp import Pushed, Reader
+from holdfast.backends.redis.resp import Pushed, RespReader
 from tests.redis.faces import both, run, until
 from tests.support.redis_server import RedisServer
 from tests.support.redis_topologies import await_true
@@ -161,7 +161,7 @@ def test_a_push_may_come_in_pieces_and_with_others() -> None:
     for pieces in ([mine], [other, mine], [mine[:30], mine[30:]], [other + mine[:9], mine[9:]]):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(connections, "PUSHED", Pushed)
-            patch.setattr(connections, "make_reader", Reader)
+            patch.setattr(connections, "make_reader", RespReader)
             link = connections.RedisConnection(NoConnection(), WeakSet())
             link.listens_on("ch")
             waiting = link.await_push("owner-22", 1.0)

@@ -39,7 +39,7 @@ def test_a_restarted_node_has_no_vote_until_the_longest_ttl_is_over() -> None:
         assert servers.holders("b") == [None, None, None]
         lease = lock.acquire()
         assert servers.holders("b")[0] is None
-        servers.nodes[1].pause()  # without a vote, it can not stand in for another
+        servers.nodes[1].pause()  # without a vote, it cannot stand in for another
         with pytest.raises(BackendUnavailable):
             locks.lock("c").try_acquire()
         servers.nodes[1].resume()

@@ -6,10 +6,10 @@ import pytest
 
 from holdfast._core.flow import Call, Now
 from holdfast._core.lease import margin_of
-from holdfast.backends.mysql.session.codec import IDLE
+from holdfast.backends.mysql.session.codec import IDLE_S
 from holdfast.backends.postgresql.address import DEFAULTS
 from holdfast.backends.queue_backend import Take, Taken
-from holdfast.backends.session_backend import HASTE, TRUST, SessionBackend, session_promises
+from holdfast.backends.session_backend import HASTE_S, TRUST_S, SessionBackend, session_promises
 from holdfast.errors import BackendUnavailable
 from holdfast.model import Claim, Grant, LockSpec, Promises
 
@@ -40,8 +40,8 @@ def granted(spec: LockSpec) -> Grant:
         (LockSpec("door", ttl=3, margin=1), 2),
         (LockSpec("door", ttl=600), 9),
         (LockSpec("boss", ttl=30, margin=10), 20),
-        (LockSpec("door", ttl=600, margin=20), TRUST),
-        (LockSpec("door", ttl=600, margin=200), TRUST),
+        (LockSpec("door", ttl=600, margin=20), TRUST_S),
+        (LockSpec("door", ttl=600, margin=200), TRUST_S),
     ],
 )
 def test_a_holder_stops_in_time(spec: LockSpec, stops: float) -> None:
@@ -54,7 +54,7 @@ def test_a_holder_stops_in_time(spec: LockSpec, stops: float) -> None:
 def test_no_session_ends_because_its_caller_is_in_haste() -> None:
     """A request that is not answered in time ends the session, and every lock of it."""
     claim = Claim(LockSpec("door"), "o1", "actor", 7)
-    for within, expected in ((0.02, HASTE), (3.0, 3.0), (60.0, 5.0), (None, 5.0)):
+    for within, expected in ((0.02, HASTE_S), (3.0, 3.0), (60.0, 5.0), (None, 5.0)):
         flow = new_backend().take(claim, True, within)
         next(flow)
         call = flow.send(100.0)
@@ -66,4 +66,4 @@ def test_no_session_ends_because_its_caller_is_in_haste() -> None:
 
 def test_the_server_is_more_patient() -> None:
     idle, every, count = (int(DEFAULTS[f"keepalives_{what}"]) for what in ("idle", "interval", "count"))
-    assert min(IDLE, idle + every * count) > TRUST
+    assert min(IDLE_S, idle + every * count) > TRUST_S

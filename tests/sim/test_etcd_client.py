@@ -22,7 +22,7 @@ from holdfast.backends.etcd.http import MalformedReply
 from holdfast.backends.etcd.rpc import Replies, Request, time_to_live
 from holdfast.ports import Opened
 from holdfast_sim.process import Process
-from holdfast_sim.servers.etcd import EtcdCluster, Settings
+from holdfast_sim.servers.etcd import ClusterSettings, EtcdCluster
 from holdfast_sim.servers.model import Memory
 from holdfast_sim.violation import Violation
 from tests.sim.client_world import EPOCH_S, ClientWorld, SimHost
@@ -46,7 +46,7 @@ class EtcdWorld(ClientWorld):
             self.faults_end_s = self.reset_chance = self.unreachable_chance = 0.0
         self._rounds = rounds
         chance = self.chance
-        settings = Settings(election_s=0.4, heartbeat_s=0.04, token_ttl_s=chance.choice((4.0, 300.0)))
+        settings = ClusterSettings(election_s=0.4, heartbeat_s=0.04, token_ttl_s=chance.choice((4.0, 300.0)))
         self.cluster = EtcdCluster([SimHost(self) for _ in range(MEMBERS_COUNT)], settings)
         self._logged_in = chance.random() < 0.5
         if self._logged_in:

@@ -16,7 +16,7 @@ from holdfast.backends.redis import connection as connection_module
 from holdfast.backends.redis.connection import RedisConnection
 from holdfast.backends.redis.engine import RedisEngine, open_engine
 from holdfast.backends.redis.error_mapping import no_answer
-from holdfast.backends.redis.resp import Pushed, Reader
+from holdfast.backends.redis.resp import Pushed, RespReader
 from holdfast.backends.redis.short_cuts import RedisShortCuts
 from holdfast.errors import BackendUnavailable, NotAcquired
 from holdfast.model import LockSpec, State
@@ -191,7 +191,7 @@ def play_all(seeds: range) -> None:
 @pytest.fixture(autouse=True)
 def a_reader_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a seed is the same story with and without hiredis."""
-    monkeypatch.setattr(connection_module, "make_reader", Reader)
+    monkeypatch.setattr(connection_module, "make_reader", RespReader)
     monkeypatch.setattr(connection_module, "PUSHED", Pushed)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.backends.redis.codec import NOWHERE, Codec
-from holdfast.backends.redis.resp import NOT_YET, Error, Reader, command
+from holdfast.backends.redis.resp import NOT_YET, Error, RespReader, command
 from holdfast.backends.redis.slots import slot_of
 from holdfast.model import Claim, LockSpec
 from holdfast_sim.servers.model import Memory
@@ -28,7 +28,7 @@ class Client:
     def __init__(self, server: RedisServer) -> None:
         self.recorder = Recorder()
         self._session = server.accept(self.recorder)
-        self._reader = Reader()
+        self._reader = RespReader()
 
     def say(self, data: bytes) -> object:
         self._session.receive(data)

@@ -12,7 +12,7 @@ import pytest
 
 from holdfast._core.flow import Endpoint, Flow, Sleep
 from holdfast.backends.redis import connection as redis_connection
-from holdfast.backends.redis.resp import Reader, Reply
+from holdfast.backends.redis.resp import Reply, RespReader
 from holdfast.backends.redlock import connection as redlock_connection
 from holdfast.backends.redlock.backend import RedlockBackend
 from holdfast.backends.redlock.connection import Node, PendingRound
@@ -95,8 +95,8 @@ def play(seed: int) -> QuorumByteWorld:
 @pytest.fixture(autouse=True)
 def a_reader_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a seed is the same story with and without hiredis."""
-    monkeypatch.setattr(redis_connection, "make_reader", Reader)
-    monkeypatch.setattr(redlock_connection, "make_reader", Reader)
+    monkeypatch.setattr(redis_connection, "make_reader", RespReader)
+    monkeypatch.setattr(redlock_connection, "make_reader", RespReader)
 
 
 def test_whatever_nodes_and_network_do_nobody_holds_twice_and_everybody_gets_in() -> None:
@@ -132,7 +132,7 @@ def test_the_short_way_decides_as_the_general_one(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(QuorumConnections, "_ask_usual", QuorumConnections._ask)
     general = play_all(range(SEEDS // 3))
     monkeypatch.undo()
-    monkeypatch.setattr(redis_connection, "make_reader", Reader)
-    monkeypatch.setattr(redlock_connection, "make_reader", Reader)
+    monkeypatch.setattr(redis_connection, "make_reader", RespReader)
+    monkeypatch.setattr(redlock_connection, "make_reader", RespReader)
     short = play_all(range(SEEDS // 3))
     assert 0.8 < short / general < 1.25

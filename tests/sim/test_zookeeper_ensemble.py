@@ -8,10 +8,10 @@ from random import Random
 import pytest
 
 from holdfast_sim.servers.model import Memory
-from holdfast_sim.servers.zookeeper import Ensemble, Member, Role, Settings, records
+from holdfast_sim.servers.zookeeper import Ensemble, EnsembleSettings, Member, Role, records
 from holdfast_sim.servers.zookeeper.access import password_of
 from holdfast_sim.servers.zookeeper.leadership import Leadership
-from holdfast_sim.servers.zookeeper.records import Acl, Code, Op, Reader, acls, buffer, flag, integer, long, text
+from holdfast_sim.servers.zookeeper.records import Acl, Code, Op, RecordReader, acls, buffer, flag, integer, long, text
 from tests.likeness.play import Recorder
 from tests.likeness.virtual import VirtualTime
 
@@ -57,7 +57,7 @@ class Client:
         self._output.data.clear()
         while data:
             size = int.from_bytes(data[:4], "big")
-            reader, data = Reader(data[4 : 4 + size]), data[4 + size :]
+            reader, data = RecordReader(data[4 : 4 + size]), data[4 + size :]
             if not self._welcomed:
                 self._welcomed = True
                 reader.integer()
@@ -90,7 +90,7 @@ class House:
 
     def __init__(self, seed: int = 0) -> None:
         self.time = VirtualTime(1_000_000.0, Random(seed))
-        self.ensemble = Ensemble([self.time] * 3, Settings())
+        self.ensemble = Ensemble([self.time] * 3, EnsembleSettings())
         leader = self.ensemble.leader
         assert leader is not None
         self.leader = leader

@@ -15,7 +15,7 @@ import holdfast
 import holdfast.aio
 from holdfast import BackendUnavailable
 from holdfast.backends.queue_backend import Survey, Take
-from holdfast.backends.sqlite.file import KNOCKS, Busy, LockFile
+from holdfast.backends.sqlite.file import TRIES_COUNT, Busy, LockFile
 from holdfast.backends.sqlite.store import SQLiteStore
 from holdfast.model import Claim, LockSpec
 
@@ -59,9 +59,9 @@ def test_a_writer_that_ends_at_once_is_not_noticed(store: SQLiteStore, door: Doo
     door.shut(opens=2)
     assert store.join(NEXT, "") is not None
     assert door.knocks == 2
-    door.shut(opens=KNOCKS)
+    door.shut(opens=TRIES_COUNT)
     assert store.hand_over(MINE)
-    assert door.knocks == KNOCKS
+    assert door.knocks == TRIES_COUNT
 
 
 def test_a_writer_that_stays_is_busy_and_nothing_was_begun(store: SQLiteStore, door: Door) -> None:
@@ -71,7 +71,7 @@ def test_a_writer_that_stays_is_busy_and_nothing_was_begun(store: SQLiteStore, d
         store.join(NEXT, "")
     with pytest.raises(Busy):
         store.hand_over(MINE)
-    assert door.knocks == 2 * KNOCKS
+    assert door.knocks == 2 * TRIES_COUNT
     door._other.execute("COMMIT")
     assert store.join(NEXT, "") is not None
     assert store.hand_over(MINE)

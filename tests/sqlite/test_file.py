@@ -21,7 +21,7 @@ import pytest
 import holdfast
 import holdfast.aio
 from holdfast import BackendUnavailable, Coordinator, Misconfigured, clock
-from holdfast.backends.sqlite import aio_wire, checkpoint, file, mailbox, store, wires
+from holdfast.backends.sqlite import aio_wire, checkpoint, file, store, wakeup_socket, wires
 from holdfast.backends.sqlite.machine import Machine, this_machine
 
 
@@ -68,7 +68,7 @@ def in_thread(locks: Coordinator, name: str, **options: float) -> tuple[threadin
 def die(box: Path) -> None:
     """What is left of a waiter's socket after a crash: the path, and nobody behind it."""
     box.unlink()
-    dead = mailbox.Mailbox(box.parent)
+    dead = wakeup_socket.WakeupSocket(box.parent)
     dead.disown()
     os.rename(dead.path, box)
 
@@ -143,7 +143,7 @@ def test_a_busy_moment_is_not_noticed(connect: Callable[..., Coordinator], path:
 def test_the_log_begins_anew_even_if_somebody_is_always_writing(
     connect: Callable[..., Coordinator], path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wires, "CHECKPOINT_EVERY", 1 << 60)  # nobody moves it at the same time
+    monkeypatch.setattr(wires, "CHECKPOINT_EVERY_COUNT", 1 << 60)  # nobody moves it at the same time
     locks = connect()
 
     class Overtaken(sqlite3.Connection):
@@ -169,7 +169,7 @@ def test_coordinators_of_short_lives_do_their_share_of_moving_the_log(
     """While somebody else has the file open, nobody else would ever do it, and the log would grow."""
     moved: list[Path] = []
     for module in (wires, aio_wire):
-        monkeypatch.setattr(module, "CHECKPOINT_EVERY", 8)
+        monkeypatch.setattr(module, "CHECKPOINT_EVERY_COUNT", 8)
         monkeypatch.setattr(module, "checkpoint", moved.append)
     connect()
 
@@ -190,8 +190,8 @@ def test_a_log_that_cannot_be_moved_troubles_nobody(
     path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The file is gone: that is for the next request to tell. Nothing is made in its place."""
-    monkeypatch.setattr(wires, "CHECKPOINT_EVERY", 1)
-    monkeypatch.setattr(aio_wire, "CHECKPOINT_EVERY", 1)
+    monkeypatch.setattr(wires, "CHECKPOINT_EVERY_COUNT", 1)
+    monkeypatch.setattr(aio_wire, "CHECKPOINT_EVERY_COUNT", 1)
     folder = path.parent / "gone"
     locks = holdfast.connect(f"sqlite://{folder}/locks.db")
     (folder / "locks.db").unlink()
@@ -222,7 +222,7 @@ def test_nobody_else_can_reach_the_wake_ups(connect: Callable[..., Coordinator],
     with locks.lock("a"):
         thread, got = in_thread(connect(), "a")
         eventually(lambda: waiters(locks, "a") == 1, "the waiter")
-        folder = mailbox.folders_for(path)[0]
+        folder = wakeup_socket.folders_for(path)[0]
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         assert len(list(folder.iterdir())) == 1
     thread.join(20)
@@ -238,8 +238,8 @@ def test_a_forged_wake_up_grants_nothing(connect: Callable[..., Coordinator], pa
     thread, got = in_thread(other, "a")
     eventually(lambda: waiters(locks, "a") == 1, "the waiter")
     [view] = locks.survey("a")
-    [box] = mailbox.folders_for(path)[0].iterdir()
-    postman = mailbox.Postman([box.parent])
+    [box] = wakeup_socket.folders_for(path)[0].iterdir()
+    postman = wakeup_socket.Notifier([box.parent])
     for token in (0, 1, old.token):
         assert postman.send(box.name, view.waiters[0].owner, token)
         assert postman.send(box.name, "somebody-else", token)
@@ -258,7 +258,7 @@ def test_a_waiter_whose_socket_is_gone_is_passed_over_at_once(connect: Callable[
     holder = locks.lock("a").acquire()
     in_thread(connect(), "a", ttl=300)
     eventually(lambda: waiters(locks, "a") == 1, "the first waiter")
-    [box] = mailbox.folders_for(path)[0].iterdir()
+    [box] = wakeup_socket.folders_for(path)[0].iterdir()
     thread, got = in_thread(connect(), "a")
     eventually(lambda: waiters(locks, "a") == 2, "the second waiter")
     die(box)
@@ -276,7 +276,7 @@ def test_a_busy_file_while_the_gone_are_taken_out_does_not_repeat_the_release(
     holder = locks.lock("a").acquire()
     in_thread(connect(), "a", ttl=300)
     eventually(lambda: waiters(locks, "a") == 1, "the waiter")
-    [box] = mailbox.folders_for(path)[0].iterdir()
+    [box] = wakeup_socket.folders_for(path)[0].iterdir()
     die(box)
     whole, busy = store.SQLiteStore.take_out, [True, True]
 
@@ -312,7 +312,7 @@ def test_whoever_was_evicted_from_the_seat_learns_why_after_others_have_handed_o
 
 
 def test_a_lost_wake_up_costs_a_moment(connect: Callable[..., Coordinator], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mailbox.Postman, "send", lambda *_: True)
+    monkeypatch.setattr(wakeup_socket.Notifier, "send", lambda *_: True)
     locks = connect()
     holder = locks.lock("a").acquire()
     thread, got = in_thread(connect(), "a", ttl=1.0)
@@ -324,10 +324,10 @@ def test_a_lost_wake_up_costs_a_moment(connect: Callable[..., Coordinator], monk
 
 
 def test_without_sockets_it_looks_instead(connect: Callable[..., Coordinator], monkeypatch: pytest.MonkeyPatch) -> None:
-    def none(*args: object, **options: object) -> mailbox.Mailbox:
+    def none(*args: object, **options: object) -> wakeup_socket.WakeupSocket:
         raise OSError("no sockets here")
 
-    monkeypatch.setattr(mailbox.Mailbox, "beside", none)
+    monkeypatch.setattr(wakeup_socket.WakeupSocket, "beside", none)
     locks = connect()
     holder = locks.lock("a").acquire()
     thread, got = in_thread(connect(), "a", ttl=5.0)
@@ -348,8 +348,8 @@ def test_a_long_path_has_its_sockets_elsewhere(tmp_path: Path) -> None:
         assert holder.release()
         thread.join(20)
         assert got[0].release()
-        [boxes] = mailbox.folders_for(folder / "locks.db")
-        assert len(os.fsencode(boxes)) < mailbox.MAX_PATH
+        [boxes] = wakeup_socket.folders_for(folder / "locks.db")
+        assert len(os.fsencode(boxes)) < wakeup_socket.MAX_PATH_BYTES
     assert not boxes.exists(), "nobody would ever remove it"
 
 
@@ -362,5 +362,5 @@ def test_what_is_done_leaves_nothing_beside_the_file(path: Path) -> None:
             assert holder.release()
             thread.join(20)
             assert got[0].release()
-    folder = mailbox.folders_for(path)[0]
+    folder = wakeup_socket.folders_for(path)[0]
     assert not folder.exists() or list(folder.iterdir()) == []

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from holdfast.backends.queue_backend import Push
-from holdfast.backends.sqlite.mailbox import MOST_LINKS, Mailbox, Postman, sweep
+from holdfast.backends.sqlite.wakeup_socket import MOST_LINKS_COUNT, Notifier, WakeupSocket, sweep
 
 
 def test_it_finds_out_who_has_gone_since_its_last_message(tmp_path: Path) -> None:
-    postman, box = Postman([tmp_path]), Mailbox(tmp_path)
+    postman, box = Notifier([tmp_path]), WakeupSocket(tmp_path)
     for token in (1, 2, 3):
         assert postman.send(box.name, "o", token)
     assert [box.receive(5.0) for _ in range(3)] == [("o", Push(token)) for token in (1, 2, 3)]
@@ -20,13 +20,13 @@ def test_it_finds_out_who_has_gone_since_its_last_message(tmp_path: Path) -> Non
 
 
 def test_a_box_whose_owner_died_is_swept_away(tmp_path: Path) -> None:
-    postman, box = Postman([tmp_path]), Mailbox(tmp_path)
+    postman, box = Notifier([tmp_path]), WakeupSocket(tmp_path)
     assert postman.send(box.name, "o", 1)
     box.disown()  # the socket is gone, its path is left, as after a crash
     for token in (2, 3):  # more than one may wait behind it
         assert not postman.send(box.name, "o", token)
     postman.close()
-    alive = Mailbox(tmp_path)
+    alive = WakeupSocket(tmp_path)
     sweep(tmp_path)
     assert Path(box.path).exists(), "too young"
     sweep(tmp_path, older_than=-1)
@@ -36,14 +36,14 @@ def test_a_box_whose_owner_died_is_swept_away(tmp_path: Path) -> None:
 
 
 def test_it_keeps_few_links_and_leaves_none_open(tmp_path: Path) -> None:
-    postman = Postman([tmp_path])
-    boxes = [Mailbox(tmp_path) for _ in range(MOST_LINKS + 5)]
+    postman = Notifier([tmp_path])
+    boxes = [WakeupSocket(tmp_path) for _ in range(MOST_LINKS_COUNT + 5)]
     for token in (1, 2):
         for box in boxes:
             assert postman.send(box.name, "o", token)
             assert box.receive(5.0) == ("o", Push(token))
     links = list(postman._links.values())
-    assert len(links) == MOST_LINKS
+    assert len(links) == MOST_LINKS_COUNT
     postman.close()
     assert all(link.fileno() == -1 for link in links)
     for box in boxes:
@@ -54,7 +54,7 @@ def test_a_box_that_is_elsewhere_for_its_owner_is_found(tmp_path: Path) -> None:
     """Its path for the lock file was too long, so its socket is in the temporary folder; ours is not."""
     other = tmp_path / "other"
     other.mkdir(mode=0o700)
-    postman, box = Postman([tmp_path, other]), Mailbox(other)
+    postman, box = Notifier([tmp_path, other]), WakeupSocket(other)
     assert postman.send(box.name, "o", 1)
     assert box.receive(5.0) == ("o", Push(1))
     box.disown()
@@ -66,7 +66,7 @@ def test_a_box_that_is_elsewhere_for_its_owner_is_found(tmp_path: Path) -> None:
 
 def test_a_full_box_is_no_reason_to_believe_that_nobody_is_there(tmp_path: Path) -> None:
     """Its owner will look by itself; what has arrived is good."""
-    postman, box = Postman([tmp_path]), Mailbox(tmp_path)
+    postman, box = Notifier([tmp_path]), WakeupSocket(tmp_path)
     for token in range(1, 2000):
         assert postman.send(box.name, "o", token)
     assert box.receive(5.0) == ("o", Push(1))

@@ -22,7 +22,7 @@ from holdfast.backends.memory.store import MemoryStore
 from holdfast.backends.queue_backend import Evict, Release, Renew, Survey, Take, Taken
 from holdfast.backends.sqlite import file as sqlite_file
 from holdfast.backends.sqlite import store as sqlite_store
-from holdfast.backends.sqlite.office import Office
+from holdfast.backends.sqlite.operations import StoreOperations
 from holdfast.backends.sqlite.store import SQLiteStore
 from holdfast.model import Claim, LockSpec, LockView
 from tests.unit.effort import seeds
@@ -99,7 +99,7 @@ class Both:
         self._dead = dead
         self._numbers = (Numbers(), Numbers())
         self._reference = MemoryStore()
-        self._offices = [Office(store) for store in self._stores]
+        self._offices = [StoreOperations(store) for store in self._stores]
         example = next(self._examples)
         for office in self._offices:
             office.store._prefix = f"ns{example}/"

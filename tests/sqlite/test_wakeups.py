@@ -21,7 +21,7 @@ import holdfast
 import holdfast.aio
 from holdfast import BackendUnavailable, Coordinator
 from holdfast.backends.queue_backend import Renew, Take
-from holdfast.backends.sqlite import mailbox, store
+from holdfast.backends.sqlite import store, wakeup_socket
 from holdfast.model import Claim, LockSpec
 from tests.sqlite.test_file import connect, eventually, in_thread, path, waiters
 
@@ -83,7 +83,7 @@ def test_a_waiter_whose_socket_is_out_of_reach_keeps_its_turn(connect: Callable[
     holder = locks.lock("a").acquire()
     first, got = in_thread(connect(), "a", ttl=1.5)
     eventually(lambda: waiters(locks, "a") == 1, "the first waiter")
-    [box] = mailbox.folders_for(path)[0].iterdir()
+    [box] = wakeup_socket.folders_for(path)[0].iterdir()
     second, late = in_thread(connect(), "a")
     eventually(lambda: waiters(locks, "a") == 2, "the second waiter")
     box.unlink()
@@ -136,7 +136,7 @@ def test_a_folder_for_wake_ups_that_somebody_else_made_is_not_used(
     connect: Callable[..., Coordinator], path: Path, planted: str
 ) -> None:
     connect()
-    folder, aside = mailbox.folders_for(path)[0], path.parent / "aside"
+    folder, aside = wakeup_socket.folders_for(path)[0], path.parent / "aside"
     aside.mkdir(mode=0o700)
     if planted == "a link":
         folder.symlink_to(aside)
@@ -149,7 +149,7 @@ def test_a_folder_for_wake_ups_that_somebody_else_made_is_not_used(
         else:
             pytest.skip("only root can make a folder somebody else's")
     with pytest.raises(PermissionError, match="only this user"):
-        mailbox.Mailbox.beside(path)
+        wakeup_socket.WakeupSocket.beside(path)
     locks = connect()
     holder = locks.lock("a").acquire()
     thread, got = in_thread(connect(), "a")

@@ -1,4 +1,4 @@
-"""Packages that can not live in one environment with ours: each in a folder of its own, when it is first needed.
+"""Packages that cannot live in one environment with ours: each in a folder of its own, when it is first needed.
 
 Some are peers that hold redis-py to an old release, or are called like another; some bring a server, and with it a
 plugin for pytest or a client that nobody asked for. None of them is ever installed with what it depends on.

@@ -13,7 +13,7 @@ import pytest
 
 import holdfast
 from holdfast.backends.execute import Moment
-from holdfast.backends.memory.store import TIDY_EVERY, MemoryStore
+from holdfast.backends.memory.store import TIDY_EVERY_COUNT, MemoryStore
 from holdfast.backends.queue_backend import Release, Take
 from holdfast.model import Claim, LockSpec
 from holdfast.testing import contract_promises, memory_engine_under_test, run_promise
@@ -47,13 +47,13 @@ def test_trap(trap: str) -> None:
 def test_07_no_counter_stays_for_ever() -> None:
     """A mark that calendar time has long passed is forgotten: names that were used once leave nothing."""
     store, day = MemoryStore(), 24 * 3600 * 1_000_000
-    for number in range(TIDY_EVERY):
+    for number in range(TIDY_EVERY_COUNT):
         claim = Claim(LockSpec(f"order/{number}"), f"o{number}", "a")
         store.carry_out(Take((claim,), queue=False), Moment(number, number))
         store.carry_out(Release(claim, 0.0), Moment(number, number))
-    assert len(store.marks) > TIDY_EVERY / 4
+    assert len(store.marks) > TIDY_EVERY_COUNT / 4
     claim = Claim(LockSpec("other"), "o", "a")
-    for number in range(TIDY_EVERY):
+    for number in range(TIDY_EVERY_COUNT):
         store.carry_out(Take((claim,), queue=False), Moment(number, 3 * day + number))
     assert len(store.marks) < 10
 
@@ -61,7 +61,7 @@ def test_07_no_counter_stays_for_ever() -> None:
 HAND_OVER = ("sync/base_coordinator.py", "aio/base_coordinator.py")
 """What they do when they are collected is done by a thread or by their loop; they themselves send nothing."""
 
-CLOSE_THEIR_OWN = ("sync/waiting.py",)
+CLOSE_THEIR_OWN = ("sync/events.py",)
 """They close a pair of sockets that nobody else has, and that leads to no engine."""
 
 ONLY_COUNT = ("backends/redis/connection.py",)

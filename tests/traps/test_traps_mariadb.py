@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import pytest
 
 import holdfast
-from holdfast.backends.mysql.session.codec import IDLE, SessionCodec
+from holdfast.backends.mysql.session.codec import IDLE_S, SessionCodec
 from holdfast.errors import Misconfigured, NotAcquired
 from tests.mysql.house import connector, said
 from tests.mysql.server import Server, serving
@@ -82,8 +82,8 @@ def test_39_connections_keep_themselves_alive(url: str) -> None:
 def test_39_the_server_notices_a_dead_holder(server: Server, session_url: str) -> None:
     """A session that says nothing is ended; a renewal says something, ten times as often."""
     with holdfast.connect(session_url, namespace="t39") as locks, locks.lock("door"):
-        assert said(locks, b"SELECT @@wait_timeout") == [[b"%d" % IDLE]]
-        assert IDLE <= 30
+        assert said(locks, b"SELECT @@wait_timeout") == [[b"%d" % IDLE_S]]
+        assert IDLE_S <= 30
 
 
 def test_39_a_forked_child_does_not_keep_a_dead_parents_lock(session_url: str) -> None:
@@ -104,13 +104,13 @@ def test_39_a_forked_child_does_not_keep_a_dead_parents_lock(session_url: str) -
             began = time.monotonic()
             with holdfast.connect(session_url, namespace="t39") as locks, locks.lock("door", timeout=25):
                 os.kill(child, 0)  # it lives
-                assert time.monotonic() < began + IDLE, "no silence was waited for"
+                assert time.monotonic() < began + IDLE_S, "no silence was waited for"
         finally:
             os.kill(child, signal.SIGKILL)
 
 
 def test_39_a_waiting_lock_keeps_no_connection_from_the_work(server: Server, url: str) -> None:
-    """One connection serves all requests and another all waiters, so locks can not use the work's connections up."""
+    """One connection serves all requests and another all waiters, so locks cannot use the work's connections up."""
     before = connections(server)
     with holdfast.connect(url, namespace="t39") as locks:
         holder = locks.lock("door").acquire()

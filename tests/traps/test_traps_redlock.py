@@ -17,7 +17,7 @@ from holdfast.backends.redlock.engine import RedlockEngine
 from holdfast.backends.redlock.fanout import Fanout, Tally
 from holdfast.errors import BackendUnavailable, NotAcquired
 from holdfast.model import Claim, Grant, LockSpec
-from holdfast.ports import carrier
+from holdfast.ports import untyped_wire
 from holdfast.sync.coordinator import Coordinator
 from holdfast.sync.driver import run
 from tests.redlock.quorums import Servers, eventually, quorum
@@ -154,7 +154,7 @@ class Deaf:
 
 def test_15_a_retry_after_a_lost_reply_finds_its_own_lock(five: Servers) -> None:
     engine = RedlockEngine(five.url(), "holdfast", 5.0)
-    wire = carrier(engine.wire())
+    wire = untyped_wire(engine.wire())
     try:
         claim = Claim(LockSpec("lost-reply", ttl=60), "owner-of-lost-reply", "actor")
         with pytest.raises(BackendUnavailable):
@@ -168,7 +168,7 @@ def test_15_a_retry_after_a_lost_reply_finds_its_own_lock(five: Servers) -> None
 
 def test_2_validity_counts_from_the_send(five: Servers) -> None:
     engine = RedlockEngine(five.url(), "holdfast", 5.0)
-    wire = carrier(engine.wire())
+    wire = untyped_wire(engine.wire())
     try:
         before = clock.now()
         flow: Any = engine.backend.take(Claim(LockSpec("sent"), "owner-of-sent", "actor"), True)

@@ -108,7 +108,7 @@ def test_39_a_forked_child_does_not_keep_a_dead_parents_lock(server: Server) -> 
 
 
 def test_39_a_waiting_lock_keeps_no_connection_from_the_work(server: Server) -> None:
-    """One connection serves all requests and another all waiters, so locks can not use the work's connections up."""
+    """One connection serves all requests and another all waiters, so locks cannot use the work's connections up."""
     import threading
 
     def connections() -> int:

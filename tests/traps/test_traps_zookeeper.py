@@ -14,11 +14,11 @@ from holdfast._core.flow import Flow
 from holdfast.backends.zookeeper.claim_state import ClaimState
 from holdfast.backends.zookeeper.ops import CloseSession
 from holdfast.backends.zookeeper.paths import prefix_of
-from holdfast.backends.zookeeper.session import Session, State, Ticket
+from holdfast.backends.zookeeper.session import Session, SessionState, Ticket
 from holdfast.errors import BackendUnavailable, LeaseLost, NotAcquired
 from holdfast.model import Grant, LockSpec
 from holdfast.model import State as Life
-from holdfast.testing.context import HANG
+from holdfast.testing.context import HANG_S
 from tests.zookeeper.ensemble import Ensemble, running
 
 
@@ -48,7 +48,7 @@ def locks(alone: Ensemble) -> Iterator[holdfast.Coordinator]:
 def until(look: Any, what: str) -> Any:
     """Look until there is something to see."""
     turn = threading.Event()
-    for _ in range(int(HANG / 0.01)):
+    for _ in range(int(HANG_S / 0.01)):
         if found := look():
             return found
         turn.wait(0.01)
@@ -67,7 +67,7 @@ def end_session_of(link: Any) -> None:
     """Somebody ends it at the server, as its expiry would: over another connection, with its id and password."""
     thief = Session(5)
     thief.id, thief._password = link.session.id, link.session._password
-    while thief.state is not State.GONE:  # its owner may snatch it back in between
+    while thief.state is not SessionState.GONE:  # its owner may snatch it back in between
         ticket = Ticket(1)
         with socket.create_connection((link.servers.current.host, link.servers.current.port), 5) as sock:
             sock.settimeout(0.5)
@@ -76,7 +76,7 @@ def end_session_of(link: Any) -> None:
                 while not ticket.done and (data := sock.recv(4096)):
                     *_, say = thief.receive(data)
                     sock.sendall(say)
-                    if thief.state is State.UP and not thief.under_way:
+                    if thief.state is SessionState.UP and not thief.under_way:
                         sock.sendall(thief.ask([CloseSession()], ticket))
             except OSError:
                 pass  # once more
@@ -141,12 +141,12 @@ def test_27_a_failed_clean_up_leaves_no_orphan(alone: Ensemble, kazoo: Any, lock
     until(lambda: len(kazoo.get_children("/holdfast/door")) == 2, "the waiter")
     alone.members[0].pause()
     try:
-        waiter.join(HANG)
+        waiter.join(HANG_S)
     finally:
         alone.members[0].resume()
     assert len(errors) == 1
     until(lambda: kazoo.get_children("/holdfast/door") == [mine], "the orphan to be gone")
-    assert link_of(locks).session.state is State.UP
+    assert link_of(locks).session.state is SessionState.UP
     holder.check()
     assert holder.release()
 
@@ -190,7 +190,7 @@ def test_28_a_waiter_whose_session_died_stands_again(locks: Any, alone: Ensemble
         until(lambda: [v for v in other.survey("door") if v.waiters], "the waiter, again")
         assert not said
         assert holder.release()
-        waiter.join(HANG)
+        waiter.join(HANG_S)
         assert said[0].release()
 
 
@@ -206,7 +206,7 @@ def test_28_a_wake_up_during_a_disconnection_is_not_lost(locks: Any, alone: Ense
         session = link.session.id
         link.drop(link.up, ConnectionError("planted"))
         assert holder.release()
-        waiter.join(HANG)
+        waiter.join(HANG_S)
         assert said[0].release()
         assert link.session.id == session
 
@@ -249,7 +249,7 @@ def test_30_writing_to_the_holders_node_wakes_nobody(kazoo: Any, locks: Any, alo
         holder.renew()
         until(lambda: _renewed_and_asked(holder), "that it was asked")
         assert holder.release()
-        waiter.join(HANG)
+        waiter.join(HANG_S)
         assert said[0].release()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from holdfast.sync.beside import Beside
+from holdfast.sync.hooks import Beside
 
 
 def test_a_worker_that_another_thread_is_just_starting_is_waited_for() -> None:

@@ -103,7 +103,7 @@ def test_when_the_youngest_gives_way_again_and_again_everybody_ends(views: list[
         if not actors:
             break
         victim = youngest(views, actors)
-        if victim is None:  # nobody in the circle holds anything: a picture that can not arise by itself
+        if victim is None:  # nobody in the circle holds anything: a picture that cannot arise by itself
             return
         assert describe(views, actors)
         gone = victim.actor

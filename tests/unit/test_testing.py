@@ -147,7 +147,7 @@ def test_what_is_left_behind_is_found_out(body: holdfast.testing.Body, monkeypat
     async def untidy(context: Context) -> None:
         await (await context.connect()).lock("a").acquire()
 
-    monkeypatch.setattr("holdfast.testing.context.HANG", 0.1)
+    monkeypatch.setattr("holdfast.testing.context.HANG_S", 0.1)
     with pytest.raises(AssertionError, match="nobody at any name"):
         run_promise(untidy, EngineUnderTest("memory://promise"), body)
 

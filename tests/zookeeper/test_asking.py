@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from holdfast.backends.queue_backend import PATIENCE
+from holdfast.backends.queue_backend import PATIENCE_S
 from holdfast.errors import Misconfigured
 from holdfast.testing.context import BODIES, Body, Context
 from holdfast.testing.engine_under_test import EngineUnderTest
@@ -73,7 +73,7 @@ def test_who_waits_beside_a_holder_that_was_asked_is_woken_by_its_release(ensemb
             released = asyncio.get_running_loop().time()
             successor = await waiter
             waited = asyncio.get_running_loop().time() - released
-            assert waited < PATIENCE / 6, "it was woken by its own look only"
+            assert waited < PATIENCE_S / 6, "it was woken by its own look only"
             assert await successor.release()
             failed = False
         finally:

@@ -16,7 +16,7 @@ from holdfast.backends.zookeeper.ops import Delete, List, Prepared
 from holdfast.backends.zookeeper.requests import Batch
 from holdfast.backends.zookeeper.tree import ParentState
 from holdfast.model import Claim, LockSpec
-from holdfast.testing.context import HANG
+from holdfast.testing.context import HANG_S
 from tests.zookeeper.ensemble import Ensemble
 
 TTL = 60.0
@@ -50,7 +50,7 @@ class Waiter:
             self.failure = error
 
     def done(self) -> Any:
-        self._thread.join(HANG)
+        self._thread.join(HANG_S)
         assert not self._thread.is_alive()
         return self.lease
 
@@ -93,7 +93,7 @@ def _settled(waiter: Waiter) -> bool:
 
 def until(look: Any) -> None:
     turn = threading.Event()
-    for _ in range(int(HANG / 0.01)):
+    for _ in range(int(HANG_S / 0.01)):
         if look():
             return
         turn.wait(0.01)
@@ -150,7 +150,7 @@ def test_whoever_clears_something_away_while_it_waits_is_woken_all_the_same(stan
     """A tombstone that is over, say: only its own leaving ends its wait."""
     holder, waiter = stand_in_line(), stand_in_line()
     [state] = waiter.locks._core.backend._states.values()
-    waiter.locks._wire.call(Batch((Delete(f"{state.parent}/~ghost"),), state), HANG)
+    waiter.locks._wire.call(Batch((Delete(f"{state.parent}/~ghost"),), state), HANG_S)
     assert holder.done().release()
     assert waiter.done().release()
     assert waiter.inherited == [True]

@@ -9,7 +9,7 @@ from holdfast.backends.connections.multiplexer import Multiplexer
 from holdfast.backends.zookeeper.connection import IDLE_S, SessionConnection
 from holdfast.backends.zookeeper.connector import ServerRotation
 from holdfast.backends.zookeeper.ops import Sync
-from holdfast.backends.zookeeper.session import State
+from holdfast.backends.zookeeper.session import SessionState
 
 STEPS_COUNT = 20
 
@@ -45,7 +45,7 @@ def test_a_request_goes_out_while_another_flow_receives() -> None:
     now = 1000.0
     servers = ServerRotation([Endpoint("a", 2181)], "zookeeper://a")
     link = SessionConnection(servers, (), 10.0, 4.0, "/holdfast", b"", now)
-    link.session.state = State.UP
+    link.session.state = SessionState.UP
     connection = UnreadConnection()
     link._multiplexer = multiplexer = Multiplexer(connection, lambda data: None, lambda error: None)
     receiver = multiplexer._receive(now + 60.0)

@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from holdfast.backends.zookeeper import jute
-from holdfast.backends.zookeeper.jute import Reader, Stat
+from holdfast.backends.zookeeper.jute import JuteReader, Stat
 from holdfast.backends.zookeeper.ops import (
     EPHEMERAL,
     Check,
@@ -27,13 +27,13 @@ from holdfast.backends.zookeeper.ops import (
     acl,
 )  # fmt: skip
 from holdfast.backends.zookeeper.session import (
-    BEHIND,
+    BEHIND_COUNT,
     DATA_CHANGED,
     DELETED,
     OutOfStep,
-    Refused,
     Session,
-    State,
+    SessionRefused,
+    SessionState,
     Ticket,
 )
 
@@ -73,7 +73,7 @@ def up(*credentials: tuple[str, bytes]) -> Session:
     return session
 
 
-def state_of(session: Session) -> State:
+def state_of(session: Session) -> SessionState:
     """A call, so that a type checker does not take the state for what it was before."""
     return session.state
 
@@ -85,15 +85,15 @@ def ask(session: Session, *ops: Op) -> tuple[Ticket, list[bytes]]:
 
 def test_the_greeting_and_the_welcome() -> None:
     session = Session(3.0)
-    assert state_of(session) is State.NEW
+    assert state_of(session) is SessionState.NEW
     [hello] = frames_of(session.greet())
-    reader = Reader(hello)
+    reader = JuteReader(hello)
     assert (reader.integer(), reader.long(), reader.integer(), reader.long()) == (0, 0, 3000, 0)
     assert (reader.data(), reader.flag(), reader.left) == (bytes(16), False, 0)
     for byte in welcome():  # one byte at a time
-        assert state_of(session) is State.GREETING
+        assert state_of(session) is SessionState.GREETING
         session.receive(bytes([byte]))
-    assert (state_of(session), session.id, session.timeout) == (State.UP, 77, 4.0)
+    assert (state_of(session), session.id, session.timeout) == (SessionState.UP, 77, 4.0)
 
 
 def test_it_is_taken_up_again_with_its_id_and_password() -> None:
@@ -101,15 +101,15 @@ def test_it_is_taken_up_again_with_its_id_and_password() -> None:
     ask(session, Sync("/"))
     session.receive(reply(1, zxid=42))
     session.drop()
-    assert state_of(session) is State.DOWN
-    reader = Reader(frames_of(session.greet())[0])
+    assert state_of(session) is SessionState.DOWN
+    reader = JuteReader(frames_of(session.greet())[0])
     assert (reader.integer(), reader.long(), reader.integer(), reader.long()) == (0, 0, 3000, 77)
     assert reader.data() == b"p" * 16
     [sync] = frames_of(session.receive(welcome())[2])
     assert sync == struct.pack("!ii", -16, 9) + jute.text("/")
-    assert state_of(session) is State.GREETING, "the server may not have heard of what was under way"
+    assert state_of(session) is SessionState.GREETING, "the server may not have heard of what was under way"
     session.receive(reply(-16, jute.text("/"), zxid=42))
-    assert state_of(session) is State.UP
+    assert state_of(session) is SessionState.UP
 
 
 def test_servers_that_are_behind_again_and_again_have_another_past() -> None:
@@ -117,17 +117,17 @@ def test_servers_that_are_behind_again_and_again_have_another_past() -> None:
     session = up()
     ask(session, Sync("/"))
     session.receive(reply(1, zxid=42))
-    for _ in range(2 * BEHIND):
+    for _ in range(2 * BEHIND_COUNT):
         session.drop()
         session.greet()
         session.receive(welcome())
         try:
             _, _, answer = session.receive(reply(-16, jute.text("/"), zxid=41))
         except OutOfStep:
-            assert state_of(session) is State.GREETING
+            assert state_of(session) is SessionState.GREETING
             continue
         break
-    assert state_of(session) is State.GONE
+    assert state_of(session) is SessionState.GONE
     [parting] = frames_of(answer)
     assert struct.unpack_from("!ii", parting) == (-16, -11), "what they remember of it is to vanish"
 
@@ -137,9 +137,9 @@ def test_a_session_that_has_expired_is_gone() -> None:
     session.drop()
     session.greet()
     session.receive(welcome(timeout=0, session=0))
-    assert state_of(session) is State.GONE
+    assert state_of(session) is SessionState.GONE
     session.drop()
-    assert state_of(session) is State.GONE
+    assert state_of(session) is SessionState.GONE
 
 
 def test_credentials_come_first_and_are_awaited() -> None:
@@ -147,12 +147,12 @@ def test_credentials_come_first_and_are_awaited() -> None:
     session.greet()
     answer = session.receive(welcome())[2]
     [shown] = frames_of(answer)
-    reader = Reader(shown)
+    reader = JuteReader(shown)
     assert (reader.integer(), reader.integer(), reader.integer()) == (-4, 100, 0)
     assert (reader.text(), reader.data()) == ("digest", b"me:secret")
-    assert state_of(session) is State.GREETING
+    assert state_of(session) is SessionState.GREETING
     session.receive(reply(-4))
-    assert state_of(session) is State.UP
+    assert state_of(session) is SessionState.UP
 
 
 def test_credentials_come_before_all_else_when_it_is_taken_up_again() -> None:
@@ -162,10 +162,10 @@ def test_credentials_come_before_all_else_when_it_is_taken_up_again() -> None:
         told = frames_of(session.receive(welcome())[2])
         assert [struct.unpack_from("!i", each)[0] for each in told] == ([-4, -16] if again else [-4])
         session.receive(reply(-4, zxid=0))
-        assert state_of(session) is (State.GREETING if again else State.UP)
+        assert state_of(session) is (SessionState.GREETING if again else SessionState.UP)
         if again:
             session.receive(reply(-16, jute.text("/")))
-        assert state_of(session) is State.UP
+        assert state_of(session) is SessionState.UP
         session.drop()
 
 
@@ -173,7 +173,7 @@ def test_credentials_that_are_refused() -> None:
     session = Session(3.0, [("digest", b"me:wrong")])
     session.greet()
     session.receive(welcome())
-    with pytest.raises(Refused, match="credentials"):
+    with pytest.raises(SessionRefused, match="credentials"):
         session.receive(reply(-4, code=-115))
 
 
@@ -212,7 +212,7 @@ def test_a_multi_that_was_done() -> None:
     session = up()
     multi = Multi([Create("/a", b"", acl()), Check("/b", 2), Delete("/c")])
     ticket, [out] = ask(session, multi)
-    reader = Reader(out, 8)
+    reader = JuteReader(out, 8)
     assert (reader.integer(), reader.flag(), reader.integer(), reader.text()) == (15, False, -1, "/a")
     assert out.endswith(jute.integer(-1) + b"\x01" + jute.integer(-1))
 
@@ -270,7 +270,7 @@ def test_an_expired_session_is_told_by_an_answer_too() -> None:
     session = up()
     ask(session, Sync("/"))
     session.receive(reply(1, code=-112))
-    assert state_of(session) is State.GONE
+    assert state_of(session) is SessionState.GONE
 
 
 def test_events_come_in_between_and_only_for_what_is_watched() -> None:
@@ -306,7 +306,7 @@ def test_watches_are_told_in_portions_that_a_server_takes() -> None:
     assert max(map(len, told)) < 200_000
     found: list[list[str]] = [[], [], []]
     for each in told:
-        reader = Reader(each, 16)
+        reader = JuteReader(each, 16)
         for kind in found:
             kind += reader.texts()
     assert (sorted(found[0]), found[1], sorted(found[2])) == (paths[500:], [], paths[:500])
@@ -321,7 +321,7 @@ def test_watches_are_told_to_the_next_server() -> None:
     _, *told = frames_of(session.receive(welcome())[2])
     found = []
     for each in told:
-        reader = Reader(each)
+        reader = JuteReader(each)
         assert (reader.integer(), reader.integer(), reader.long()) == (-8, 101, 51)
         found.append((reader.texts(), reader.texts(), reader.texts()))
         assert reader.left == 0

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast.testing.context import HANG
+from holdfast.testing.context import HANG_S
 from tests.zookeeper.ensemble import Ensemble
 
 
@@ -47,7 +47,7 @@ def await_contenders(kazoo: Any, path: str, count: int) -> None:
         return None
 
     kazoo.ChildrenWatch(path, look)
-    assert found.wait(HANG)
+    assert found.wait(HANG_S)
 
 
 def test_it_sees_what_we_hold(kazoo: Any, locks: holdfast.Coordinator) -> None:
@@ -63,7 +63,7 @@ def test_it_sees_what_we_hold(kazoo: Any, locks: holdfast.Coordinator) -> None:
 
 def test_we_wait_for_its_lock(kazoo: Any, locks: holdfast.Coordinator) -> None:
     theirs = kazoo.Lock("/kazoo/a", "them")
-    assert theirs.acquire(timeout=HANG)
+    assert theirs.acquire(timeout=HANG_S)
     assert locks.lock("a").try_acquire() is None
     [view] = locks.survey("a")
     assert len(view.holders) == 1
@@ -71,7 +71,7 @@ def test_we_wait_for_its_lock(kazoo: Any, locks: holdfast.Coordinator) -> None:
     await_contenders(kazoo, "/kazoo/a", 2)
     assert not said
     theirs.release()
-    thread.join(HANG)
+    thread.join(HANG_S)
     assert said[0].release()
 
 
@@ -97,7 +97,7 @@ def test_it_waits_for_ours_in_the_same_line(kazoo: Any, locks: holdfast.Coordina
     assert not order
     assert first.release()
     for thread in threads:
-        thread.join(HANG)
+        thread.join(HANG_S)
     assert order == ["theirs", "ours"]
 
 
@@ -105,7 +105,7 @@ def test_readers_and_writers_respect_each_other(kazoo: Any, locks: holdfast.Coor
     ours = locks.rwlock("doc")
     theirs = kazoo.ReadLock("/kazoo/doc")
     with ours.read():
-        assert theirs.acquire(timeout=HANG)
+        assert theirs.acquire(timeout=HANG_S)
         assert ours.write().try_acquire() is None
         with ours.read():
             pass
@@ -113,7 +113,7 @@ def test_readers_and_writers_respect_each_other(kazoo: Any, locks: holdfast.Coor
     writer = kazoo.WriteLock("/kazoo/doc")
     with ours.read():
         assert not writer.acquire(blocking=False)
-    assert writer.acquire(timeout=HANG)
+    assert writer.acquire(timeout=HANG_S)
     assert ours.read().try_acquire() is None
     writer.release()
     with ours.read():
@@ -124,7 +124,7 @@ def test_its_lock_waits_for_our_permits(kazoo: Any, locks: holdfast.Coordinator)
     with locks.semaphore("pool", permits=3):
         assert not kazoo.Lock("/kazoo/pool").acquire(blocking=False)
     theirs = kazoo.Lock("/kazoo/pool")
-    assert theirs.acquire(timeout=HANG)
+    assert theirs.acquire(timeout=HANG_S)
     assert locks.semaphore("pool", permits=3).try_acquire() is None
     theirs.release()
 

@@ -17,7 +17,6 @@ from typing import NoReturn
 
 from ..errors import Misconfigured
 from ..observe.event import Event
-from .aside import on_a_thread
 from .coordinator import Coordinator
 from .election import Election
 from .lease import Lease
@@ -25,6 +24,7 @@ from .limiter import Limiter
 from .lock import Lock
 from .multi import Leases, LockAll
 from .rwlock import RWLock
+from .side_thread import on_a_thread
 
 __all__ = ["Coordinator", "Election", "Lease", "Leases", "Limiter", "Lock", "LockAll", "RWLock", "connect"]
 

@@ -23,7 +23,7 @@ from .._core.lease import Hold
 from ..errors import Misconfigured
 from ..model import LockSpec
 from ..observe.event import Event, guarded
-from ..ports import AnyAsyncWire, AnyEngine, async_carrier
+from ..ports import AnyAsyncWire, AnyEngine, untyped_async_wire
 from ..recipes.limiter import RateRegistry
 from ..recipes.options import Options
 from ..recipes.spec_cache import SpecCache
@@ -56,7 +56,7 @@ class BaseCoordinator:
         self._mutexes = SpecCache(self._defaults)
         self._rates = RateRegistry()
         self._closed = False
-        self._wire = async_carrier(wire)
+        self._wire = untyped_async_wire(wire)
         self._loop: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
         self._begin()
         register(self)

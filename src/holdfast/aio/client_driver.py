@@ -38,9 +38,9 @@ from .._core.flow import (
     WatchFile,
 )
 from ..clock import now as clock
-from .aside import on_a_thread
 from .connection import NewFuture, TaskConnection, Waited, open_connection
 from .files import TaskFileWatch, is_ready, unwatch_file, watch_file
+from .side_thread import on_a_thread
 from .stepped_future import SteppedFuture
 from .timers import LONGEST_WAIT_S, settle, settle_after
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from .._core.flow import Endpoint
 from ..clock import now as clock
-from .aside import on_a_thread
+from .side_thread import on_a_thread
 from .stepped_future import SteppedFuture
 
 MOST_UNREAD_BYTES = 1 << 20

@@ -1,7 +1,7 @@
 """The asyncio driver: runs flows in the caller's task.
 
-Cancellation is drained by `Reply`: a future that cannot be cancelled. asyncio then delivers the cancellation when
-the reply is there (or its timeout), so a flow never abandons a request in flight, at no cost per call. Anything
+Cancellation is drained by `DrainedReply`: a future that cannot be cancelled. asyncio then delivers the cancellation
+when the reply is there (or its timeout), so a flow never abandons a request in flight, at no cost per call. Anything
 that an asyncio wire awaits for a reply is such a future; pauses and waits for a push stay ordinary ones.
 """
 
@@ -22,13 +22,13 @@ from ..ports import AsyncWire, Request
 T = TypeVar("T")
 L = TypeVar("L")
 
-MAX_DOZE = 30.0
+MAX_WAIT_S = 30.0
 """Waits of the loop count on a clock that stops in suspend; ours does not. So never doze for long."""
 
 _errands: set[asyncio.Task[object]] = set()
 
 
-class Reply(asyncio.Future[T]):
+class DrainedReply(asyncio.Future[T]):
     """The reply to a request in flight. A cancellation of its awaiter waits until it is done."""
 
     def cancel(self, msg: object = None) -> bool:
@@ -46,7 +46,7 @@ async def run(flow: RequestFlow[Request, T], wire: AsyncWire[Request, object]) -
                 elif type(op) is Call:
                     answer = await wire.call(op.request, op.timeout)
                 elif type(op) is Wait:
-                    answer = await wire.wait(op.owner, min(op.timeout, MAX_DOZE))
+                    answer = await wire.wait(op.owner, min(op.timeout, MAX_WAIT_S))
                 else:
                     answer = await _carry_out(op, wire)
             except asyncio.CancelledError as error:

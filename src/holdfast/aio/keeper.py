@@ -15,7 +15,7 @@ from .._core.renewal import Keeper
 from .._core.renewal_schedule import RenewalSchedule
 from ..clock import now as clock
 from ..ports import AnyBackend, AsyncWire
-from .driver import MAX_DOZE, spawn
+from .driver import MAX_WAIT_S, spawn
 
 
 class LoopTimer:
@@ -39,7 +39,7 @@ class LoopTimer:
             at = self.keeper.look(at)
         finally:  # whatever it was: there are leases to watch
             if self._handle is None and at != NEVER and not self.keeper.closed:
-                after = min(max(0.0, at - clock()), MAX_DOZE)
+                after = min(max(0.0, at - clock()), MAX_WAIT_S)
                 self._handle = asyncio.get_running_loop().call_later(after, self._look)
 
 

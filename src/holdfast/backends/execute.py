@@ -16,7 +16,7 @@ from .._core.line import GHOST, Line, Place
 from ..model import Claim, ClaimView, LockView
 from .queue_backend import Allow, Evict, QueueReply, QueueRequest, Release, Renew, Survey, Take, Taken, patience
 
-SECOND = 1_000_000
+SECOND_US = 1_000_000
 
 
 @dataclass(slots=True)
@@ -45,7 +45,7 @@ class Lines(Protocol):
 
 
 def us(seconds: float) -> int:
-    return int(seconds * SECOND)
+    return int(seconds * SECOND_US)
 
 
 @overload
@@ -93,7 +93,7 @@ def carry_out(lines: Lines, request: QueueRequest, at: Moment) -> tuple[QueueRep
                 us(request.reserve),
             )
             lines.save_tat(name, tat)
-            return (ok, wait / SECOND), []
+            return (ok, wait / SECOND_US), []
     raise TypeError(f"not a verb: {request!r}")
 
 
@@ -135,7 +135,7 @@ def enter(
         if place is None or place.token:
             taken.append(Taken(place.token if place else 0))
         else:
-            look_again = line.look_again(place, at.now) / SECOND
+            look_again = line.look_again(place, at.now) / SECOND_US
             taken.append(Taken(0, look_again, line.ahead(place, at.now), mark=line.mark))
         lines.save(entry.name, line)
     return taken, promoted
@@ -181,10 +181,10 @@ def _view(place: Place, now: int) -> ClaimView:
         weight=place.weight,
         host=place.host,
         pid=place.pid,
-        since=place.since / SECOND,
-        remaining=max(0, place.expires - now) / SECOND,
+        since=place.since / SECOND_US,
+        remaining=max(0, place.expires - now) / SECOND_US,
         actor=place.actor,
         mode=place.mode,
         live=not place.token or (place.holds(now) and not place.owner.startswith(GHOST)),
-        age=max(0, now - place.since) / SECOND,
+        age=max(0, now - place.since) / SECOND_US,
     )

@@ -15,7 +15,7 @@ from .._core.flow import NOW, Call, RequestFlow, Wait
 from ..errors import Misconfigured
 from ..model import Claim, Extension, Grant, LockSpec, LockView, Promises, Queued, Refusal
 
-PATIENCE = 10.0
+PATIENCE_S = 10.0
 """The longest time for which a place in the line is kept without a word from its owner."""
 
 
@@ -110,8 +110,8 @@ QueueFlow: TypeAlias = RequestFlow[QueueRequest, T]
 def patience(spec: LockSpec) -> float:
     """For how long a place is kept without a word: long enough that a promoted holder has time to stop."""
     if spec.margin is None:
-        return min(PATIENCE, spec.ttl)
-    return min(spec.ttl, max(PATIENCE, 4 * spec.margin))
+        return min(PATIENCE_S, spec.ttl)
+    return min(spec.ttl, max(PATIENCE_S, 4 * spec.margin))
 
 
 class QueueBackend:

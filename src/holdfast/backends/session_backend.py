@@ -3,13 +3,13 @@
 1. There is no ttl at the server. A lease's ttl says for how long its holder trusts a server that it has not heard from:
    a renewal asks whether the session is alive, and a session that ended is LOST (`session`) then. Between processes two
    may believe to hold until then; within a coordinator nobody is let in before (`relational/local_queue.py`).
-2. That trust is at most `patience` (10 s) or, with a long margin, `TRUST`, so that a holder who is cut off has stopped
-   before the server gives up a session that it does not hear from (PostgreSQL by keep-alives, 25 s; MariaDB by its
-   `wait_timeout`, 30 s).
+2. That trust is at most `patience` (10 s) or, with a long margin, `TRUST_S`, so that a holder who is cut off has
+   stopped before the server gives up a session that it does not hear from (PostgreSQL by keep-alives, 25 s; MariaDB by
+   its `wait_timeout`, 30 s).
 3. Only mutexes. What would have to outlive the session or end before it cannot be kept: `lock_delay`,
    `hold_at_least`, the end of a silent hold with its ttl; and nobody can evict one lock of a session.
-4. A request that is not answered in time ends its session, and every lock of that session. So none is asked in `HASTE`:
-   who has less time waits a little longer, or (the keeper) has somebody else ask.
+4. A request that is not answered in time ends its session, and every lock of that session. So none is asked in
+   `HASTE_S`: who has less time waits a little longer, or (the keeper) has somebody else ask.
 5. Claims of one coordinator stand in line in front of the server's own line, so the order is kept among the claims of
    one coordinator, and among coordinators, but not of all claims.
 """
@@ -23,16 +23,16 @@ from ..errors import BackendUnavailable, Misconfigured
 from ..model import Claim, Extension, Grant, LockSpec, LockView, Promises, Queued, Refusal
 from .queue_backend import Allow, Push, QueueFlow, Release, Renew, Survey, Take, Taken, patience
 
-TRUST = 20.0
+TRUST_S = 20.0
 """So many seconds after the last word at most, a holder has stopped; the server keeps a silent session for longer."""
 
-HASTE = 1.0
+HASTE_S = 1.0
 """A session has this time to answer, seconds, however little its caller has."""
 
 
 def trust(spec: LockSpec) -> float:
     """How long a word from the server is good for; the holder stops a margin before that."""
-    return min(patience(spec), TRUST + (spec.margin or 0.0))
+    return min(patience(spec), TRUST_S + (spec.margin or 0.0))
 
 
 def session_promises(table: str, ending: str, server: Promises) -> Promises:
@@ -82,7 +82,7 @@ class SessionBackend:
                 f"and it is a mutex; use {self._table}"
             )
         sent: float = yield NOW
-        timeout = self._timeout if within is None else min(self._timeout, max(within, HASTE))
+        timeout = self._timeout if within is None else min(self._timeout, max(within, HASTE_S))
         replies: list[Taken] = yield Call(Take((claim,), queue), timeout)
         taken = replies[0]
         if taken.token:
@@ -97,7 +97,7 @@ class SessionBackend:
     def renew(
         self, claims: Sequence[Claim], within: float | None = None
     ) -> QueueFlow[Sequence[Extension | Refusal | None]]:
-        if within is not None and within < HASTE:
+        if within is not None and within < HASTE_S:
             raise BackendUnavailable(
                 f"a session is not asked in haste: {within:g} s are too short to tell that it ended"
             )

@@ -22,14 +22,14 @@ from .._core.flow import Flow
 from .._core.lease import Hold
 from ..model import LockSpec
 from ..observe.event import Event, guarded
-from ..ports import AnyEngine, carrier
+from ..ports import AnyEngine, untyped_wire
 from ..recipes.limiter import RateRegistry
 from ..recipes.options import Options
 from ..recipes.spec_cache import SpecCache
 from ..registry import notice_fork, register, unregister, warn_unclosed
 from .actors import Actors
-from .beside import Beside
 from .driver import run
+from .hooks import Beside
 from .keeper import abandon, close_abandoned, thread_keeper
 
 T = TypeVar("T")
@@ -56,7 +56,7 @@ class BaseCoordinator:
         self._mutex = threading.Lock()
         self._closed = False
         close_abandoned()
-        self._wire = carrier(engine.wire())
+        self._wire = untyped_wire(engine.wire())
         self._begin()
         register(self)
 

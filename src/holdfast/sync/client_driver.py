@@ -34,8 +34,8 @@ from .._core.flow import (
 )
 from ..clock import now as clock
 from .connection import ThreadConnection, open_connection
+from .events import ThreadEvent, ThreadFileWatch, wait_any
 from .side_thread import on_a_thread
-from .waiting import ThreadEvent, ThreadFileWatch, wait_any
 
 T = TypeVar("T")
 

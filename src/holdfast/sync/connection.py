@@ -28,7 +28,7 @@ SHORT_BYTES = 470
 """What most replies are shorter than: a read of so much takes its memory from Python's own pool."""
 LONGEST_WAIT_S = 30.0
 """Waits of the system count on a clock that stops in suspend, and ours does not: so no wait is longer than this."""
-NEAR = 0.9
+NEAR_RATIO = 0.9
 SET_RATIO = 0.97
 """Of what is left: so the next op of the same length, which comes to it a little sooner or later, need not set it."""
 Address = tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes] | str
@@ -128,7 +128,7 @@ class ThreadConnection:
         if not self._sending.acquire(timeout=max(0.0, left)):
             raise TimeoutError("the server does not read what is sent")
         try:
-            if not NEAR * left <= self._send_patience <= left:
+            if not NEAR_RATIO * left <= self._send_patience <= left:
                 self._set_send_patience(left)
             while not self._flush(0):  # the server does not read: the rest goes as it makes room
                 self._set_send_patience(deadline - clock())
@@ -161,7 +161,7 @@ class ThreadConnection:
             return found
         while True:
             left = deadline - clock()
-            if not NEAR * left <= self._patience <= left:
+            if not NEAR_RATIO * left <= self._patience <= left:
                 if left <= 0 and self._has_come():
                     left = 0.001  # what has come is given out, however late it is
                 self._set_patience(left)
@@ -219,7 +219,7 @@ class ThreadConnection:
 
     def _note_patience(self) -> None:
         self._least_left = max(self._patience, self._send_patience)
-        self._most_left = -1.0 if self._tls is not None else min(self._patience, self._send_patience) / NEAR
+        self._most_left = -1.0 if self._tls is not None else min(self._patience, self._send_patience) / NEAR_RATIO
 
 
 def _timeval(seconds: float) -> bytes:

@@ -27,10 +27,10 @@ from .._core.flow import (
     WaitEvent,
 )
 from ..clock import now as clock
-from ..ports import AnyEngine, Reply, Request, Wire, carrier
+from ..ports import AnyEngine, Reply, Request, Wire, untyped_wire
 from ..registry import LastResort
 from .connection import LONGEST_WAIT_S
-from .waiting import ThreadEvent
+from .events import ThreadEvent
 
 T = TypeVar("T")
 
@@ -125,7 +125,7 @@ def _carry_out(op: RequestOp[Request], wire: Wire[Request, object]) -> object:
 
 def run_alone(flow: Flow[object], engine: AnyEngine) -> None:
     """Run a flow on a wire of its own."""
-    wire = carrier(engine.wire())
+    wire = untyped_wire(engine.wire())
     try:
         run(flow, wire)
     finally:

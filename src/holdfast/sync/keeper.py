@@ -14,7 +14,7 @@ from .._core.renewal_schedule import RenewalSchedule
 from ..observe.log_exception import log_exception
 from ..ports import AnyBackend, AnyWire, Wire
 from .driver import run, spawn, start
-from .waiting import ThreadEvent
+from .events import ThreadEvent
 
 _abandoned: deque[AnyWire] = deque()
 """Wires of coordinators that were dropped without `close()`, until somebody has the time to close them."""
@@ -35,7 +35,7 @@ def close_abandoned() -> None:
             log_exception("a connection that was left open could not be closed")
 
 
-LINGER = 60.0
+LINGER_S = 60.0
 """For so many seconds a thread that renews waits for more: most leases are renewed more often than that."""
 
 
@@ -65,5 +65,5 @@ def thread_keeper(backend: AnyBackend, wire: Wire[object, object]) -> Keeper:
         launch,
         lambda renewal: spawn(renewal, wire, "holdfast-renewal"),
         ThreadEvent(),
-        LINGER,
+        LINGER_S,
     )

@@ -3,7 +3,7 @@
 1. Each task of the program has a thread of its own, and all that the task calls runs there: so an actor is a task on
    one side and a thread on the other, as it is in life.
 2. What to await is read off the asyncio type: its coroutine functions are the blocking calls.
-3. A cancelled task leaves its thread to itself: a blocked thread can not be cancelled.
+3. A cancelled task leaves its thread to itself: a blocked thread cannot be cancelled.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ EPOCH_US = 1_000_000_000_000_000
 """The calendar of a new clock: September 2001. The real one is far ahead of it, as after a clock was set back."""
 
 
-ON_THE_SPOT = 100_000
+TURNS_COUNT = 100_000
 """So many turns of the loop without a wait, and nobody is going to wait any more."""
 
 
@@ -109,8 +109,8 @@ class _JumpingSelector(selectors.DefaultSelector):
             self._clock.advance(timeout)
         else:
             self._turns += 1
-            if self._turns > ON_THE_SPOT:
-                raise RuntimeError("the program turns on the spot: it never waits, so its time can not pass")
+            if self._turns > TURNS_COUNT:
+                raise RuntimeError("the program turns on the spot: it never waits, so its time cannot pass")
         return ready
 
 

@@ -30,10 +30,10 @@ E = TypeVar("E", bound=BaseException)
 Body = Literal["sync", "asyncio"]
 BODIES: tuple[Body, ...] = ("sync", "asyncio")
 
-HANG = 40.0
+HANG_S = 40.0
 """How long to look for something that must come, before it counts as never coming: longer than the longest ttl."""
 
-SLACK = 3.0
+SLACK_S = 3.0
 """What a machine that is not busy may take longer than promised, where a promise is about time."""
 
 _numbers = itertools.count(1)
@@ -136,16 +136,16 @@ class Context:
         """Have somebody else do something, and see that it ends in time; how it ended is left to the caller."""
         task = asyncio.ensure_future(work)
         task.add_done_callback(lambda task: task.cancelled() or task.exception())  # seen, whoever looks at it
-        done, _ = await asyncio.wait({task}, timeout=within + self.seconds(SLACK))
+        done, _ = await asyncio.wait({task}, timeout=within + self.seconds(SLACK_S))
         if not done:
             self._tasks.append(task)
-            raise AssertionError(f"{what} should end within {within:g} s, and has not after {SLACK:g} s more")
+            raise AssertionError(f"{what} should end within {within:g} s, and has not after {SLACK_S:g} s more")
         return task
 
     async def eventually(self, look: Callable[[], Any], what: str = "") -> Any:
         """Look until the answer (awaited, if it has to be) is true, and return it."""
         loop = asyncio.get_running_loop()
-        end = loop.time() + HANG
+        end = loop.time() + HANG_S
         while True:
             found = look()
             if inspect.isawaitable(found):
@@ -157,7 +157,7 @@ class Context:
 
     def soon(self, seconds: float = 5.0) -> asyncio.Timeout:
         """What is inside takes no longer than so many seconds; where time does not jump, it may take much longer."""
-        return asyncio.timeout(seconds if self.virtual else HANG)
+        return asyncio.timeout(seconds if self.virtual else HANG_S)
 
     async def survey(self, prefix: str = "") -> list[LockView]:
         """What the engine says, to somebody who has nothing to do with it."""

@@ -12,9 +12,9 @@ import time
 from enum import Enum
 from typing import Any
 
-from ..aio.driver import Reply
+from ..aio.driver import DrainedReply
 from ..errors import BackendUnavailable, OutcomeUnknown
-from ..ports import AnyAsyncWire, AnyEngine, AnyWire, async_carrier, carrier
+from ..ports import AnyAsyncWire, AnyEngine, AnyWire, untyped_async_wire, untyped_wire
 
 
 class Fault(Enum):
@@ -48,7 +48,7 @@ class FaultInjector:
         """Set when what hangs may go on."""
         self.for_ever = False
         """What hangs ignores its timeout."""
-        self.stuck: list[Reply[object]] = []
+        self.stuck: list[DrainedReply[object]] = []
         """Tasks that hang."""
 
     def at(self, point: int, fault: Fault) -> None:
@@ -87,7 +87,7 @@ class FaultyWire:
     """A blocking wire with faults."""
 
     def __init__(self, wire: AnyWire, faults: FaultInjector) -> None:
-        self._wire = carrier(wire)
+        self._wire = untyped_wire(wire)
         self._faults = faults
         self.before_fork, self.after_fork_in_parent, self.after_fork_in_child, self.close = (
             wire.before_fork,
@@ -136,7 +136,7 @@ class FaultyAsyncWire:
     """An asyncio wire with faults. Its calls take a few turns of the loop, as calls over a network do."""
 
     def __init__(self, wire: AnyAsyncWire, faults: FaultInjector) -> None:
-        self._wire = async_carrier(wire)
+        self._wire = untyped_async_wire(wire)
         self._faults = faults
         self.before_fork, self.after_fork_in_parent, self.after_fork_in_child, self.close = (
             wire.before_fork,
@@ -146,7 +146,7 @@ class FaultyAsyncWire:
         )
 
     async def call(self, request: object, timeout: float) -> object:
-        reply = Reply[object]()
+        reply = DrainedReply[object]()
         if self._faults.hanging is not None:
             self._faults.stuck.append(reply)
             if not self._faults.for_ever:
@@ -171,7 +171,7 @@ class FaultyAsyncWire:
         timeout: float,
         fault: Fault | None,
         victim: asyncio.Task[object] | None,
-        reply: Reply[object],
+        reply: DrainedReply[object],
     ) -> None:
         await asyncio.sleep(0)
         if fault is Fault.INTERRUPTED and victim is not None:
@@ -223,7 +223,7 @@ class FaultyEngine:
         return FaultyAsyncWire(await self._engine.async_wire(), self._faults)
 
 
-def _let_go(reply: Reply[object]) -> None:
+def _let_go(reply: DrainedReply[object]) -> None:
     if not reply.done():
         reply.set_result(None)
 

@@ -26,7 +26,7 @@ class Promise:
     needs: frozenset[str]
     """What the engine must be able to keep (see `Promises`); an engine that cannot declares that it cannot."""
     real_time: bool
-    """Other processes or threads take part, so time can not be made to jump."""
+    """Other processes or threads take part, so time cannot be made to jump."""
     leaves: bool
     """Something stays behind at the engine until it expires."""
     network: bool = False

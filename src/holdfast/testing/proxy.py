@@ -41,7 +41,7 @@ class Network:
         self._loop: asyncio.AbstractEventLoop
         self._mute = False
         self._dribbling = False
-        self._connections: set[Connection] = set()
+        self._connections: set[RelayedConnection] = set()
         self._servers: list[asyncio.Server] = []
         self._flowing = asyncio.Event()
         self._flowing.set()
@@ -75,7 +75,7 @@ class Network:
         """Opens a proxy in front of a server; answers with its port."""
 
         async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            connection = Connection(writer)
+            connection = RelayedConnection(writer)
             self._connections.add(connection)
             try:
                 await self._carry_both(connection, reader, host, port)
@@ -95,7 +95,9 @@ class Network:
 
         return asyncio.run_coroutine_threadsafe(serve(), self._loop).result(ORDER_TIMEOUT_S)
 
-    async def _carry_both(self, connection: Connection, reader: asyncio.StreamReader, host: str, port: int) -> None:
+    async def _carry_both(
+        self, connection: RelayedConnection, reader: asyncio.StreamReader, host: str, port: int
+    ) -> None:
         await self._flowing.wait()
         far_reader, connection.far = await asyncio.open_connection(host, port)
         await asyncio.gather(
@@ -104,7 +106,7 @@ class Network:
         )
 
     async def _carry(
-        self, connection: Connection, source: asyncio.StreamReader, sink: asyncio.StreamWriter, replies: bool
+        self, connection: RelayedConnection, source: asyncio.StreamReader, sink: asyncio.StreamWriter, replies: bool
     ) -> None:
         while data := await source.read(PIECE_BYTES):
             await self._flowing.wait()
@@ -142,11 +144,11 @@ class Network:
 
     def reset(self) -> None:
         """End all connections by RST. New ones are treated as the network is at that moment."""
-        self._order(lambda: self._each(Connection.reset))
+        self._order(lambda: self._each(RelayedConnection.reset))
 
     def end_idle(self) -> int:
         """End all connections by FIN; answers how many there were."""
-        return self._order(lambda: self._each(Connection.end))
+        return self._order(lambda: self._each(RelayedConnection.end))
 
     @property
     def open(self) -> int:
@@ -169,7 +171,7 @@ class Network:
         else:
             self._flowing.set()
 
-    def _each(self, do: Callable[[Connection], None]) -> int:
+    def _each(self, do: Callable[[RelayedConnection], None]) -> int:
         connections = list(self._connections)
         for connection in connections:
             do(connection)
@@ -182,7 +184,7 @@ class Network:
         return asyncio.run_coroutine_threadsafe(obey(), self._loop).result(ORDER_TIMEOUT_S)
 
 
-class Connection:
+class RelayedConnection:
     """One connection of a client, and the one to the server behind it."""
 
     def __init__(self, near: asyncio.StreamWriter) -> None:

@@ -10,7 +10,7 @@ from random import Random
 from unittest.mock import patch
 
 from holdfast.backends.redis import connection, notifications
-from holdfast.backends.redis.resp import Pushed, Reader
+from holdfast.backends.redis.resp import Pushed, RespReader
 
 from ..seed import Outcome
 from ..violation import Violation
@@ -71,9 +71,9 @@ def _same_machine() -> Iterator[None]:
         for thing, name, value in (
             (os, "getpid", lambda: 4711),
             (socket, "gethostname", lambda: "sim"),
-            (connection, "make_reader", Reader),
+            (connection, "make_reader", RespReader),
             (connection, "PUSHED", Pushed),
-            (notifications, "make_reader", Reader),
+            (notifications, "make_reader", RespReader),
         ):
             stack.enter_context(patch.object(thing, name, value))
         yield

@@ -109,7 +109,7 @@ def a_dead_waiter_is_granted_for_a_day(patch: pytest.MonkeyPatch) -> None:
     def promote(self: Line, now: int, clock: int) -> list[Place]:
         promoted = real(self, now, clock)
         for place in promoted:
-            place.expires = now + 86400 * execute.SECOND
+            place.expires = now + 86400 * execute.SECOND_US
         return promoted
 
     patch.setattr(Line, "promote", promote)

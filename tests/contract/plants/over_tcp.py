@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
-from holdfast.aio.driver import Reply
+from holdfast.aio.driver import DrainedReply
 from holdfast.backends.memory.engine import PROMISES, MemoryEngine
 from holdfast.backends.queue_backend import QueueBackend
 from holdfast.errors import BackendUnavailable, OutcomeUnknown
@@ -72,17 +72,17 @@ class TcpWire:
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
 
-    def call(self, request: Any, timeout: float) -> Reply[object]:
+    def call(self, request: Any, timeout: float) -> DrainedReply[object]:
         if self._closed:
             raise BackendUnavailable("this coordinator is closed")
-        reply = Reply[object]()
+        reply = DrainedReply[object]()
         task = asyncio.ensure_future(self._answer(request, timeout, reply))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(lambda _: None if reply.done() else reply.set_exception(BackendUnavailable("closed")))
         return reply
 
-    async def _answer(self, request: Any, timeout: float, reply: Reply[object]) -> None:
+    async def _answer(self, request: Any, timeout: float, reply: DrainedReply[object]) -> None:
         try:
             async with asyncio.timeout(self.patience(timeout)):
                 answer = await self.exchange(framed((self._namespace, request)))

@@ -15,7 +15,7 @@ from ...model import ClaimView, LockView
 from ..ordered_keys.views import claim_view
 from .error_mapping import accepted, succeeded
 from .keys import Keys
-from .queue import EtcdQueue, QueueEntry, judge, read_all
+from .queue import EtcdQueue, KeyEntry, judge, read_all
 from .rpc import Answer, Rejected, Replies, changed_at, created_at, delete, get, grant_lease, put, time_to_live, txn
 from .session import new_session, whole
 
@@ -63,10 +63,10 @@ class QueueKeys:
                     left_s[lease] = max(0.0, int(reply.get("TTL", 0)) + 0.5)
         return left_s
 
-    def holds(self, queue: EtcdQueue) -> list[QueueEntry]:
+    def holds(self, queue: EtcdQueue) -> list[KeyEntry]:
         return queue.holding
 
-    def end_hold(self, name: str, queue: EtcdQueue, hold: QueueEntry) -> Flow[bool]:
+    def end_hold(self, name: str, queue: EtcdQueue, hold: KeyEntry) -> Flow[bool]:
         rpcs = []
         ops = [delete(hold.key), put(self._keys.note(hold.owner), "evicted", hold.lease)]
         delay = hold.value.get("d", 0.0)
@@ -79,7 +79,7 @@ class QueueKeys:
         replies: Replies = yield Call(tuple(rpcs), self._timeout)
         return succeeded(replies[-1])
 
-    def request_release(self, name: str, hold: QueueEntry) -> Flow[bool]:
+    def request_release(self, name: str, hold: KeyEntry) -> Flow[bool]:
         """It hangs on the lease of the one it is for."""
         word = txn([created_at(hold.key, hold.created)], [put(self._keys.ask(hold.owner), "asked", hold.lease)])
         reply: Answer | Rejected
@@ -87,13 +87,13 @@ class QueueKeys:
         return succeeded(reply)
 
 
-def _by_name(entries: Iterable[QueueEntry]) -> dict[str, list[QueueEntry]]:
+def _by_name(entries: Iterable[KeyEntry]) -> dict[str, list[KeyEntry]]:
     ordered = sorted(entries, key=lambda entry: (entry.name, entry.created))
     return {name: list(group) for name, group in groupby(ordered, key=lambda entry: entry.name)}
 
 
 def _view(name: str, queue: EtcdQueue, left_s: Mapping[int, float], now_us: int) -> LockView:
-    def view(entry: QueueEntry, since_us: int, token: int | None) -> ClaimView:
+    def view(entry: KeyEntry, since_us: int, token: int | None) -> ClaimView:
         ttl = entry.value["t"]
         remaining = min(left_s.get(entry.lease, ttl), ttl if entry.live else float("inf"))
         since, now = since_us / SECOND_US, now_us / SECOND_US
@@ -105,7 +105,7 @@ def _view(name: str, queue: EtcdQueue, left_s: Mapping[int, float], now_us: int)
     return LockView(name, queue.capacity, tuple(holders), tuple(waiters))
 
 
-def _since(entry: QueueEntry, queue: EtcdQueue, now: int) -> int:
+def _since(entry: KeyEntry, queue: EtcdQueue, now: int) -> int:
     """Since when it holds. Who held at once, or has said so, is believed; in a mutex's line everybody else has waited,
     and is saying so at this moment."""
     since = entry.value["s"]

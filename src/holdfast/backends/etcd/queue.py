@@ -46,7 +46,7 @@ class ClaimValue(TypedDict, total=False):
 
 
 @dataclass(slots=True)
-class QueueEntry:
+class KeyEntry:
     """One claim, or tombstone, as its key tells it."""
 
     key: str
@@ -96,11 +96,11 @@ class QueueEntry:
         return HolderDetails(value["h"], value["p"], value["a"], value["m"])
 
 
-def read(kv: KeyValue) -> QueueEntry:
+def read(kv: KeyValue) -> KeyEntry:
     key = kv["key"]
     head, _, slot = unb64(key).rpartition("\0")
     value: ClaimValue = json.loads(unb64(kv["value"]))
-    return QueueEntry(
+    return KeyEntry(
         key,
         head.split("/", 2)[2],
         value["i"],
@@ -112,22 +112,22 @@ def read(kv: KeyValue) -> QueueEntry:
     )
 
 
-def read_all(response: OpResponse) -> list[QueueEntry]:
+def read_all(response: OpResponse) -> list[KeyEntry]:
     """The entries of one range, in their order."""
     return sorted(map(read, response["response_range"].get("kvs", ())), key=lambda entry: entry.created)
 
 
-EtcdQueue: TypeAlias = Queue[QueueEntry, QueueEntry]
+EtcdQueue: TypeAlias = Queue[KeyEntry, KeyEntry]
 
 
-def judge(claims: Sequence[QueueEntry], tombstones: Iterable[QueueEntry]) -> EtcdQueue:
+def judge(claims: Sequence[KeyEntry], tombstones: Iterable[KeyEntry]) -> EtcdQueue:
     """Claims in order, and tombstones: who holds."""
     return ordered_keys.judge(claims, orphans(tombstones, claims), lambda claim: bool(claim.granted))
 
 
-def before(queue: EtcdQueue, owner: str) -> list[QueueEntry]:
+def before(queue: EtcdQueue, owner: str) -> list[KeyEntry]:
     """All claims whose end may let this one in."""
-    found: list[QueueEntry] = []
+    found: list[KeyEntry] = []
     for entry in sorted((*queue.holding, *queue.waiting), key=lambda each: each.created):
         if entry.owner == owner:
             break

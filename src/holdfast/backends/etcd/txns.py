@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from ...model import Claim
 from .claim_state import ClaimState
 from .keys import Keys
-from .queue import MARKED, WAITING, EtcdQueue, QueueEntry, before, judge, read_all
+from .queue import MARKED, WAITING, EtcdQueue, KeyEntry, before, judge, read_all
 from .rpc import OpResponse, Rpc, absent, get, inner, put, txn, youngest
 
 
@@ -26,10 +26,10 @@ from .rpc import OpResponse, Rpc, absent, get, inner, put, txn, youngest
 class QueueSnapshot:
     """What a claim's owner saw of its line at a revision."""
 
-    own: QueueEntry | None
-    before: QueueEntry | None
+    own: KeyEntry | None
+    before: KeyEntry | None
     """Of a mutex: the claim right before."""
-    tombstones: list[QueueEntry]
+    tombstones: list[KeyEntry]
     line: EtcdQueue | None
     """All of it; None if only the end was looked at."""
     revision: int

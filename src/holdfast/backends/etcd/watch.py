@@ -26,7 +26,7 @@ import json
 from collections.abc import Callable, Iterable
 
 from ..ordered_keys.handoff import HANDED, LOOK, Handoff
-from .queue import QueueEntry
+from .queue import KeyEntry
 from .rpc import KeyValue, unb64, until
 
 ENDED = "DELETE"
@@ -84,7 +84,7 @@ class Watch:
         if created == self._created:
             self._handoff.holds = not self._stays
 
-    def room(self, before: Iterable[QueueEntry], excess: int) -> None:
+    def room(self, before: Iterable[KeyEntry], excess: int) -> None:
         """What stands before, as the last look has shown."""
         self._before = {entry.key: entry.weight for entry in before}
         self._excess = excess
@@ -138,9 +138,7 @@ class Watch:
         return None
 
 
-def for_one_before(
-    before: QueueEntry, own: str, alone: bool, revision: int, leaving: Callable[[], bool] | None
-) -> Watch:
+def for_one_before(before: KeyEntry, own: str, alone: bool, revision: int, leaving: Callable[[], bool] | None) -> Watch:
     """In a mutex's line. `alone`: nobody, and no tombstone, stands before that one.
 
     `leaving`: whether it, being our own, has begun to leave.
@@ -155,7 +153,7 @@ def for_one_before(
     return watch
 
 
-def for_tombstones(tombstones: Iterable[QueueEntry], revision: int) -> Watch:
+def for_tombstones(tombstones: Iterable[KeyEntry], revision: int) -> Watch:
     """Nobody stands before; what keeps the name closed goes by itself."""
     watch = Watch([(tombstone.key, "") for tombstone in tombstones], revision)
     watch._all = watch._hasty = True
@@ -163,7 +161,7 @@ def for_tombstones(tombstones: Iterable[QueueEntry], revision: int) -> Watch:
 
 
 def for_room(
-    own: str, before: Iterable[QueueEntry], excess: int, ranges: Iterable[tuple[str, str]], revision: int, eager: bool
+    own: str, before: Iterable[KeyEntry], excess: int, ranges: Iterable[tuple[str, str]], revision: int, eager: bool
 ) -> Watch:
     """Until `excess` of what stands before has left; `eager`: at whatever ends."""
     watch = Watch(ranges, revision, own)

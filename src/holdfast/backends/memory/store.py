@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from typing import overload
 
 from ..._core.line import Line, Place
-from ..execute import SECOND, Moment, carry_out
+from ..execute import SECOND_US, Moment, carry_out
 from ..queue_backend import QueueReply, QueueRequest, Take, Taken
 
-DAY = 24 * 3600 * SECOND
-TIDY_EVERY = 4096
+DAY = 24 * 3600 * SECOND_US
+TIDY_EVERY_COUNT = 4096
 
 
 class MemoryStore:
@@ -34,7 +34,7 @@ class MemoryStore:
 
     def carry_out(self, request: QueueRequest, at: Moment) -> tuple[QueueReply, list[tuple[str, Place]]]:
         self._carried_out += 1
-        if self._carried_out % TIDY_EVERY == 0:
+        if self._carried_out % TIDY_EVERY_COUNT == 0:
             self._tidy(at)
         return carry_out(self, request, at)
 

@@ -15,16 +15,16 @@ from ..execute import us
 from ..queue_backend import Allow, Evict, QueueRequest, Release, Renew, Survey, Take, Taken, patience
 from ..relational.error_mapping import Refused
 from ..relational.replies import Released, allowed_of, taken_of, text_of, views_of
-from .packets import Reply, bound, number_value, text_value
+from .packets import QueryReply, bound, number_value, text_value
 
 LAST = chr(0x10FFFF)
 """After every name."""
 
-KEPT = 1024
-QUARTERS = 40
+KEPT_COUNT = 1024
+QUARTERS_COUNT = 40
 """For how long (10 s) ears wait at the server before they are asked again."""
 
-ALONE = 31000
+ALONE_CODE = 31000
 """What `holdfast_hear` answers if there is no request connection beside it."""
 
 NOW = b"TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
@@ -64,7 +64,7 @@ class Order(NamedTuple):
     """
 
     text: bytes
-    read: Callable[[Reply], Any]
+    read: Callable[[QueryReply], Any]
     values: bytes = b""
 
 
@@ -125,7 +125,7 @@ class Codec:
         kept = self._details(claim)
         name = claim.spec.name
 
-        def entered(reply: Reply) -> list[Taken]:
+        def entered(reply: QueryReply) -> list[Taken]:
             [taken] = _taken(reply)
             if taken.token:
                 self._busy.discard(name)
@@ -135,7 +135,7 @@ class Codec:
             values = kept.name, hexed(claim.owner), kept.before, queue, wake, kept.after
             return Order(b"CALL holdfast_take(%b,%b,%b,%d,%d,%b)" % values, entered)
 
-        def read(reply: Reply) -> list[Taken] | Order:
+        def read(reply: QueryReply) -> list[Taken] | Order:
             if reply.changed:
                 return [Taken(reply.made)]
             self._note_busy(name)
@@ -157,7 +157,7 @@ class Codec:
         return Order(QUICK_RELEASE, lambda reply: HELD if reply.changed else leave(), values)
 
     def _note_busy(self, name: str) -> None:
-        if len(self._busy) >= KEPT:
+        if len(self._busy) >= KEPT_COUNT:
             self._busy.clear()
         self._busy.add(name)
 
@@ -167,7 +167,7 @@ class Codec:
         owners = [hexed(claim.owner) for claim in claims]
         holds = b",".join(b"(%b,%d)" % (owner, claim.token) for owner, claim in zip(owners, claims, strict=True))
 
-        def read(reply: Reply) -> Any:
+        def read(reply: QueryReply) -> Any:
             if reply.changed == len(claims):
                 return ["held"] * len(claims)
             why = {b"now": NOW, b"names": names, b"owners": b",".join(owners)}
@@ -188,7 +188,7 @@ class Codec:
             texts = [text_value(text.encode()) for text in (claim.actor, spec.mode, self._host)]
             values = b"".join([*map(number_value, (*numbers, us(spec.ttl))), *texts, number_value(self._pid), key])
             kept = Written(spec, claim.actor, self._key(spec.name), b"%d,%d,%d,%d,%d,%d" % numbers, after, key, values)
-            if len(self._written) >= KEPT:
+            if len(self._written) >= KEPT_COUNT:
                 self._written.clear()
             self._written[id(spec)] = kept
         return kept
@@ -198,18 +198,18 @@ class Codec:
         hexes = [text.encode().hex() for text in (name, owner, actor, claim.spec.mode)]
         return [*hexes[:2], *_numbers(claim), *hexes[2:]]
 
-    def views(self, reply: Reply) -> list[LockView]:
+    def views(self, reply: QueryReply) -> list[LockView]:
         return views_of(reply.rows, self._prefix)
 
 
-def ears_open(wake: int) -> Order:
+def listener_open(wake: int) -> Order:
     """These ears are ours: whoever rouses them asks the server whose lock this is."""
     return Order(b"SELECT GET_LOCK('holdfast-ears-%d', 0)" % wake, _yes)
 
 
-def ears_hear(wake: int, beside: int) -> Order:
+def listener_hear(wake: int, beside: int) -> Order:
     """Wait at the server until there is a push, and fetch it: (owner, token) of each. `beside`: the request session."""
-    return Order(b"CALL holdfast_hear(%d,%d,%d)" % (wake, beside, QUARTERS), _pushes)
+    return Order(b"CALL holdfast_hear(%d,%d,%d)" % (wake, beside, QUARTERS_COUNT), _pushes)
 
 
 def heard_in(error: Refused) -> list[tuple[str, int]]:
@@ -235,15 +235,15 @@ def _quoted(ascii_text: str) -> bytes:
 # Replies
 
 
-def _one(reply: Reply) -> bytes:
+def _one(reply: QueryReply) -> bytes:
     return reply.rows[0][0] or b""
 
 
-def _taken(reply: Reply) -> list[Taken]:
+def _taken(reply: QueryReply) -> list[Taken]:
     return taken_of(_one(reply).split(b","))
 
 
-def _said(reply: Reply, claims: Sequence[Claim]) -> list[str]:
+def _said(reply: QueryReply, claims: Sequence[Claim]) -> list[str]:
     found = {text_of(row[0]): row for row in reply.rows}
     return [_verdict(found.get(claim.owner), claim.token) for claim in claims]
 
@@ -256,21 +256,21 @@ def _verdict(row: list[bytes | None] | None, token: int) -> str:
     return "held" if row[3] == b"1" else "expired"
 
 
-def _yes(reply: Reply) -> bool:
+def _yes(reply: QueryReply) -> bool:
     return _one(reply) == b"1"
 
 
-def _released(reply: Reply) -> Released:
+def _released(reply: QueryReply) -> Released:
     return Released(_yes(reply))
 
 
-def _allowed(reply: Reply) -> tuple[bool, float]:
+def _allowed(reply: QueryReply) -> tuple[bool, float]:
     return allowed_of(_one(reply).split(b","))
 
 
-def _last(reply: Reply) -> bytes:
+def _last(reply: QueryReply) -> bytes:
     return _one(reply)
 
 
-def _pushes(reply: Reply | Refused) -> list[tuple[str, int]]:
+def _pushes(reply: QueryReply | Refused) -> list[tuple[str, int]]:
     return [(text_of(owner), int(token or 0)) for owner, token in reply.rows]

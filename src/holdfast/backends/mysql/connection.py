@@ -14,12 +14,12 @@ from ..._core.flow import Connection, Exchange, Flow, Receive
 from ..connections.multiplexer import Multiplexer, interrupted
 from ..relational.connection import MultiplexedConnection, Request
 from ..relational.error_mapping import Refused, Silence
+from .capabilities import Greeting
 from .codec import Order
-from .error_mapping import AGAIN, TRIES
-from .greeting import Greeting
-from .packets import EXECUTE, QUIT, Garbled, Reader, Reply, prepare, prepared, query
+from .error_mapping import AGAIN, TRIES_COUNT
+from .packets import EXECUTE, QUIT, Garbled, QueryReply, RowsReader, prepare, prepared, query
 
-IN_VAIN = Reply([])
+IN_VAIN = QueryReply([])
 Instead: TypeAlias = Callable[[Refused], Order | None]
 
 
@@ -31,7 +31,7 @@ class MariaDBRequest(Request):
     def __init__(self, order: Order, instead: Instead | None) -> None:
         super().__init__(order)
         self.instead = instead
-        self.tries = TRIES
+        self.tries = TRIES_COUNT
 
 
 class MariaDBConnection(MultiplexedConnection):
@@ -42,7 +42,7 @@ class MariaDBConnection(MultiplexedConnection):
     def __init__(self, connection: Connection, number: int) -> None:
         super().__init__(Multiplexer(connection, self.feed, self.lost), number)
         self.connection = connection
-        self._reader = Reader()
+        self._reader = RowsReader()
         self._prepared: dict[bytes, bytes] = {}
         """How the execution of each prepared statement begins."""
         self._under_way: deque[MariaDBRequest] = deque()
@@ -63,11 +63,11 @@ class MariaDBConnection(MultiplexedConnection):
             raise Silence(str(error)) from error
         self._prepared[text] = EXECUTE + number.to_bytes(4, "little")
 
-    def say(self, text: bytes, deadline: float) -> Flow[Reply]:
+    def say(self, text: bytes, deadline: float) -> Flow[QueryReply]:
         """One statement and its whole reply."""
         request = self.start(Order(text, lambda reply: reply))
         yield from self.finish(request, deadline)
-        reply: Reply = request.value
+        reply: QueryReply = request.value
         return reply
 
     def start(self, order: Order, instead: Instead | None = None) -> Request:
@@ -104,7 +104,7 @@ class MariaDBConnection(MultiplexedConnection):
         except Garbled as error:
             raise ConnectionError(str(error)) from error
 
-    def _settle(self, reply: Reply) -> None:
+    def _settle(self, reply: QueryReply) -> None:
         if not self._under_way:
             raise Garbled("a reply to nothing")
         request = self._under_way.popleft()
@@ -125,7 +125,7 @@ class MariaDBConnection(MultiplexedConnection):
                 request.error = error
             else:
                 if value.__class__ is Order:
-                    request.order, request.tries = value, TRIES
+                    request.order, request.tries = value, TRIES_COUNT
                     self._send(request)
                     return
                 request.value = value

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from ..._core.flow import NOW, Connection, Flow, Open, Receive, Send, StartTls
 from ...errors import Misconfigured
 from ..relational.error_mapping import Refused
-from ..relational.talk import converse
+from ..relational.exchange import run_exchange
+from .capabilities import greet
 from .connection import MariaDBConnection
 from .error_mapping import ERRORS
-from .greeting import greet
 from .handshake import Handshake, Hello, Login, PacketReader, StartEncryption
 from .packets import Garbled
 
@@ -78,7 +78,7 @@ class MariaDBConnector:
         made = MariaDBConnection(connection, hello.session)
         try:
             yield from made.say(CHARACTERS, deadline)
-            made.greeting = yield from converse(
+            made.greeting = yield from run_exchange(
                 greet(hello.session, self.timeout_s), lambda text: made.say(text, deadline)
             )
             if made.greeting.quick:

@@ -12,9 +12,9 @@ from ..queue_backend import QueueBackend, QueueReply, QueueRequest
 from ..relational.table_client import TableClient
 from ..relational.url import shown
 from .address import read_login
+from .capabilities import promises_of
 from .codec import PREPARED, Codec
 from .connector import MariaDBConnector
-from .greeting import promises_of
 from .notifications import MariaDBNotifications
 
 LEAST_TTL_S = 0.05

@@ -11,7 +11,7 @@ from ..relational.error_mapping import ErrorMapping
 
 DEADLOCK, TOO_NEW = 1213, 1020
 AGAIN = frozenset({DEADLOCK, TOO_NEW})
-TRIES = 10
+TRIES_COUNT = 10
 KILLED = frozenset({1053, 1317, 1927, 1969, 3024})
 """Interrupted, shut down or too long."""
 

@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from ..._core.flow import Endpoint
 from ..relational.error_mapping import Refused
-from .packets import END, ERROR, LONGEST, OK, Garbled, frame, refused, text_value
+from .packets import END, ERROR, LONGEST_BYTES, OK, Garbled, frame, refused, text_value
 
 FOUND_ROWS, WITH_DATABASE, TLS = 1 << 1, 1 << 3, 1 << 11
 SECURE, PLUGINS, ATTRIBUTES, LONG_ANSWERS = 1 << 15, 1 << 19, 1 << 20, 1 << 21
@@ -131,7 +131,7 @@ class Handshake:
             flags |= TLS
         elif login.tls is not None and login.tls_required:
             raise Refused(2026, "SSL is required but the server doesn't support it")
-        first = flags.to_bytes(4, "little") + LONGEST.to_bytes(4, "little") + bytes((UTF8MB4_CODE,)) + bytes(23)
+        first = flags.to_bytes(4, "little") + LONGEST_BYTES.to_bytes(4, "little") + bytes((UTF8MB4_CODE,)) + bytes(23)
         if flags & TLS:
             number += 1
             yield StartEncryption(frame(number, first))

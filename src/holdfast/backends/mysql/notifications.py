@@ -15,11 +15,11 @@ from ..connections.multiplexer import Multiplexer, Pending
 from ..relational.connection import ask
 from ..relational.error_mapping import Refused
 from ..relational.notifications import Heard
-from .codec import ALONE, Order, ears_hear, ears_open, heard_in
+from .codec import ALONE_CODE, Order, heard_in, listener_hear, listener_open
 from .connection import MariaDBConnection
 from .connector import MariaDBConnector
 from .error_mapping import KILLED
-from .packets import Reply
+from .packets import QueryReply
 
 PAUSE_S = 0.05
 RANDOM_BITS_COUNT = 53
@@ -58,9 +58,9 @@ class MariaDBListener:
 
     def _hear(self) -> Order:
         """The question, which is asked again when it was answered."""
-        order = ears_hear(self.wake, self._beside())
+        order = listener_hear(self.wake, self._beside())
 
-        def deliver(reply: Reply) -> Order:
+        def deliver(reply: QueryReply) -> Order:
             self._deliver(order.read(reply))
             return self._hear()
 
@@ -74,7 +74,7 @@ class MariaDBListener:
         if error.code in KILLED:  # before it heard something, or after
             self._deliver(heard_in(error))
             return self._hear()
-        if error.code == ALONE:
+        if error.code == ALONE_CODE:
             self._channel.before = self._pause
         else:
             self._connection.fail(str(error))
@@ -114,9 +114,9 @@ class MariaDBNotifications:
         connection = yield from connector.connect(deadline)
         try:
             self._wake = self._wake or (yield from _new_wake())
-            if not (yield from ask(connection, ears_open(self._wake), deadline, connector.errors)):
+            if not (yield from ask(connection, listener_open(self._wake), deadline, connector.errors)):
                 self._wake = yield from _new_wake()
-                yield from ask(connection, ears_open(self._wake), deadline, connector.errors)
+                yield from ask(connection, listener_open(self._wake), deadline, connector.errors)
         except BaseException:
             connection.close()
             raise

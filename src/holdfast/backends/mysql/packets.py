@@ -1,4 +1,4 @@
-"""The client side of MariaDB's protocol, after the login: text of a statement out, a `Reply` in. No sockets here.
+"""The client side of MariaDB's protocol, after the login: text of a statement out, a `QueryReply` in. No sockets here.
 
 1. A command is one packet: length (3 bytes), number (0), COM_QUERY, text. Several may be sent before the first reply:
    the server takes them one after the other, and answers in the same order.
@@ -14,19 +14,19 @@ from dataclasses import dataclass
 
 from ..relational.error_mapping import Refused, Rows
 
-LONGEST = 0xFFFFFF - 1
-MORE_RESULTS = 0x0008
+LONGEST_BYTES = 0xFFFFFF - 1
+MORE_RESULTS_FLAG = 0x0008
 OK, END, ERROR, NULL = 0x00, 0xFE, 0xFF, 0xFB
 QUERY, PREPARE, EXECUTE = b"\x03", b"\x16", b"\x17"
 QUIT = b"\x01\x00\x00\x00\x01"
 
 
 class Garbled(Exception):
-    """What came is not a reply; the connection can not be used any more."""
+    """What came is not a reply; the connection cannot be used any more."""
 
 
 @dataclass(slots=True)
-class Reply:
+class QueryReply:
     """What the server answered to one command."""
 
     rows: Rows
@@ -39,8 +39,8 @@ class Reply:
 def query(text: bytes, command: bytes = QUERY) -> bytes:
     """A statement as a packet."""
     size = len(text) + 1
-    if size > LONGEST:
-        raise ValueError(f"a statement of {size} bytes; at most {LONGEST} fit into a packet")
+    if size > LONGEST_BYTES:
+        raise ValueError(f"a statement of {size} bytes; at most {LONGEST_BYTES} fit into a packet")
     return size.to_bytes(3, "little") + b"\x00" + command + text
 
 
@@ -112,7 +112,7 @@ def refused(packet: bytes) -> Refused:
     return Refused(int.from_bytes(packet[1:3], "little"), text.decode("utf-8", "replace"))
 
 
-class Reader:
+class RowsReader:
     """Cuts what comes into replies."""
 
     __slots__ = ("_buffer", "_columns", "_in_rows", "_long", "_rows")
@@ -125,10 +125,10 @@ class Reader:
         self._in_rows = False
         self._long = b""
 
-    def feed(self, data: bytes) -> list[Reply]:
+    def feed(self, data: bytes) -> list[QueryReply]:
         """Every reply that is complete now."""
         buffer = self._buffer + data if self._buffer else data
-        replies: list[Reply] = []
+        replies: list[QueryReply] = []
         at, size = 0, len(buffer)
         try:
             while size - at >= 4:
@@ -148,7 +148,7 @@ class Reader:
         self._buffer = buffer[at:]
         return replies
 
-    def _take(self, packet: bytes) -> Reply | None:
+    def _take(self, packet: bytes) -> QueryReply | None:
         first = packet[0]
         if self._columns:
             self._columns -= 1
@@ -172,11 +172,11 @@ class Reader:
         self._rows = []
         return None
 
-    def _ended(self, changed: int, made: int, status: int) -> Reply | None:
-        return None if status & MORE_RESULTS else self._done(changed, made, None)
+    def _ended(self, changed: int, made: int, status: int) -> QueryReply | None:
+        return None if status & MORE_RESULTS_FLAG else self._done(changed, made, None)
 
-    def _done(self, changed: int, made: int, error: Refused | None) -> Reply:
-        reply = Reply(self._rows, changed, made, error)
+    def _done(self, changed: int, made: int, error: Refused | None) -> QueryReply:
+        reply = QueryReply(self._rows, changed, made, error)
         if error is not None:
             error.rows = self._rows
         self._rows = []

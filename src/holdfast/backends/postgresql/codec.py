@@ -13,7 +13,7 @@ from ..execute import us
 from ..queue_backend import Allow, Evict, QueueRequest, Release, Renew, Survey, Take, Taken, patience
 from ..relational.error_mapping import Rows
 from ..relational.replies import Released, allowed_of, taken_of, views_of
-from .programs import SQL, Statement
+from .programs import SQL, ProgramStatement
 
 LAST = chr(0x10FFFF)
 """After every name that begins with what stands before it."""
@@ -26,7 +26,7 @@ KEPT_COUNT = 1024
 class Order(NamedTuple):
     """One statement with its values, and how to read the rows that it answers with."""
 
-    statement: Statement
+    statement: ProgramStatement
     values: Sequence[bytes]
     read: Callable[[Rows], object]
 

@@ -17,9 +17,9 @@ from ..._core.flow import FileWatch, Flow, Source, WaitAny
 from ..connections.multiplexer import Multiplexer, interrupted
 from ..relational.connection import MultiplexedConnection, Request
 from ..relational.error_mapping import Refused, Rows, Silence
+from .capabilities import Greeting
 from .codec import Order
-from .greeting import Greeting
-from .programs import Statement
+from .programs import ProgramStatement
 from .protocol import Transport
 from .results import COMMAND_OK_CODE, PIPELINE_SYNC_CODE, TUPLES_OK_CODE, LibpqResult, refused, rows_of
 
@@ -162,7 +162,7 @@ class PostgreSQLConnection(MultiplexedConnection):
 
     def say(self, text: bytes, deadline: float) -> Flow[Rows]:
         """Words without values: before `begin` also several statements, as one transaction."""
-        request = self.start(Order(Statement(text, b""), (), lambda rows: rows))
+        request = self.start(Order(ProgramStatement(text, b""), (), lambda rows: rows))
         yield from self.finish(request, deadline)
         rows: Rows = request.value
         return rows

@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 
 from ..._core.flow import NOW, RANDOM, Blocking, FileWatch, Flow, WaitAny, WatchFile
 from ...errors import HoldfastError, Misconfigured
-from ..relational.talk import converse
+from ..relational.exchange import run_exchange
+from .capabilities import greet
 from .connection import PostgreSQLConnection
 from .error_mapping import ERRORS
-from .greeting import greet
 from .protocol import Parameters, ServerAddress, Transport
 
 BAD_CODE = 1
@@ -114,7 +114,7 @@ class PostgreSQLConnector:
     def _greet(self, connection: PostgreSQLConnection, deadline: float) -> Flow[PostgreSQLConnection]:
         try:
             talk = greet(connection.number, self.timeout_s)
-            greeting = yield from converse(talk, lambda text: connection.say(text, deadline))
+            greeting = yield from run_exchange(talk, lambda text: connection.say(text, deadline))
             for text in self._first_words:
                 yield from connection.say(text, deadline)
         except Exception as error:

@@ -12,9 +12,9 @@ from ..queue_backend import QueueBackend, QueueReply, QueueRequest
 from ..relational.table_client import TableClient
 from ..relational.url import shown
 from .address import read_url
+from .capabilities import promises_of
 from .codec import Codec
 from .connector import PostgreSQLConnector
-from .greeting import promises_of
 from .notifications import PostgreSQLNotifications
 from .transport import start_libpq
 

@@ -13,9 +13,9 @@ from ..._core.flow import NEW_EVENT, RANDOM, Flow, WakeEvent
 from ..connections.multiplexer import Pending
 from ..relational.error_mapping import Refused, Silence
 from ..relational.notifications import Heard
+from .capabilities import listen
 from .connection import PostgreSQLConnection
 from .connector import PostgreSQLConnector
-from .greeting import listen
 
 RANDOM_BITS_COUNT = 48
 

@@ -17,14 +17,14 @@ FUNCTIONS_VERSION = 2
 PARTS = ("tables", "line", "take", "hold", "limiter", "ceiling", "session", "tidy", "meta")
 
 
-class Statement(NamedTuple):
+class ProgramStatement(NamedTuple):
     """One statement: its text, and the name it is prepared under."""
 
     text: bytes
     name: bytes
 
 
-def load_programs(text: str) -> dict[str, Statement]:
+def load_programs(text: str) -> dict[str, ProgramStatement]:
     """Cut a file of `-- name: x` sections into its statements; comments stay in the file."""
     parts = re.split(r"^-- name: (\w+)$", text, flags=re.MULTILINE)
     bodies = (re.sub(r"^--.*$", "", body, flags=re.MULTILINE) for body in parts[2::2])
@@ -32,8 +32,8 @@ def load_programs(text: str) -> dict[str, Statement]:
     return {name: _named(name, text) for name, text in zip(parts[1::2], statements, strict=True)}
 
 
-def _named(name: str, text: bytes) -> Statement:
-    return Statement(text, f"holdfast_{name}_{hashlib.sha256(text).hexdigest()[:12]}".encode())
+def _named(name: str, text: bytes) -> ProgramStatement:
+    return ProgramStatement(text, f"holdfast_{name}_{hashlib.sha256(text).hexdigest()[:12]}".encode())
 
 
 def _read(name: str) -> str:

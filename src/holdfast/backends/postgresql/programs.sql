@@ -62,7 +62,7 @@ DO $$
 BEGIN
     PERFORM set_config('client_connection_check_interval', '5000', false);
 EXCEPTION WHEN undefined_object OR invalid_parameter_value THEN
-    NULL;  /* PostgreSQL 12 or 13, or a system that can not tell */
+    NULL;  /* PostgreSQL 12 or 13, or a system that cannot tell */
 END $$;
 
 -- name: survey

@@ -18,12 +18,12 @@ from .resp import bulks
 
 DAY_MS = 24 * 3600 * 1000
 NOWHERE = "-"
-"""The channel of a waiter that can not be reached."""
+"""The channel of a waiter that cannot be reached."""
 NOT_YET_HEARING = "?"
 """The channel of a claim that would have to subscribe before it queues, and so does not queue yet."""
 
 SAFE = "!\"#$%&'()*+,:;<=>?@[\\]^`{|}"
-KEPT = 1024
+KEPT_COUNT = 1024
 
 
 def channels_of(namespace: str) -> str:
@@ -205,7 +205,7 @@ class Codec:
             handing=f"{(self._release.call(6) + key).decode()}$",
             leaving=bulks(us(spec.ttl)).decode(),
         )
-        if len(self._written) >= KEPT:
+        if len(self._written) >= KEPT_COUNT:
             self._written.clear()
         self._written[id(spec)] = kept
         return kept

@@ -13,8 +13,8 @@ from weakref import WeakSet
 
 from ..._core.flow import RANDOM, Blocking, Flow, Open, OpenConnection
 from ...errors import BackendUnavailable, HoldfastError
+from ..connections.gather import first
 from ..connections.pool import closed_error
-from ..connections.together import first
 from .connection import RedisConnection
 from .error_mapping import refused
 from .handshake import HELLO, check_introduction, introduction, says_goodbye, subscribe

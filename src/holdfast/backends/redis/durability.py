@@ -37,7 +37,7 @@ class Durability:
         if isinstance(reply, Error):
             return
         if isinstance(confirmed, Error):
-            raise NotConfirmed(f"Redis can not confirm that a grant is safe: {confirmed}")
+            raise NotConfirmed(f"Redis cannot confirm that a grant is safe: {confirmed}")
         needed = [self.replicas] if self.aof is None else [self.aof[0], max(self.aof[1], self.replicas)]
         found = [confirmed] if self.aof is None else confirmed
         if any(have < need for have, need in zip(found, needed, strict=True)):

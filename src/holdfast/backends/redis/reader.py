@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from .resp import Error, NotRedis, Pushed, Reader, Reply
+from .resp import Error, NotRedis, Pushed, Reply, RespReader
 
 
 class ReplyReader(Protocol):
@@ -19,7 +19,7 @@ def make_reader() -> ReplyReader:
     try:
         import hiredis
     except ImportError:
-        return Reader()
+        return RespReader()
     reader: ReplyReader = hiredis.Reader(protocolError=NotRedis, replyError=Error)
     return reader
 

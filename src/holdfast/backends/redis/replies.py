@@ -6,7 +6,7 @@ from typing import Any
 
 from ..._core.line import GHOST
 from ...model import ClaimView, LockView
-from ..execute import SECOND
+from ..execute import SECOND_US
 from ..queue_backend import UNKNOWN, Taken
 
 SAID = ("held", "refused", "evicted", "expired", UNKNOWN)
@@ -16,7 +16,7 @@ def one_taken(reply: Any) -> list[Taken]:
     if reply.__class__ is bytes:
         return [Taken(int(reply))]
     if isinstance(reply, list):
-        return [Taken(0, reply[0] / SECOND, reply[1], mark=reply[2])]
+        return [Taken(0, reply[0] / SECOND_US, reply[1], mark=reply[2])]
     return [Taken(reply) if reply >= 0 else Taken(0, capacity=-reply)]
 
 
@@ -34,7 +34,7 @@ def said(reply: list[int]) -> list[str]:
 
 
 def allowed(reply: list[int]) -> tuple[bool, float]:
-    return bool(reply[0]), reply[1] / SECOND
+    return bool(reply[0]), reply[1] / SECOND_US
 
 
 def view_of(name: str, view: list[Any], now: int) -> LockView:
@@ -49,12 +49,12 @@ def view_of(name: str, view: list[Any], now: int) -> LockView:
             weight=weight,
             host=host,
             pid=int(pid),
-            since=since / SECOND,
-            remaining=max(0, expires - now) / SECOND,
+            since=since / SECOND_US,
+            remaining=max(0, expires - now) / SECOND_US,
             actor=actor,
             mode=mode,
             live=not token or (bool(holds) and not said.startswith(GHOST)),
-            age=max(0, now - since) / SECOND,
+            age=max(0, now - since) / SECOND_US,
         )
         (holders if token else waiters).append(claim)
     return LockView(name, view[1], tuple(holders), tuple(waiters))

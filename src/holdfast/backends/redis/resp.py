@@ -1,6 +1,6 @@
 """The protocol of Redis, versions 2 and 3, as far as it is needed: words out, replies in.
 
-`Reader` is for an installation without hiredis, whose reader has the same two methods and is used where it is there.
+`RespReader` is for an installation without hiredis, whose reader has the same two methods, and is used where it is.
 A reply is an int, bytes, None, a list (also for sets), a dict or an `Error`; errors are values, because one may stand
 inside a list. A push is a list of a type of its own.
 """
@@ -50,7 +50,7 @@ class _Short(Exception):
     """The buffer ends before the reply does."""
 
 
-class Reader:
+class RespReader:
     """Replies from bytes, in Python. Starts a reply again from its beginning when more has come: replies are short."""
 
     def __init__(self) -> None:

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 
 from ..._core.flow import NOW, Flow
 from ...errors import BackendUnavailable
+from ..connections.gather import first
 from ..connections.single_flight import SingleFlight
-from ..connections.together import first
 from .connection import RedisConnection
 from .connector import LEAST_DIAL_S, STAGGER_S, Connector
 from .error_mapping import refused, translated

@@ -29,12 +29,12 @@ from .records import TRACE_KEPT, ballot_text, ms, waiter_text, words
 from .recovery import NodeRecovery
 from .views import survey
 
-ROUNDS = 4
+ROUNDS_COUNT = 4
 """Rounds in one take: a name that is free, but marked above our calendar, is asked for again at once."""
 SHORTEST_PAUSE, FIRST_PAUSE, LONGEST_PAUSE = 0.0005, 0.004, 0.25
-SHORTEST_TIMEOUT = 0.02
-KEPT_ASKS = 1024
-MEND_EVERY = 1.0
+SHORTEST_TIMEOUT_S = 0.02
+KEPT_SPECS_COUNT = 1024
+MEND_EVERY_S = 1.0
 """How often somebody looks after nodes that are not well, in seconds."""
 
 
@@ -69,7 +69,7 @@ class RedlockBackend:
             round_.words = words(claim, kept.span, kept.delay, self._quorum.host, self._quorum.pid())
         timeout = kept.timeout if within is None else min(kept.timeout, within)
         span, begins, ends = round_.words
-        for attempt in range(ROUNDS):
+        for attempt in range(ROUNDS_COUNT):
             ballot = self._ballots.next(spec.name, round_, sent, spec.ttl)
             args: tuple[str, ...] = (span, f"{ballot:020d}{begins}{ends}")
             written = kept.take
@@ -104,7 +104,7 @@ class RedlockBackend:
         return Queued(max(SHORTEST_PAUSE, min(pause, opens_in(tally) or pause)), 1, sent, 0.0)
 
     def _describe(self, spec: LockSpec) -> Kept:
-        """What is the same for every claim of an ask; refuses what a quorum can not keep."""
+        """What is the same for every claim of an ask; refuses what a quorum cannot keep."""
         quorum = self._quorum
         if spec.capacity != 1:
             why = self.promises.notes.get("counting", "")
@@ -114,7 +114,7 @@ class RedlockBackend:
                 f"ttl of {spec.name!r} is {spec.ttl:g} s, and this quorum knows of {quorum.longest_ttl:g} s at most: "
                 f"a node that lost its memory stays out for that long; set ?longest_ttl={spec.ttl:g} in the URL"
             )
-        if len(self._kept) >= KEPT_ASKS:
+        if len(self._kept) >= KEPT_SPECS_COUNT:
             self._kept.clear()
         keys = (self._keys.hold + spec.name, self._keys.marks)
         kept = self._kept[id(spec)] = Kept(spec, keys, self._timeout(spec.ttl, None))
@@ -253,12 +253,12 @@ class RedlockBackend:
     def _look_after(self, now: float) -> FanoutFlow[None]:
         """Have somebody see to nodes that are out of reach or without memory, now and then."""
         if now >= self._mend_at:
-            self._mend_at = now + MEND_EVERY
+            self._mend_at = now + MEND_EVERY_S
             yield Spawn(self._mender.mend_quietly())
 
     def _timeout(self, ttl: float, within: float | None) -> float:
         """How long nodes are waited for: far shorter than the ttl."""
-        timeout = min(self._quorum.node_timeout, max(SHORTEST_TIMEOUT, ttl / 10))
+        timeout = min(self._quorum.node_timeout, max(SHORTEST_TIMEOUT_S, ttl / 10))
         return timeout if within is None else min(timeout, within)
 
     def _no_majority(self, name: str, tally: Tally) -> BackendUnavailable:

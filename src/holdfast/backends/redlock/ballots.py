@@ -11,9 +11,9 @@ from collections.abc import Callable
 from ...errors import BackendUnavailable
 from ...model import Claim
 from .fanout import Tally
-from .records import HIGHEST
+from .records import HIGHEST_NUMBER
 
-KNOWN = 1024
+KNOWN_COUNT = 1024
 """Names whose mark is ahead of our calendar, and rounds that were left without a word: so many are kept."""
 
 
@@ -46,7 +46,7 @@ class Ballots:
         self._calendar_us = calendar_us
         self._ahead: dict[str, int] = {}
         self._rounds: dict[str, Round] = {}
-        self._sweep_at = KNOWN
+        self._sweep_at = KNOWN_COUNT
 
     def next(self, name: str, round_: Round, now: float, ttl: float) -> int:
         """A new ballot for a round."""
@@ -57,7 +57,7 @@ class Ballots:
                 ballot = seen + 1
         if round_.ballot >= ballot:
             ballot = round_.ballot + 1
-        if ballot > HIGHEST:
+        if ballot > HIGHEST_NUMBER:
             raise BackendUnavailable(
                 f"the tokens of {name!r} are used up: a client whose calendar was far in the future has raised them to "
                 f"{ballot}; use another name or namespace"
@@ -79,7 +79,7 @@ class Ballots:
     def note(self, name: str, mark: int) -> None:
         """A mark was seen: the next ballot goes above it."""
         if mark > self._ahead.get(name, 0):
-            if len(self._ahead) >= KNOWN:
+            if len(self._ahead) >= KNOWN_COUNT:
                 self._ahead.pop(next(iter(self._ahead)), None)
             self._ahead[name] = mark
 
@@ -115,7 +115,7 @@ class Ballots:
         for owner, round_ in list(self._rounds.items()):
             if round_.expires < now:
                 self._rounds.pop(owner, None)
-        self._sweep_at = max(KNOWN, 2 * len(self._rounds))
+        self._sweep_at = max(KNOWN_COUNT, 2 * len(self._rounds))
 
 
 def opens_in(tally: Tally) -> float:

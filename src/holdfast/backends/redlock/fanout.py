@@ -69,7 +69,7 @@ class Trouble:
 class Tally:
     """Counts what the nodes say; the reply to a `Fanout`.
 
-    A no is final only once a majority has voted: fewer can not tell a lock that is held from nodes that are gone.
+    A no is final only once a majority has voted: fewer cannot tell a lock that is held from nodes that are gone.
     """
 
     __slots__ = ("ailing", "left", "need", "said", "trouble", "unsent", "until", "voted", "yes")

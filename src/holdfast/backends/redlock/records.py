@@ -8,7 +8,7 @@ from math import ceil
 from ...model import Claim
 
 NOBODY = "0" * 20
-HIGHEST = 2**53 - 1
+HIGHEST_NUMBER = 2**53 - 1
 """The highest ballot that a node can keep: the year 2255."""
 TRACE_KEPT = "86400000"
 """For how long a node knows whose hold ran out there, in ms."""

@@ -26,12 +26,12 @@ from ..._core.flow import NOW, RANDOM, Call
 from ...errors import BackendUnavailable
 from .fanout import EVERYBODY, Fanout, FanoutFlow, Tally
 from .keys import Keys
-from .reading import read_holds
 from .records import NOBODY, TRACE_KEPT, HeldRecord, Memory, seed
+from .survey import read_holds
 
-CHUNK = 1000
+CHUNK_COUNT = 1000
 """Names read, or seeded, in one step."""
-DIAL_TIMEOUT = 1.0
+DIAL_TIMEOUT_S = 1.0
 NO_SEEDS: Mapping[str, tuple[str, str]] = {}
 
 
@@ -63,7 +63,7 @@ class NodeRecovery:
         now: float = yield NOW
         nonce = yield from _nonce()
         hello = Fanout("hello", (self._keys.marks,), (nonce, f"{self._longest:016d}", "0"), EVERYBODY, dial=True)
-        tally: Tally = yield Call(hello, DIAL_TIMEOUT)
+        tally: Tally = yield Call(hello, DIAL_TIMEOUT_S)
         known = {i: Memory.parse(said.decode()) for i, said in enumerate(tally.said) if isinstance(said, bytes)}
         voting = {i: memory for i, memory in known.items() if memory.kind == "+"}
         empty = {i: memory for i, memory in known.items() if memory.kind != "+"}
@@ -96,7 +96,7 @@ class NodeRecovery:
                 self._seen[i] = which, now
 
     def mend_quietly(self) -> FanoutFlow[None]:
-        """The same in the background: what can not be done now is done by the next one."""
+        """The same in the background: what cannot be done now is done by the next one."""
         try:
             yield from self.mend()
         except BackendUnavailable:
@@ -130,7 +130,7 @@ class NodeRecovery:
         read: list[dict[str, HeldRecord]] = []
         floor = max(each.floor for each in voting.values())
         for i in voting:
-            found = yield from read_holds(i, self._keys, "", DIAL_TIMEOUT)
+            found = yield from read_holds(i, self._keys, "", DIAL_TIMEOUT_S)
             if found is not None:
                 floor = max(floor, found.highest)
                 read.append({key: hold for key, hold in found.holds.items() if hold.mark})
@@ -139,8 +139,8 @@ class NodeRecovery:
         else:
             return
         held = [key for key in read[0] if all(key in names for names in read[1:])]
-        for start in range(0, len(held), CHUNK):
-            seeds = {key: seed([names[key] for names in read]) for key in held[start : start + CHUNK]}
+        for start in range(0, len(held), CHUNK_COUNT):
+            seeds = {key: seed([names[key] for names in read]) for key in held[start : start + CHUNK_COUNT]}
             if not (yield from self._become(node, memory, memory.text, seeds)):
                 return
         founding = next(iter(voting.values())).founding
@@ -154,7 +154,7 @@ class NodeRecovery:
         for key, (mark, owner) in seeds.items():
             keys += (key, self._keys.trace_of(key))
             args += (mark, owner)
-        tally: Tally = yield Call(Fanout("become", tuple(keys), tuple(args), EVERYBODY, only=node), DIAL_TIMEOUT)
+        tally: Tally = yield Call(Fanout("become", tuple(keys), tuple(args), EVERYBODY, only=node), DIAL_TIMEOUT_S)
         return tally.said[node] == 1
 
 

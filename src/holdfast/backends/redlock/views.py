@@ -14,8 +14,8 @@ from ...model import ClaimView, LockView
 from .fanout import FanoutFlow
 from .keys import Keys
 from .quorum import Quorum
-from .reading import read_all
 from .records import HeldRecord, WaitingRecord
+from .survey import read_all
 
 
 def survey(

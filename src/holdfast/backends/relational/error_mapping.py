@@ -39,7 +39,7 @@ class ErrorMapping:
     permanent: Mapping[Code, str]
     """What to do about errors that do not pass by themselves."""
     gone: frozenset[Code]
-    """The session ends or can not write any more (a primary that became a standby): dial again."""
+    """The session ends or cannot write any more (a primary that became a standby): dial again."""
     killed: frozenset[Code] = frozenset()
     """The statement was ended by somebody, and may have been carried out."""
 
@@ -52,7 +52,7 @@ class ErrorMapping:
         return BackendUnavailable(f"{self.product} refused: {what}; nothing was done")
 
     def unreachable(self, error: Exception) -> BackendUnavailable:
-        return BackendUnavailable(f"{self.product} can not be reached: {' '.join(str(error).split())}")
+        return BackendUnavailable(f"{self.product} cannot be reached: {' '.join(str(error).split())}")
 
     def too_late(self, seconds: float) -> BackendUnavailable:
         return BackendUnavailable(

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..._core.line import GHOST
 from ...model import ClaimView, LockView
-from ..execute import SECOND
+from ..execute import SECOND_US
 from ..queue_backend import Taken
 from .error_mapping import Rows
 
@@ -34,12 +34,12 @@ def taken_of(numbers: Iterable[bytes]) -> list[Taken]:
 
 
 def _taken(token: int, look_again: int, ahead: int, capacity: int, mark: int) -> Taken:
-    return Taken(token, look_again / SECOND, ahead, capacity or None, mark)
+    return Taken(token, look_again / SECOND_US, ahead, capacity or None, mark)
 
 
 def allowed_of(numbers: Iterable[bytes]) -> tuple[bool, float]:
     allowed, wait = map(int, numbers)
-    return bool(allowed), wait / SECOND
+    return bool(allowed), wait / SECOND_US
 
 
 def views_of(rows: Rows, prefix: str) -> list[LockView]:
@@ -54,12 +54,12 @@ def views_of(rows: Rows, prefix: str) -> list[LockView]:
             weight=int(weight),
             host=host,
             pid=int(pid),
-            since=int(since) / SECOND,
-            remaining=max(0, int(expires) - int(now)) / SECOND,
+            since=int(since) / SECOND_US,
+            remaining=max(0, int(expires) - int(now)) / SECOND_US,
             actor=actor,
             mode=mode,
             live=token == "0" or (holds in YES and not owner.startswith(GHOST)),
-            age=max(0, int(now) - int(since)) / SECOND,
+            age=max(0, int(now) - int(since)) / SECOND_US,
         )
         (holders if view.token else waiters).append(view)
     return [LockView(name, capacity, tuple(held), tuple(wait)) for name, (capacity, held, wait) in found.items()]

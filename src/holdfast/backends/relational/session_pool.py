@@ -14,7 +14,7 @@ from typing import Any
 
 from ..._core.flow import NOW, Flow
 from ..queue_backend import closed as closed_error
-from ..session_backend import HASTE
+from ..session_backend import HASTE_S
 from .connection import DatabaseConnection, DatabaseConnector, Order, ask
 from .dialer import Dialer
 
@@ -95,7 +95,7 @@ class SessionPool:
 
     def patient(self, deadline: float, now: float) -> float:
         """The deadline, or a later one (rule 3)."""
-        return max(deadline, now + min(HASTE, self._connector.timeout_s))
+        return max(deadline, now + min(HASTE_S, self._connector.timeout_s))
 
     def put_back(self, session: DatabaseConnection) -> None:
         """It holds nothing any more."""

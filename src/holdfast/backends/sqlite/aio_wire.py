@@ -17,17 +17,17 @@ from typing import TypeVar, TypeVarTuple, Unpack
 from ...errors import Misconfigured
 from ...model import Claim
 from ..queue_backend import Push, QueueReply, QueueRequest, Release, Take, Taken, after_close, closed
-from .checkpoint import CHECKPOINT_EVERY, checkpoint
+from .checkpoint import CHECKPOINT_EVERY_COUNT, checkpoint
 from .file import Busy, busy_for
-from .mailbox import AVAILABLE, Mailbox
-from .office import Office
+from .operations import StoreOperations
 from .store import SQLiteStore
+from .wakeup_socket import AVAILABLE, WakeupSocket
 from .wires import INHERITED
 
 T = TypeVar("T")
 Given = TypeVarTuple("Given")
 
-POLL = 0.05
+POLL_S = 0.05
 
 
 class AsyncSQLiteWire:
@@ -38,12 +38,12 @@ class AsyncSQLiteWire:
         self._open_store = open_store
         self._closed = False
         self._loop = asyncio.get_running_loop()
-        self._office = None if first is None else Office(first)
-        self._box: Mailbox | None = None
+        self._office = None if first is None else StoreOperations(first)
+        self._box: WakeupSocket | None = None
         self._queued: dict[str, Claim] = {}
         self._inboxes: dict[str, asyncio.Future[Push | None]] = {}
         self._pushable = AVAILABLE
-        self._written = random.randrange(CHECKPOINT_EVERY)  # as in the blocking wire: short lives do their share
+        self._written = random.randrange(CHECKPOINT_EVERY_COUNT)  # as in the blocking wire: short lives do their share
         self._errand: asyncio.Future[None] | None = None
 
     async def call(self, request: QueueRequest, timeout: float) -> QueueReply:
@@ -64,14 +64,14 @@ class AsyncSQLiteWire:
             if isinstance(request, Take) and request.queue:
                 reply = await self._queue(request, timeout)
             else:
-                reply = await self._attempt(Office.whole, timeout, request)
+                reply = await self._attempt(StoreOperations.whole, timeout, request)
         if self._queued and isinstance(request, Release):
             inbox = self._inboxes.get(request.claim.owner)
             self._forget(request.claim.owner)
             if inbox is not None and not inbox.done():
                 inbox.set_result(None)  # whoever waits for it has nothing to wait for
         self._written += 1
-        if self._written >= CHECKPOINT_EVERY and self._errand is None:
+        if self._written >= CHECKPOINT_EVERY_COUNT and self._errand is None:
             self._written = 0
             self._errand = asyncio.ensure_future(self._checkpoint())
         return reply
@@ -79,13 +79,13 @@ class AsyncSQLiteWire:
     async def _queue(self, request: Take, timeout: float) -> list[Taken]:
         self._queued.update((claim.owner, claim) for claim in request.claims)
         wake = self._open_inboxes(request) if self._pushable else ""
-        replies = await self._attempt(Office.take, timeout, request, wake)
+        replies = await self._attempt(StoreOperations.take, timeout, request, wake)
         for claim, taken in zip(request.claims, replies, strict=True):
             if taken.token:
                 self._forget(claim.owner)
         return replies
 
-    async def _attempt(self, verb: Callable[[Office, Unpack[Given]], T], timeout: float, *given: *Given) -> T:
+    async def _attempt(self, verb: Callable[[StoreOperations, Unpack[Given]], T], timeout: float, *given: *Given) -> T:
         end = self._loop.time() + timeout
         pause = 0.0005
         while True:
@@ -100,7 +100,7 @@ class AsyncSQLiteWire:
     def _open_inboxes(self, request: Take) -> str:
         if self._box is None:
             try:
-                self._box = Mailbox.beside(self._path, blocking=False)
+                self._box = WakeupSocket.beside(self._path, blocking=False)
             except OSError:  # another user's folder, or no descriptors left: look instead of being told
                 self._pushable = False
                 return ""
@@ -123,7 +123,7 @@ class AsyncSQLiteWire:
     async def wait(self, owner: str, timeout: float) -> Push | None:
         inbox = self._inboxes.get(owner)
         if inbox is None:
-            await asyncio.sleep(min(timeout, POLL))
+            await asyncio.sleep(min(timeout, POLL_S))
             return None
         await asyncio.wait([inbox], timeout=timeout)
         if not inbox.done():
@@ -137,10 +137,10 @@ class AsyncSQLiteWire:
         finally:
             self._errand = None
 
-    def _reopen(self) -> Office:
+    def _reopen(self) -> StoreOperations:
         if self._closed:
             raise closed()
-        self._office = Office(self._open_store())
+        self._office = StoreOperations(self._open_store())
         return self._office
 
     def before_fork(self) -> None:

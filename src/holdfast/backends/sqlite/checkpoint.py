@@ -7,11 +7,11 @@ from pathlib import Path
 
 from .file import give_way
 
-CHECKPOINT_EVERY = 1000
+CHECKPOINT_EVERY_COUNT = 1000
 """Requests after which a wire has the log moved into the file; SQLite does not do it by itself here."""
-LONG_LOG = 16 * CHECKPOINT_EVERY
+LONG_LOG = 16 * CHECKPOINT_EVERY_COUNT
 """Frames, each a changed page, after which the log has to begin anew: it would grow, and to append is slow."""
-RESTARTS = 8
+RESTARTS_COUNT = 8
 """Tries to begin it anew: somebody may be reading or writing at that moment."""
 
 
@@ -27,7 +27,7 @@ def checkpoint(path: Path) -> None:
         return  # another time
     try:
         frames = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1]
-        for _ in range(RESTARTS):
+        for _ in range(RESTARTS_COUNT):
             if frames < LONG_LOG or not db.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()[0]:
                 break
             give_way()

@@ -14,7 +14,7 @@ from .file import Busy, busy_for
 from .store import SQLiteStore
 
 PROMISES = Promises(frozenset({"fencing", "linearizable", "durable", "shared", "counting"}))
-LEAST_TTL = 0.01
+LEAST_TTL_S = 0.01
 
 
 class SQLiteEngine:
@@ -27,7 +27,7 @@ class SQLiteEngine:
         self._host = socket.gethostname()
         first = self._open_within(request_timeout)
         self._first: SQLiteStore | None = first
-        self.backend = QueueBackend("sqlite", first.cluster, PROMISES, LEAST_TTL, request_timeout)
+        self.backend = QueueBackend("sqlite", first.cluster, PROMISES, LEAST_TTL_S, request_timeout)
 
     def _open(self) -> SQLiteStore:
         return SQLiteStore(self._path, self._namespace, self._host)

@@ -29,13 +29,13 @@ from .machine import Machine, refuse_network, this_machine
 from .programs import SQL, schema
 
 VERSION = 1
-DAY = 24 * 3600 * 1_000_000
+DAY_US = 24 * 3600 * 1_000_000
 TIDY_EVERY, TIDY_NAMES = 256, 1024
 """After so many takes so many names are visited: more than were added."""
 LAST = chr(0x10FFFF)
 """After every name."""
 
-KNOCKS = 4
+TRIES_COUNT = 4
 """Tries at the write lock before it counts as busy."""
 BEGIN, COMMIT = "BEGIN IMMEDIATE", "COMMIT"
 SNAPSHOT = "BEGIN"
@@ -164,14 +164,14 @@ class LockFile:
             first = self._meta("tidied") or ""
             names = execute(SQL["names_after"], (first, TIDY_NAMES)).fetchall()
             last = names[-1][0] if len(names) == TIDY_NAMES else LAST
-            execute(SQL["tidy_claims"], (first, last, calendar_us() - DAY, us(now())))
+            execute(SQL["tidy_claims"], (first, last, calendar_us() - DAY_US, us(now())))
             execute(SQL["tidy_rates"], (first, last, us(now())))
             execute(SQL["save_meta"], ("tidied", "" if last == LAST else last))
 
     def begin(self) -> None:
         """Take the write lock. Whoever has it mostly ends at once, and to knock again costs less than a `Busy`."""
         self.stay(now())
-        for _ in range(KNOCKS - 1):
+        for _ in range(TRIES_COUNT - 1):
             try:
                 self.execute(BEGIN)
                 return

@@ -19,11 +19,11 @@ from typing import NamedTuple, overload
 from ..._core.line import Place, look_again
 from ...clock import calendar_us, now
 from ...model import Claim
-from ..execute import SECOND, Moment, carry_out, us
+from ..execute import SECOND_US, Moment, carry_out, us
 from ..queue_backend import QueueReply, QueueRequest, Renew, Survey, Take, Taken, patience
 from .file import COMMIT, SNAPSHOT, LockFile
-from .lines import SQLiteLines
 from .programs import SQL
+from .queue import SQLiteLines
 
 TAKE_FREE = SQL["take_free"]
 RELEASE_ALONE = SQL["release_alone"]
@@ -106,7 +106,7 @@ class SQLiteStore:
             raise
         if not simple:
             return None
-        return Taken(0, look_again(keep, moment, waiting > 0, (ends,)) / SECOND, waiting + holding, mark=mark)
+        return Taken(0, look_again(keep, moment, waiting > 0, (ends,)) / SECOND_US, waiting + holding, mark=mark)
 
     def hand_over(self, claim: Claim) -> list[Promotion] | None:
         """The contended release of a mutex: whoever holds it now; None if it is not that simple."""

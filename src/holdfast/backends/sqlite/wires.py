@@ -18,22 +18,22 @@ from typing import TypeVar, TypeVarTuple, Unpack
 from ...errors import Misconfigured
 from ...model import Claim
 from ..queue_backend import Push, QueueReply, QueueRequest, Release, Take, Taken, after_close, closed
-from .checkpoint import CHECKPOINT_EVERY, checkpoint
+from .checkpoint import CHECKPOINT_EVERY_COUNT, checkpoint
 from .file import Busy, busy_for, give_way
-from .mailbox import AVAILABLE, Mailbox
-from .office import Office
+from .operations import StoreOperations
 from .store import SQLiteStore
+from .wakeup_socket import AVAILABLE, WakeupSocket
 
 T = TypeVar("T")
 Given = TypeVarTuple("Given")
 
-SPINS = 8
+SPINS_COUNT = 8
 """Tries before the first pause: a writer needs some 30 µs, and the shortest pause of the system takes longer."""
 
-INHERITED: list[Office] = []
+INHERITED: list[StoreOperations] = []
 """Connections that crossed a fork: they are the parent's, and stay open here until the process ends."""
 
-POLL = 0.05
+POLL_S = 0.05
 """How often a waiter looks where there are no datagrams."""
 
 
@@ -44,17 +44,17 @@ class SQLiteWire:
         self._path = path
         self._open_store = open_store
         self._closed = False
-        self._begin(None if first is None else Office(first))
+        self._begin(None if first is None else StoreOperations(first))
 
-    def _begin(self, office: Office | None) -> None:
+    def _begin(self, office: StoreOperations | None) -> None:
         self._mutex = threading.Lock()
         self._office = office
         self._queued: dict[str, Claim] = {}
-        self._waiting: dict[str, Mailbox] = {}
-        self._idle: list[Mailbox] = []
+        self._waiting: dict[str, WakeupSocket] = {}
+        self._idle: list[WakeupSocket] = []
         self._early: dict[str, Push] = {}
         self._pushable = AVAILABLE
-        self._written = random.randrange(CHECKPOINT_EVERY)  # processes that start together take turns
+        self._written = random.randrange(CHECKPOINT_EVERY_COUNT)  # processes that start together take turns
 
     def call(self, request: QueueRequest, timeout: float) -> QueueReply:
         try:
@@ -66,18 +66,18 @@ class SQLiteWire:
 
     def _call(self, request: QueueRequest, timeout: float) -> QueueReply:
         self._written += 1
-        if self._written >= CHECKPOINT_EVERY:
+        if self._written >= CHECKPOINT_EVERY_COUNT:
             self._written = 0
             self._checkpoint()
         if type(request) is Release and self._queued:
             self._put_back(request.claim.owner)
         office = self._office
         hopeless = type(request) is Take and office is not None and request.claims[0].spec.name in office.crowded
-        if not hopeless and (reply := self._attempt(Office.quick, timeout, request)) is not None:
+        if not hopeless and (reply := self._attempt(StoreOperations.quick, timeout, request)) is not None:
             return reply
         if type(request) is Take and request.queue:
             return self._queue(request, timeout)
-        return self._attempt(Office.whole, timeout, request)
+        return self._attempt(StoreOperations.whole, timeout, request)
 
     def _checkpoint(self) -> None:
         """On a thread: it syncs the disk, and neither a caller nor the keeper should wait for that."""
@@ -86,7 +86,7 @@ class SQLiteWire:
         except RuntimeError:
             pass  # too many threads, or the interpreter is ending: another time
 
-    def _attempt(self, verb: Callable[[Office, Unpack[Given]], T], timeout: float, *given: *Given) -> T:
+    def _attempt(self, verb: Callable[[StoreOperations, Unpack[Given]], T], timeout: float, *given: *Given) -> T:
         """Try until the file is free."""
         try:
             with self._mutex:
@@ -94,10 +94,10 @@ class SQLiteWire:
         except Busy:
             return self._persist(verb, timeout, *given)
 
-    def _persist(self, verb: Callable[[Office, Unpack[Given]], T], timeout: float, *given: *Given) -> T:
+    def _persist(self, verb: Callable[[StoreOperations, Unpack[Given]], T], timeout: float, *given: *Given) -> T:
         """Try again: short random pauses, for the writers are short too."""
         end = 0.0
-        spins = SPINS
+        spins = SPINS_COUNT
         pause = 100e-6
         while True:
             try:
@@ -115,18 +115,18 @@ class SQLiteWire:
                 time.sleep(random.random() * pause)
                 pause = min(pause * 2, 0.005)
 
-    def _reopen(self) -> Office:
+    def _reopen(self) -> StoreOperations:
         if self._closed:
             raise closed()
-        self._office = Office(self._open_store())
+        self._office = StoreOperations(self._open_store())
         return self._office
 
     def _queue(self, request: Take, timeout: float) -> list[Taken]:
-        """Enter the line, with a mailbox of this waiter's own where there are any; one serves all of a request."""
+        """Enter the line, with a socket of this waiter's own where there are any; one serves all of a request."""
         for claim in request.claims:
             self._queued[claim.owner] = claim  # before it is: whoever closes the wire must find it
         name = self._box_for(request) if self._pushable else ""
-        replies = self._attempt(Office.take, timeout, request, name)
+        replies = self._attempt(StoreOperations.take, timeout, request, name)
         for taken in replies:
             if not taken.token and not taken.capacity:
                 return replies  # one waits
@@ -151,11 +151,11 @@ class SQLiteWire:
                 box.users += 1
         return box.name
 
-    def _box(self) -> Mailbox:
+    def _box(self) -> WakeupSocket:
         try:
             return self._idle.pop()
         except IndexError:
-            return Mailbox.beside(self._path)
+            return WakeupSocket.beside(self._path)
 
     def _put_back(self, owner: str) -> None:
         self._early.pop(owner, None)
@@ -168,7 +168,7 @@ class SQLiteWire:
     def wait(self, owner: str, timeout: float) -> Push | None:
         box = self._waiting.get(owner)
         if box is None:
-            time.sleep(min(timeout, POLL))
+            time.sleep(min(timeout, POLL_S))
             return None
         began, left = time.monotonic(), timeout
         while (push := self._early.get(owner)) is None:

@@ -31,7 +31,7 @@ from .queue import Predecessor, Verdict, judge, line_of
 from .release import ReleaseFlows
 from .requests import Batch, Enter, EnterAll, check_size
 from .tombstones import Tombstones
-from .tree import KNOWN_FOR, Tree
+from .tree import KNOWN_FOR_S, Tree
 from .unfair import UnfairFlows
 
 TRIES_COUNT = 8
@@ -142,7 +142,7 @@ class AcquireFlows:
             yield from self._prepare([state], entered, timeout)
             return None
         state.seen = yield NOW
-        parent_state.known_until = sent + KNOWN_FOR
+        parent_state.known_until = sent + KNOWN_FOR_S
         if self._tombstones.due(state.claim.spec):
             yield Spawn(self._tombstones.sweep(state.server_time(state.seen)))
         if bold:
@@ -171,7 +171,7 @@ class AcquireFlows:
             entered, *listings = answers[-1 - len(states) :]
             if not isinstance(entered, Failure):
                 for parent_state in parent_states:
-                    parent_state.known_until = sent + KNOWN_FOR
+                    parent_state.known_until = sent + KNOWN_FOR_S
                 yield from self._releases.read(states, timeout)
                 return [_listing(listed) for listed in listings]
             yield from self._prepare(states, entered, timeout)

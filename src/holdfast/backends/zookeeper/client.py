@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from ..._core.flow import NEW_EVENT, NOW, RANDOM, Endpoint, Flow, WaitEvent, WakeEvent
 from ...errors import OutcomeUnknown
+from ..connections.gather import gather
 from ..connections.pool import closed_error
-from ..connections.together import gather
 from .connection import SessionConnection
 from .connector import ServerRotation
 from .keepalive import attend

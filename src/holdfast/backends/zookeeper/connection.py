@@ -23,7 +23,7 @@ from .claim_tracker import ClaimTracker
 from .connector import ServerRotation, connect_session
 from .error_mapping import unknown
 from .ops import Answer, CloseSession, Op, Watches
-from .session import Credentials, Session, State, Ticket
+from .session import Credentials, Session, SessionState, Ticket
 from .timing import lasts, session_for
 from .watch_registry import Proof, WatchRegistry, proves, repeatable
 
@@ -76,7 +76,7 @@ class SessionConnection:
     @property
     def over(self) -> bool:
         """The session has ended."""
-        return self.session.state is State.GONE
+        return self.session.state is SessionState.GONE
 
     @property
     def up(self) -> Multiplexer | None:

@@ -17,7 +17,7 @@ from .jute import Stat
 from .ops import Answer, CloseSession, Exists, Failure, Op
 from .paths import CLOCK, RATES
 from .requests import Batch
-from .session import Credentials, Refused, Session, State, Ticket
+from .session import Credentials, Session, SessionRefused, SessionState, Ticket
 from .tree import Tree
 
 ELECTION_PAUSE_S = 0.1
@@ -57,7 +57,7 @@ def connect_session(session: Session, endpoint: Endpoint, deadline: float) -> Fl
     connection: Connection = yield Open(endpoint, deadline)
     try:
         yield Send(connection, session.greet(), deadline)
-        while session.state is State.GREETING:
+        while session.state is SessionState.GREETING:
             yield from _receive(session, connection, deadline)
     except BaseException:
         session.drop()
@@ -90,7 +90,7 @@ def ask_ensemble(servers: ServerRotation, credentials: Credentials, tree: Tree, 
             share = min(timeout / min(2, len(servers)), max(ELECTION_PAUSE_S, end - now))
             try:
                 return (yield from _ask_one(servers.current, credentials, tree, now + share))
-            except Refused as error:
+            except SessionRefused as error:
                 raise Misconfigured(str(error)) from error
             except HoldfastError:
                 raise

@@ -1,6 +1,6 @@
 """Jute, ZooKeeper's way to write records: big-endian integers, and text, bytes and lists with their length before them.
 
-A list or text of length -1 is none; it is read as an empty one. `Reader` goes through one record that is complete.
+A list or text of length -1 is none; it is read as an empty one. `JuteReader` goes through one record that is complete.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def texts(values: Iterable[str]) -> bytes:
     return _INT.pack(len(encoded)) + b"".join(encoded)
 
 
-class Reader:
+class JuteReader:
     """Reads one record from its beginning, or from `at`."""
 
     __slots__ = ("_at", "_record")

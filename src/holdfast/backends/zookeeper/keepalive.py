@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ..._core.flow import NEW_EVENT, NOW, Flow, WaitEvent
 from ...errors import HoldfastError, Misconfigured
 from .ops import Answer, Op, Sync
-from .session import Refused
+from .session import SessionRefused
 from .timing import beat, connect_timeout, forsaken, silence
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _connect(link: SessionConnection, tries: int) -> Flow[int]:
     try:
         yield from link.connect(now + connect_timeout(link.ttl))
         return 0
-    except Refused as error:
+    except SessionRefused as error:
         link.refusal = Misconfigured(str(error))
         link.tell_all()
     except OSError as error:

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from . import jute
-from .jute import Reader, Stat
+from .jute import JuteReader, Stat
 
 EPHEMERAL, SEQUENTIAL = 1, 2
-_CONTAINER = 4
-_CREATED_BARELY = 1
+_CONTAINER_CODE = 4
+_CREATED_BARELY_CODE = 1
 ANY_VERSION = -1
 PORTION_BYTES = 128 << 10
 
@@ -48,7 +48,7 @@ class Op(Protocol):
 
     def body(self) -> bytes: ...
 
-    def read(self, reader: Reader) -> Answer: ...
+    def read(self, reader: JuteReader) -> Answer: ...
 
 
 @dataclass(slots=True)  # made for each acquisition, as are List and Delete; freezing would cost more than making it
@@ -70,7 +70,7 @@ class Create:
     def body(self) -> bytes:
         return jute.text(self.path) + jute.data(self.data) + self.acl + jute.integer(self.flags)
 
-    def read(self, reader: Reader) -> Created:
+    def read(self, reader: JuteReader) -> Created:
         return Created(reader.text(), reader.stat())
 
 
@@ -83,9 +83,9 @@ class CreateContainer:
     kind = 19
 
     def body(self) -> bytes:
-        return jute.text(self.path) + jute.data(b"") + self.acl + jute.integer(_CONTAINER)
+        return jute.text(self.path) + jute.data(b"") + self.acl + jute.integer(_CONTAINER_CODE)
 
-    def read(self, reader: Reader) -> Created:
+    def read(self, reader: JuteReader) -> Created:
         return Created(reader.text(), reader.stat())
 
 
@@ -98,7 +98,7 @@ class Delete:
     def body(self) -> bytes:
         return jute.text(self.path) + jute.integer(self.version)
 
-    def read(self, reader: Reader) -> bool:
+    def read(self, reader: JuteReader) -> bool:
         return True
 
 
@@ -110,7 +110,7 @@ class Exists:
     def body(self) -> bytes:
         return jute.text(self.path) + jute.flag(False)
 
-    def read(self, reader: Reader) -> Stat:
+    def read(self, reader: JuteReader) -> Stat:
         return reader.stat()
 
 
@@ -125,7 +125,7 @@ class Read:
     def body(self) -> bytes:
         return jute.text(self.path) + jute.flag(self.watch)
 
-    def read(self, reader: Reader) -> tuple[bytes, Stat]:
+    def read(self, reader: JuteReader) -> tuple[bytes, Stat]:
         return reader.data(), reader.stat()
 
 
@@ -139,7 +139,7 @@ class Write:
     def body(self) -> bytes:
         return jute.text(self.path) + jute.data(self.data) + jute.integer(self.version)
 
-    def read(self, reader: Reader) -> Stat:
+    def read(self, reader: JuteReader) -> Stat:
         return reader.stat()
 
 
@@ -153,7 +153,7 @@ class List:
     def body(self) -> bytes:
         return jute.text(self.path) + jute.flag(False)
 
-    def read(self, reader: Reader) -> tuple[list[str], Stat]:
+    def read(self, reader: JuteReader) -> tuple[list[str], Stat]:
         return reader.texts(), reader.stat()
 
 
@@ -186,7 +186,7 @@ class Watches:
     def body(self) -> bytes:
         return _HAS_SEEN_ALL + _NONE + jute.texts(self.made) + jute.texts(self.paths)
 
-    def read(self, reader: Reader) -> bool:
+    def read(self, reader: JuteReader) -> bool:
         return True
 
 
@@ -214,7 +214,7 @@ class Unwatch:
     def body(self) -> bytes:
         return jute.text(self.path) + jute.integer(2)
 
-    def read(self, reader: Reader) -> bool:
+    def read(self, reader: JuteReader) -> bool:
         return True
 
 
@@ -232,7 +232,7 @@ class Sync:
     def body(self) -> bytes:
         return jute.text(self.path)
 
-    def read(self, reader: Reader) -> bool:
+    def read(self, reader: JuteReader) -> bool:
         return True
 
 
@@ -247,7 +247,7 @@ class Check:
     def body(self) -> bytes:
         return jute.text(self.path) + jute.integer(self.version)
 
-    def read(self, reader: Reader) -> bool:
+    def read(self, reader: JuteReader) -> bool:
         return True
 
 
@@ -265,7 +265,7 @@ class Multi:
         parts = [jute.integer(op.kind) + b"\x00" + jute.integer(-1) + op.body() for op in self.ops]
         return b"".join(parts) + jute.integer(-1) + b"\x01" + jute.integer(-1)
 
-    def read(self, reader: Reader) -> list[Answer] | Failure:
+    def read(self, reader: JuteReader) -> list[Answer] | Failure:
         answers: list[Answer] = []
         failure: Failure | None = None
         while True:
@@ -276,7 +276,7 @@ class Multi:
                 code = reader.integer()
                 if code and failure is None:
                     failure = Failure(code)
-            elif kind == _CREATED_BARELY:
+            elif kind == _CREATED_BARELY_CODE:
                 answers.append(reader.text())
             else:
                 answers.append(self.ops[len(answers)].read(reader))
@@ -289,7 +289,7 @@ class CloseSession:
     def body(self) -> bytes:
         return b""
 
-    def read(self, reader: Reader) -> bool:
+    def read(self, reader: JuteReader) -> bool:
         return True
 
 

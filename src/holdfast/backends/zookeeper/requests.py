@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ...errors import Misconfigured
 from . import jute
 from .claim_state import ClaimState, SessionLink
-from .jute import Reader, Stat
+from .jute import JuteReader, Stat
 from .ops import EPHEMERAL, SEQUENTIAL, Answer, Create, Created, Delete, Failure, Multi, Op
 from .paths import prefix_of
 
@@ -47,7 +47,7 @@ class Enter:
         path = f"{state.parent}/{prefix_of(state.claim.owner, state.session, state.claim.spec)}"
         return jute.text(path) + jute.data(state.about) + self.acl + _EPHEMERAL_SEQUENTIAL
 
-    def read(self, reader: Reader) -> Created:
+    def read(self, reader: JuteReader) -> Created:
         state = self.state
         created = Created(reader.text(), reader.stat())
         state.node = created.path[len(state.parent) + 1 :]
@@ -68,7 +68,7 @@ class EnterAll:
     def body(self) -> bytes:
         return Multi([Enter(state, self.acl) for state in self.states]).body()
 
-    def read(self, reader: Reader) -> bool | Failure:
+    def read(self, reader: JuteReader) -> bool | Failure:
         made = Multi(()).read(reader)
         if isinstance(made, Failure):
             return made
@@ -136,7 +136,7 @@ class HandoffRelease:
             )
         )
 
-    def read(self, reader: Reader) -> list[Answer] | Failure:
+    def read(self, reader: JuteReader) -> list[Answer] | Failure:
         return Multi(self.steps).read(reader)
 
     @property

@@ -29,7 +29,7 @@ from typing import TypeAlias
 
 from ..connections.multiplexer import Pending
 from . import jute
-from .jute import Reader
+from .jute import JuteReader
 from .ops import AUTH_FAILED, SESSION_EXPIRED, Answer, CloseSession, Failure, Op, Read, Sync, Unwatch, Watches, portions
 
 _HEADER = struct.Struct("!iqi")
@@ -37,10 +37,10 @@ _HEADER_OUT = struct.Struct("!iii")
 _LENGTH = struct.Struct("!i")
 EVENT, AUTH, WATCHES, CATCH_UP = -1, -4, -8, -16
 _AUTH_KIND, _WATCHES_KIND = 100, 101
-LARGEST_FRAME = 64 << 20
-BEHIND = 10
+LARGEST_FRAME_BYTES = 64 << 20
+BEHIND_COUNT = 10
 """So many connections in a row to servers that are behind what we have seen: they have another past (rule 3)."""
-NEVER_MORE = 0x7FFFFFFF
+NEVER_MORE_NUMBER = 0x7FFFFFFF
 
 CREATED, DELETED, DATA_CHANGED = 1, 2, 3
 
@@ -52,11 +52,11 @@ class OutOfStep(ConnectionError):
     """What the server sends makes no sense: this connection is of no more use."""
 
 
-class Refused(ConnectionError):
+class SessionRefused(ConnectionError):
     """The server does not let us in."""
 
 
-class State(Enum):
+class SessionState(Enum):
     NEW = "not connected yet"
     GREETING = "connected, not yet welcomed"
     UP = "connected"
@@ -87,7 +87,7 @@ class Session:
     """One session, over as many connections as it takes."""
 
     def __init__(self, timeout: float, credentials: Credentials = ()) -> None:
-        self.state = State.NEW
+        self.state = SessionState.NEW
         self.id = 0
         self.timeout = timeout
         """In seconds; what we asked for, and once welcomed, what the server grants."""
@@ -111,7 +111,7 @@ class Session:
 
     def greet(self) -> bytes:
         """The first words on a new connection."""
-        self.state = State.GREETING
+        self.state = SessionState.GREETING
         self._awaited = -1
         self._buffer = b""
         body = (  # a server is not to turn us away for being behind (the first zero): that is ours to find out
@@ -125,7 +125,7 @@ class Session:
         frames = b""
         xid = self._xid
         for index, op in enumerate(ops):
-            xid = 1 if xid >= NEVER_MORE else xid + 1
+            xid = 1 if xid >= NEVER_MORE_NUMBER else xid + 1
             body = op.body()
             frames += _HEADER_OUT.pack(len(body) + 8, xid, op.kind) + body
             if op.__class__ is Watches:  # an event may come before the reply
@@ -152,7 +152,7 @@ class Session:
         at, end = 0, len(buffer)
         while end - at >= 4:
             size: int = _LENGTH.unpack_from(buffer, at)[0]
-            if not 0 <= size <= LARGEST_FRAME:
+            if not 0 <= size <= LARGEST_FRAME_BYTES:
                 raise OutOfStep(f"a frame of {size} bytes from ZooKeeper")
             if end - at - 4 < size:
                 break
@@ -164,7 +164,7 @@ class Session:
                 elif self._awaited > 0:
                     answer += self._admit(record)
                 else:
-                    answer += self._welcome(Reader(record))
+                    answer += self._welcome(JuteReader(record))
             except (struct.error, UnicodeDecodeError, IndexError, TypeError) as error:
                 raise OutOfStep(f"ZooKeeper sent what cannot be read: {error}") from error
         self._buffer = buffer[at:] if at < end else b""
@@ -173,7 +173,7 @@ class Session:
     def _record(self, record: bytes, done: list[Ticket], events: list[tuple[int, str]]) -> None:
         xid, zxid, code = _HEADER.unpack_from(record)
         if xid == EVENT:
-            reader = Reader(record, 16)
+            reader = JuteReader(record, 16)
             kind, _, path = reader.integer(), reader.integer(), reader.text()
             if kind == CREATED:
                 if path in self.expected:
@@ -195,7 +195,7 @@ class Session:
         if code == 0:
             if op.__class__ is Read and op.watch:
                 self.on_data.add(op.path)
-            ticket.answer(index, op.read(Reader(record, 16)))
+            ticket.answer(index, op.read(JuteReader(record, 16)))
         else:
             ticket.answer(index, Failure(code))
             if code == SESSION_EXPIRED:
@@ -203,11 +203,11 @@ class Session:
         if ticket.done:
             done.append(ticket)
 
-    def _welcome(self, reader: Reader) -> bytes:
+    def _welcome(self, reader: JuteReader) -> bytes:
         _, timeout, session, password = reader.integer(), reader.integer(), reader.long(), reader.data()
         self._awaited = len(self._credentials)
         if timeout <= 0 or session == 0:
-            self.state = State.GONE
+            self.state = SessionState.GONE
             return b""
         frames = []
         for scheme, secret in self._credentials:
@@ -218,7 +218,7 @@ class Session:
             frames += [_frame(CATCH_UP, Sync("/")), *self._watch_again()]
         self.timeout, self.id, self._password = timeout / 1000, session, password
         if not self._awaited:
-            self.state = State.UP
+            self.state = SessionState.UP
         return b"".join(frames)
 
     def _watch_again(self) -> Iterator[bytes]:
@@ -232,21 +232,21 @@ class Session:
         """An answer to what was said with the welcome."""
         xid, zxid, code = _HEADER.unpack_from(record)
         if code == AUTH_FAILED:
-            raise Refused("ZooKeeper does not accept these credentials; check the user and password in the URL")
+            raise SessionRefused("ZooKeeper does not accept these credentials; check the user and password in the URL")
         if code == SESSION_EXPIRED:
             self.end()
         elif code:
             raise OutOfStep(f"ZooKeeper answers the greeting with {code}")
         elif xid == CATCH_UP and zxid < self._zxid:
             self._behind += 1
-            if self._behind < BEHIND:
+            if self._behind < BEHIND_COUNT:
                 raise OutOfStep("this server is behind what another one has told")
             self.end()
             return _frame(CATCH_UP, CloseSession())
         elif xid in (AUTH, CATCH_UP):
             self._awaited -= 1
             if not self._awaited:
-                self.state = State.UP
+                self.state = SessionState.UP
                 self._behind = 0
         return b""
 
@@ -254,8 +254,8 @@ class Session:
 
     def drop(self) -> list[Ticket]:
         """The connection is lost. Answers with the tickets whose outcome is unknown now."""
-        if self.state in (State.UP, State.GREETING):
-            self.state = State.DOWN if self.id else State.NEW
+        if self.state in (SessionState.UP, SessionState.GREETING):
+            self.state = SessionState.DOWN if self.id else SessionState.NEW
         self.expected.clear()
         lost: list[Ticket] = []
         while self._pending:
@@ -267,7 +267,7 @@ class Session:
 
     def end(self) -> None:
         """The session is over, whatever the connection does."""
-        self.state = State.GONE
+        self.state = SessionState.GONE
 
 
 def _frame(xid: int, op: Op) -> bytes:

@@ -11,10 +11,10 @@ from .ops import EXISTS, NO_NODE, Create, CreateContainer, Failure, List, Prepar
 from .paths import step
 from .requests import Batch
 
-KNOWN_FOR = 30.0
+KNOWN_FOR_S = 30.0
 """For how long a container counts as being there; the server removes empty ones after a minute or so."""
-MOST_KNOWN = 50_000
-ANEW = 4
+MOST_KNOWN_COUNT = 50_000
+ANEW_COUNT = 4
 """Transactions: the old claim and the parent deleted, the parent made, and our own node."""
 
 
@@ -26,7 +26,8 @@ class ParentState:
     session. A new node that `follows` it is alone as well, and nobody has to look: the server gives each child the next
     number, so nobody has come in between. Numbers begin anew with a new parent; but to remove the old claim and the
     parent, to make that again, and one after the other as many children as the number says, takes more transactions
-    than lie between the two nodes (`ANEW`). Across sessions nothing is concluded: the servers may have lost their data.
+    than lie between the two nodes (`ANEW_COUNT`). Across sessions nothing is concluded: the servers may
+    have lost their data.
     """
 
     parent: str
@@ -41,7 +42,7 @@ class ParentState:
             return False
         number = int(state.node[-10:])
         before, token, session = last
-        return number == before + 1 and 0 < state.token - token < number + ANEW and state.session == session
+        return number == before + 1 and 0 < state.token - token < number + ANEW_COUNT and state.session == session
 
     def alone(self, state: ClaimState) -> None:
         """This place stands here, and nobody else."""
@@ -77,7 +78,7 @@ class Tree:
         """Of a name; remembered, for most names are used again."""
         found = self._parent_states.get(name)
         if found is None:
-            if len(self._parent_states) > MOST_KNOWN:
+            if len(self._parent_states) > MOST_KNOWN_COUNT:
                 self._parent_states.clear()
             parent = self.names + step(name)
             found = self._parent_states[name] = ParentState(parent, Prepared(List(parent)))

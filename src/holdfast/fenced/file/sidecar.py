@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from ...errors import BackendUnavailable, Misconfigured
 
 _RECORD = re.compile(rb"holdfast fence (?P<mark>[0-9]{20}) (?P<sum>[0-9a-f]{8})\n")
-_LONGEST_NAP = 0.02
+_LONGEST_NAP_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def _wait(path: str, descriptor: int, until: float | None) -> None:
                     "has not come to its end: if its process is paused, wake or kill it "
                     f"(fuser {path!r} names it); else try again"
                 ) from error
-            nap = min(nap * 2, _LONGEST_NAP)
+            nap = min(nap * 2, _LONGEST_NAP_S)
             time.sleep(min(nap, left))
         except OSError as error:
             raise Misconfigured(

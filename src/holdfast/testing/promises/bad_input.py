@@ -122,7 +122,7 @@ async def options(context: Context) -> None:
 
 @promise()
 async def what_is_not_an_option_of_a_call(context: Context) -> None:
-    """What a lock is can not be changed by asking for it."""
+    """What a lock is cannot be changed by asking for it."""
     refused = Refusals(context)
     for inner in ("name", "weight", "capacity", "mode"):
         await refused(inner, lambda locks, **given: locks.lock("door").acquire(**given), **{inner: 2})
@@ -139,7 +139,7 @@ async def a_ttl_that_the_engine_can_not_keep(context: Context) -> None:
 
 @promise()
 async def counts(context: Context) -> None:
-    """Permits and weights that can not be."""
+    """Permits and weights that cannot be."""
     refused = Refusals(context)
     for bad in (0, -1, 1.5, "2", None, True, 1 << 40):
         await refused("pool", permit, "pool", permits=bad)
@@ -175,7 +175,7 @@ async def several_names(context: Context) -> None:
 
 @promise(needs={"limits"})
 async def rates(context: Context) -> None:
-    """Rates, bursts, costs and timeouts that can not be."""
+    """Rates, bursts, costs and timeouts that cannot be."""
     refused = Refusals(context)
     for rate in ("", "5", "5/x", "0/s", "5/0s", "-1/s", "5 per s", 5, None, "1/0.0000001s", "9999999/s"):
         await refused("rate", limiter, "mail", rate=rate)

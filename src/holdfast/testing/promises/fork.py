@@ -15,7 +15,7 @@ from ...model import State
 from ..context import Context
 from ..promise import promise
 
-HANGS = 15.0
+HANG_S = 15.0
 """A child that has said nothing for so many seconds hangs."""
 
 
@@ -34,7 +34,7 @@ async def in_a_child(check: Callable[[], object], fork: Callable[[], int] = os.f
         os._exit(0)
     os.close(into)
     pipe = os.fdopen(out, "rb")
-    watchdog = asyncio.get_running_loop().call_later(HANGS, os.kill, pid, signal.SIGKILL)
+    watchdog = asyncio.get_running_loop().call_later(HANG_S, os.kill, pid, signal.SIGKILL)
     try:
         said = await asyncio.to_thread(pipe.read)
     finally:

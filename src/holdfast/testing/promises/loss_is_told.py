@@ -9,7 +9,7 @@ import threading
 from ...aio.lease import Lease
 from ...errors import LeaseLost
 from ...model import State
-from ..context import HANG, Context
+from ..context import HANG_S, Context
 from ..faults import FaultInjector
 from ..promise import promise
 
@@ -142,7 +142,7 @@ async def while_the_wire_hangs_for_ever(context: Context) -> None:
         async with locks.lock("room", ttl=ttl, margin=ttl / 4) as lease:
             inside.set()
             try:
-                await (lease.lost.wait() if context.body == "sync" else asyncio.sleep(10 * HANG))
+                await (lease.lost.wait() if context.body == "sync" else asyncio.sleep(10 * HANG_S))
             finally:
                 ended.set()
 
@@ -170,7 +170,7 @@ async def while_another_hook_takes_its_time(context: Context) -> None:
 
     def hook(lease: Lease) -> None:
         if context.body == "sync":
-            hanging.wait(HANG)
+            hanging.wait(HANG_S)
         told.append(lease.name)
 
     try:

@@ -10,7 +10,7 @@ from holdfast._core.flow import Flow
 from holdfast.backends.etcd.engine import open_engine
 from holdfast.ports import Opened
 
-from ...servers.etcd.cluster import EtcdCluster, Settings
+from ...servers.etcd.cluster import ClusterSettings, EtcdCluster
 from ...servers.etcd.commands import ALARM_ACTIONS, ALARMS, Admin, Alarm
 from ...servers.etcd.leases import Lease
 from ...servers.etcd.member import EtcdMember
@@ -44,7 +44,9 @@ class SimulatedEtcd(SimulatedEngine):
         count = world.chance.choice((1, 3, 3))
         hosts = [world.host(f"e{number}") for number in range(1, count + 1)]
         signed = world.chance.random() < 0.5
-        settings = Settings(election_s=ELECTION_S, heartbeat_s=0.05, token_ttl_s=TOKEN_TTL_S, signed_tokens=signed)
+        settings = ClusterSettings(
+            election_s=ELECTION_S, heartbeat_s=0.05, token_ttl_s=TOKEN_TTL_S, signed_tokens=signed
+        )
         self._cluster = EtcdCluster(hosts, settings)
         self._user = ""
         if world.chance.random() < 0.3:

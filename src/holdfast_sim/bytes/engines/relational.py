@@ -13,13 +13,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from holdfast._core.lease import Hold
-from holdfast.backends.session_backend import HASTE
+from holdfast.backends.session_backend import HASTE_S
 from holdfast.errors import HoldfastError, Misconfigured
 
 from ...servers.model import Host, Server
 from ...servers.relational.advisory_locks import AdvisoryLocks
 from ...servers.relational.database import Database
-from ...servers.relational.running import ServerError
+from ...servers.relational.statement_runner import ServerError
 from ..machine import Listener
 from .base import SimulatedEngine
 
@@ -196,7 +196,7 @@ class SessionLocks(SimulatedDatabase):
     """Not less, because a session is not asked in haste."""
     only_mutexes = True
     evicts = False
-    call_slack_s = SimulatedEngine.call_slack_s + HASTE
+    call_slack_s = SimulatedEngine.call_slack_s + HASTE_S
     most_connections = 5
     """The shared one, and those that rest."""
     life = ""

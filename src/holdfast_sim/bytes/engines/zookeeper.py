@@ -8,7 +8,7 @@ from holdfast._core.flow import Flow
 from holdfast.backends.zookeeper.engine import open_engine
 from holdfast.ports import Opened
 
-from ...servers.zookeeper import Ensemble, Member, Settings
+from ...servers.zookeeper import Ensemble, EnsembleSettings, Member
 from ...servers.zookeeper.tree import SPECIAL, is_session
 from ..machine import Listener
 from .base import SimulatedEngine
@@ -40,7 +40,7 @@ class SimulatedZooKeeper(SimulatedEngine):
         count = world.chance.choice((1, 3, 3))
         hosts = [world.host(f"z{number}") for number in range(1, count + 1)]
         slow = world.chance.choice((0.0, 0.0, 0.02))
-        settings = Settings(
+        settings = EnsembleSettings(
             tick_ms=TICK_MS,
             sync_limit_ticks=world.chance.choice((5, 10)),
             container_check_s=CONTAINER_CHECK_S,

@@ -15,7 +15,7 @@ from holdfast.backends.zookeeper.client import ZooKeeperClient
 from holdfast.backends.zookeeper.connection import SessionConnection
 from holdfast.backends.zookeeper.ops import Exists, Sync
 from holdfast.backends.zookeeper.release import ReleaseFlows
-from holdfast.backends.zookeeper.session import Session, State
+from holdfast.backends.zookeeper.session import Session, SessionState
 from holdfast.errors import BackendUnavailable
 
 from ...planted.registry import Patch
@@ -51,7 +51,7 @@ def session_taken_up_without_sync(patch: Patch) -> None:
     def welcome(self: Session, reader: Any) -> bytes:
         known, self.id = self.id, 0
         said = honest(self, reader)
-        if known and self.state is not State.GONE:
+        if known and self.state is not SessionState.GONE:
             return said + b"".join(self._watch_again())
         return said
 
@@ -122,8 +122,8 @@ def end_of_the_session_ignored(patch: Patch) -> None:
 
     def welcome(self: Session, reader: Any) -> bytes:
         said = honest(self, reader)
-        if self.state is State.GONE:
-            self.state = State.GREETING
+        if self.state is SessionState.GONE:
+            self.state = SessionState.GREETING
             raise ConnectionError("the server closed the connection")
         return said
 
@@ -153,7 +153,7 @@ def failed_handshake_leaves_a_socket(patch: Patch) -> None:
         opened: Connection = yield Open(endpoint, deadline)
         try:
             yield Send(opened, session.greet(), deadline)
-            while session.state is State.GREETING:
+            while session.state is SessionState.GREETING:
                 data: bytes = yield Receive(opened, deadline)
                 if not data:
                     raise ConnectionError("the server closed the connection")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .cluster import EtcdCluster, Settings
+from .cluster import ClusterSettings, EtcdCluster
 from .member import EtcdMember
 
-__all__ = ["EtcdCluster", "EtcdMember", "Settings"]
+__all__ = ["ClusterSettings", "EtcdCluster", "EtcdMember"]

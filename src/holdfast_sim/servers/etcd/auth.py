@@ -35,7 +35,7 @@ NOBODY = Identity()
 
 
 @dataclass(slots=True)
-class User:
+class EtcdUser:
     password: str
     roles: set[str] = field(default_factory=set)
 
@@ -46,13 +46,13 @@ class AuthStore:
     def __init__(self) -> None:
         self.enabled = False
         self.revision = 1
-        self.users: dict[str, User] = {}
+        self.users: dict[str, EtcdUser] = {}
         self.roles: dict[str, list[tuple[Span, int]]] = {}
 
     def copy(self) -> AuthStore:
         twin = AuthStore()
         twin.enabled, twin.revision = self.enabled, self.revision
-        twin.users = {name: User(user.password, set(user.roles)) for name, user in self.users.items()}
+        twin.users = {name: EtcdUser(user.password, set(user.roles)) for name, user in self.users.items()}
         twin.roles = {name: list(permissions) for name, permissions in self.roles.items()}
         return twin
 
@@ -67,7 +67,7 @@ class AuthStore:
         if user is None or not (ROOT in user.roles or self._covers(user, span, wanted)):
             raise errors.PERMISSION_DENIED
 
-    def _covers(self, user: User, span: Span, wanted: int) -> bool:
+    def _covers(self, user: EtcdUser, span: Span, wanted: int) -> bool:
         """Whether one stretch of what is permitted holds all of it: permissions that touch are one stretch."""
         allowed = sorted(
             (each.key, each.end)
@@ -125,7 +125,7 @@ class AuthStore:
             raise errors.ROOT_ROLE_NOT_EXIST
         self.enabled = True
 
-    def user(self, name: str) -> User:
+    def user(self, name: str) -> EtcdUser:
         if name not in self.users:
             raise errors.USER_NOT_FOUND
         return self.users[name]

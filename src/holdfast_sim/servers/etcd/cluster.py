@@ -21,20 +21,20 @@ from dataclasses import dataclass
 
 from ..model import Host, Memory
 from .auth import NOBODY, Identity
-from .commands import Admin, Alarm, Command, Entry, Nothing
+from .commands import Admin, Alarm, Command, LogEntry, Nothing
 from .member import EtcdMember
 from .proposal import Proposal
 from .requests import Span
 from .state import State
 
-FIRST_TERM = 2
+FIRST_TERM_NUMBER = 2
 REQUEST_BYTES = 1_572_864
 TOKEN_TTL_S = 300.0
 OPERATOR = Identity("root", 2**62)
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ClusterSettings:
     election_s: float = 1.0
     heartbeat_s: float = 0.1
     max_request_bytes: int = REQUEST_BYTES
@@ -59,22 +59,22 @@ class EtcdCluster:
     def __init__(
         self,
         hosts: Sequence[Host],
-        settings: Settings | None = None,
+        settings: ClusterSettings | None = None,
         cluster_id: int | None = None,
         member_ids: Sequence[int] = (),
     ) -> None:
-        self.settings = settings or Settings()
+        self.settings = settings or ClusterSettings()
         chance = hosts[0].chance
         self.id = chance.getrandbits(64) if cluster_id is None else cluster_id
-        self.log: list[Entry] = []
+        self.log: list[LogEntry] = []
         self.unlogged_count = 2 * len(hosts) + 1
         """Entries about the members themselves, before ours."""
-        self.term = self.term_of_leader = FIRST_TERM - 1
+        self.term = self.term_of_leader = FIRST_TERM_NUMBER - 1
         self.leader: EtcdMember | None = None
         """Who leads, as far as it can be known from outside; it may not be able to commit anything."""
         self._cut: set[frozenset[int]] = set()
         self._carried: list[Proposal] = []
-        self._backup: tuple[list[Entry], State] | None = None
+        self._backup: tuple[list[LogEntry], State] | None = None
         ids = member_ids or [chance.getrandbits(64) for _ in hosts]
         self.members = [EtcdMember(self, number, host, ids[number]) for number, host in enumerate(hosts)]
         self._elect(self.members[0])
@@ -130,7 +130,7 @@ class EtcdCluster:
         log, state = backup if backup is not None else ([], State(self.settings.shortest_ttl_s))
         self.log = list(log)
         self.leader = None
-        self.term = log[-1].term if log and not new_identity else FIRST_TERM - 1
+        self.term = log[-1].term if log and not new_identity else FIRST_TERM_NUMBER - 1
         if new_identity or backup is None:
             chance = self.members[0].host.chance
             self.id = chance.getrandbits(64)
@@ -258,7 +258,7 @@ class EtcdCluster:
     def _commit(self, command: Command, who: Identity = NOBODY, origin: int = -1, proposal: int = 0) -> None:
         leader = self.leader
         assert leader is not None
-        entry = Entry(len(self.log) + 1, self.term_of_leader, command, who, origin, proposal)
+        entry = LogEntry(len(self.log) + 1, self.term_of_leader, command, who, origin, proposal)
         self.log.append(entry)
         leader.replicate(entry.index, at_once=True)
         for member in self._voters(leader):

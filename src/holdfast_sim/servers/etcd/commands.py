@@ -65,7 +65,7 @@ Command = PutRequest | DeleteRequest | TxnRequest | Compact | Grant | Revoke | A
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LogEntry:
     """One entry of the log."""
 
     index: int

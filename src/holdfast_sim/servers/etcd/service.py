@@ -25,7 +25,7 @@ from .requests import (
     range_request,
     txn_request,
 )
-from .state import NO_SPACE, Outcome
+from .state import NO_SPACE_CODE, Outcome
 from .txn import carry_out
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def _leases(call: Call) -> None:
 def _status(call: Call) -> None:
     member = call.member
     index = member.cluster.unlogged_count + member.applied
-    alarms = [f"memberID:{of} alarm:NOSPACE " for of, alarm in member.state.alarms if alarm == NO_SPACE]
+    alarms = [f"memberID:{of} alarm:NOSPACE " for of, alarm in member.state.alarms if alarm == NO_SPACE_CODE]
     found = ["etcdserver: no leader"] if member.lead is None else []
     fields = present(
         version=member.cluster.settings.version,

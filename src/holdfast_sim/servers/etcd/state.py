@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from . import errors
-from .auth import READ, ROOT, WRITE, AuthStore, Identity, Tokens, User
+from .auth import READ, ROOT, WRITE, AuthStore, EtcdUser, Identity, Tokens
 from .commands import (
     ALARMS,
     Admin,
@@ -18,8 +18,8 @@ from .commands import (
     Authenticate,
     Command,
     Compact,
-    Entry,
     Grant,
+    LogEntry,
     Nothing,
     Revoke,
 )
@@ -30,7 +30,7 @@ from .requests import DeleteRequest, PutRequest, Span, TxnRequest
 from .store import Event, Store
 from .txn import carry_out, delete, put
 
-NO_SPACE = 1
+NO_SPACE_CODE = 1
 Outcome = tuple[int, Json] | RpcError
 """The revision for the header (-1: without a header), and the rest of the reply; or a refusal."""
 
@@ -50,7 +50,7 @@ class State:
         twin.alarms = list(self.alarms)
         return twin
 
-    def apply(self, entry: Entry, now: float, tokens: Tokens, tell: Callable[[list[Event]], None]) -> Outcome:
+    def apply(self, entry: LogEntry, now: float, tokens: Tokens, tell: Callable[[list[Event]], None]) -> Outcome:
         """`tell` is told of what has changed before anybody is answered."""
         store = self.store
         store.begin()
@@ -112,7 +112,7 @@ class State:
             self.auth.check(who, Span(key, b""), WRITE)
 
     def _check_space(self) -> None:
-        if any(alarm == NO_SPACE for _, alarm in self.alarms):
+        if any(alarm == NO_SPACE_CODE for _, alarm in self.alarms):
             raise errors.NO_SPACE
 
     def _alarm(self, command: Alarm) -> Json:
@@ -139,7 +139,7 @@ class State:
             case "user/add":
                 if name in auth.users:
                     raise errors.USER_EXISTS
-                auth.users[name] = User(word)
+                auth.users[name] = EtcdUser(word)
             case "user/changepw":
                 auth.user(name).password = word
                 tokens.forget(name)

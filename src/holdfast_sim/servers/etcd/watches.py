@@ -17,7 +17,7 @@ from .requests import Span
 from .store import Event, Store
 
 SYNC_EVERY_S = 0.1
-INVALID_ID = -1
+INVALID_ID_NUMBER = -1
 FILTERS = ("NOPUT", "NODELETE")
 NO_PUT, NO_DELETE = range(2)
 
@@ -81,7 +81,7 @@ class Watches:
                 self._drop(watcher)
                 stream.send(present(watch_id=id_, canceled=True), self.store.revision)
         elif "progress_request" in message:
-            stream.send(present(watch_id=INVALID_ID), self.store.revision)
+            stream.send(present(watch_id=INVALID_ID_NUMBER), self.store.revision)
 
     def _create(self, stream: WatchStream, request: Fields) -> None:
         span = Span(request.data("key") or b"\0", request.data("range_end"))
@@ -96,7 +96,9 @@ class Watches:
         if not reason and id_ in stream.watchers and id_:
             reason = "mvcc: duplicate watch ID provided on the WatchStream"
         if reason:
-            stream.send(present(watch_id=INVALID_ID, created=True, canceled=True, cancel_reason=reason), revision)
+            stream.send(
+                present(watch_id=INVALID_ID_NUMBER, created=True, canceled=True, cancel_reason=reason), revision
+            )
             return
         id_ = id_ or stream.new_id()
         watcher = Watcher(stream, id_, span, start, request.choices("filters", FILTERS), request.flag("prev_kv"))

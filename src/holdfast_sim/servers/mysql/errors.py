@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..relational.running import ServerError
+from ..relational.statement_runner import ServerError
 
 
 def access_denied(user: str, with_password: bool) -> ServerError:

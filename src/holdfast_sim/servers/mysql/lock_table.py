@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from holdfast.backends.execute import Entry
 from holdfast.backends.mysql.codec import QUICK_RELEASE, QUICK_TAKE, RENEW, SURVEY, WHY
 
-from ..relational.running import Steps
+from ..relational.statement_runner import Steps
 from . import columns, errors
-from .matching import Value, count, known, literals, prepared, template, text
-from .packets import Done, Result, Rows
+from .packets import Done, PacketRows, Result
 from .procedures import PROCEDURES, place
+from .statement_texts import Value, count, known, literals, prepared, template, text
 
 if TYPE_CHECKING:
     from .session import MariaDBSession
@@ -56,7 +56,7 @@ def why(session: MariaDBSession, match: re.Match[bytes]) -> Steps[list[Result]]:
         for one in seats[name].line.places
         if one.owner in owners
     ]
-    return [Rows(columns.why(session.server.name), rows)]
+    return [PacketRows(columns.why(session.server.name), rows)]
 
 
 @known(template(SURVEY, contended=rb"[01]", first=rb"x'[0-9a-f]*'", last=rb"x'[0-9a-f]*'"))
@@ -72,7 +72,7 @@ def survey(session: MariaDBSession, match: re.Match[bytes]) -> Steps[list[Result
         texts = (row.name, row.capacity, one.owner, one.token, one.weight, one.host, one.pid, one.since, one.expires)
         live = int(one.expires > row.now and not one.evicted)
         rows.append([str(value).encode() for value in (*texts, one.actor, one.mode, live, row.now)])
-    return [Rows(columns.survey(session.server.name), rows)]
+    return [PacketRows(columns.survey(session.server.name), rows)]
 
 
 @prepared(QUICK_TAKE)

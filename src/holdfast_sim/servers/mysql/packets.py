@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ..relational.running import ServerError
+from ..relational.statement_runner import ServerError
 
 AUTOCOMMIT, MORE_RESULTS = 0x0002, 0x0008
 BINARY, UTF8 = 63, 45
 TINY, LONG, LONGLONG, NULL_TYPE, BLOB, VAR_STRING = 1, 3, 8, 6, 252, 253
-CAPABILITIES = 0x81FFF7FE
+CAPABILITIES_FLAGS = 0x81FFF7FE
 """What 10.11 offers, without TLS."""
 
 Row: TypeAlias = Sequence[bytes | None]
@@ -45,7 +45,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class PacketRows:
     """A result with rows."""
 
     columns: Sequence[Column]
@@ -61,7 +61,7 @@ class Done:
     info: bytes = b""
 
 
-Result: TypeAlias = Rows | Done
+Result: TypeAlias = PacketRows | Done
 
 
 def number(value: int) -> bytes:
@@ -120,13 +120,13 @@ def framed(packets: Sequence[bytes], first: int) -> bytes:
 
 
 def handshake(version: str, thread: int, salt: bytes) -> bytes:
-    low, high = CAPABILITIES & 0xFFFF, CAPABILITIES >> 16
+    low, high = CAPABILITIES_FLAGS & 0xFFFF, CAPABILITIES_FLAGS >> 16
     words = b"\n" + f"5.5.5-{version}".encode() + b"\0" + thread.to_bytes(4, "little") + salt[:8] + b"\0"
     words += low.to_bytes(2, "little") + b"\x08" + AUTOCOMMIT.to_bytes(2, "little") + high.to_bytes(2, "little")
     return words + b"\x15" + bytes(6) + b"\x1d\0\0\0" + salt[8:] + b"\0mysql_native_password\0"
 
 
-class Reader:
+class SimPacketReader:
     """Cuts what a client sends into packets: (number, payload)."""
 
     def __init__(self) -> None:

@@ -10,15 +10,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast._core.line import Place
-from holdfast.backends.execute import SECOND, Entry
+from holdfast.backends.execute import SECOND_US, Entry
 from holdfast.backends.queue_backend import Taken
 
 from ..relational.lock_table import DAY_US
-from ..relational.running import LockWait, Steps
 from ..relational.session_tables import HolderRow, WaiterRow
+from ..relational.statement_runner import LockWait, Steps
 from . import columns, errors
-from .matching import Value, hexed, integer, text
-from .packets import Column, Done, Result, Rows
+from .packets import Column, Done, PacketRows, Result
+from .statement_texts import Value, hexed, integer, text
 
 if TYPE_CHECKING:
     from .session import MariaDBSession
@@ -31,7 +31,7 @@ SESSIONS_TIDIED_RATIO = 0.0625
 
 def one(described: Sequence[Column], value: object) -> list[Result]:
     """What a CALL answers that ends with a SELECT of one value."""
-    return [Rows(described, [[None if value is None else str(value).encode()]]), Done()]
+    return [PacketRows(described, [[None if value is None else str(value).encode()]]), Done()]
 
 
 def place(session: MariaDBSession, owner: str, wake: int, numbers: Sequence[int], texts: Sequence[str]) -> Place:
@@ -43,7 +43,7 @@ def place(session: MariaDBSession, owner: str, wake: int, numbers: Sequence[int]
 
 
 def numbers_of(taken: Taken) -> str:
-    look_again = round(taken.look_again * SECOND)
+    look_again = round(taken.look_again * SECOND_US)
     return f"{taken.token},{look_again},{taken.ahead},{taken.capacity or 0},{taken.mark}"
 
 
@@ -116,7 +116,7 @@ def hear(session: MariaDBSession, values: Sequence[Value]) -> Steps[list[Result]
     for owner, _ in heard:
         del pushes[wake, owner]
     rows = [[owner.encode(), b"%d" % token] for owner, token in heard]
-    return [Rows(columns.pushes(session.server.name), rows), Done(len(rows))]
+    return [PacketRows(columns.pushes(session.server.name), rows), Done(len(rows))]
 
 
 def session_take(session: MariaDBSession, values: Sequence[Value]) -> Steps[list[Result]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..model import Host, Memory, Output
 from ..relational.advisory_locks import AdvisoryLocks
 from ..relational.database import Database
-from ..relational.running import ServerError
+from ..relational.statement_runner import ServerError
 from . import errors
 from .packets import error, framed
 from .session import MariaDBSession

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ..model import Output, Timer
 from ..relational.database import Database
-from ..relational.running import Running, ServerError
+from ..relational.statement_runner import Running, ServerError
 from . import errors
 from .login import PLUGIN, Response, new_salt, read_response, scrambled
-from .matching import PREPARED
-from .packets import AUTOCOMMIT, Done, Reader, Result, error, framed, handshake, ok, prepared, reply
+from .packets import AUTOCOMMIT, Done, Result, SimPacketReader, error, framed, handshake, ok, prepared, reply
+from .statement_texts import PREPARED
 from .statements import carry_out
 from .values import read_values
 
@@ -41,7 +41,7 @@ class MariaDBSession:
         self.chance: Random = server.host.chance
         self.wait_timeout_s = server.wait_timeout_s
         self._output = output
-        self._reader = Reader()
+        self._reader = SimPacketReader()
         self._commands: deque[tuple[int, bytes]] = deque()
         self._statements: dict[int, bytes] = {}
         self._last_statement = self.chance.choice([0, 4])

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from holdfast.backends.mysql.session.codec import QUICK_TAKE, QUICK_UNLOCK, SURVEY
 
-from ..relational.running import LockWait, Steps
 from ..relational.session_tables import HolderRow
+from ..relational.statement_runner import LockWait, Steps
 from . import columns
-from .matching import Value, count, hexed, known, literals, prepared, template, text
-from .packets import Done, Result, Rows
+from .packets import Done, PacketRows, Result
+from .statement_texts import Value, count, hexed, known, literals, prepared, template, text
 
 if TYPE_CHECKING:
     from .session import MariaDBSession
@@ -39,7 +39,7 @@ def session_survey(session: MariaDBSession, match: re.Match[bytes]) -> Steps[lis
         actor, mode, host, pid, ttl = who.split("\n")
         texts = (name, 1, owner, token, 1, host, pid, since, now + int(ttl), actor, mode, 1, now)
         rows.append([str(value).encode() for value in texts])
-    return [Rows(columns.SESSION_SURVEY, rows)]
+    return [PacketRows(columns.SESSION_SURVEY, rows)]
 
 
 @known(rb"DELETE FROM holdfast_session_waiter WHERE owner = (x'[0-9a-f]*')")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..relational.running import Steps
+from ..relational.statement_runner import Steps
 from . import errors, lock_table, session_locks, user_locks  # noqa: F401  each makes its statements known
-from .greeting import SCHEMA, make_schema
-from .matching import HANDLERS
+from .handshake import SCHEMA, make_schema
 from .packets import Result
+from .statement_texts import HANDLERS
 
 if TYPE_CHECKING:
     from .session import MariaDBSession

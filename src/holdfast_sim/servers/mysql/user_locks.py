@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from holdfast.backends.mysql.greeting import CREATING, SHOW_LIFE
+from holdfast.backends.mysql.capabilities import CREATING, SHOW_LIFE
 
-from ..relational.running import LockWait, Steps
+from ..relational.statement_runner import LockWait, Steps
 from . import columns, errors
-from .matching import known
-from .packets import Done, Result, Rows
+from .packets import Done, PacketRows, Result
+from .statement_texts import known
 
 if TYPE_CHECKING:
     from .session import MariaDBSession
@@ -61,18 +61,18 @@ _LOCK = rb"('[^']*'|" + b"|".join(re.escape(words.split(b"(", 1)[1].rpartition(b
 @known(rb"SELECT (GET_LOCK\(" + _LOCK + rb", (\d+)\))")
 def get_lock(session: MariaDBSession, match: re.Match[bytes]) -> Steps[list[Result]]:
     got = yield LockWait(lock_name(session, match[2]), float(match[3]))
-    return [Rows([columns.function(match[1])], [[b"%d" % got]])]
+    return [PacketRows([columns.function(match[1])], [[b"%d" % got]])]
 
 
 @known(rb"SELECT (RELEASE_LOCK\(" + _LOCK + rb"\))")
 def release_lock(session: MariaDBSession, match: re.Match[bytes]) -> Steps[list[Result]]:
     yield from ()
     said = session.server.locks.unlock(lock_name(session, match[2]), session.number)
-    return [Rows([columns.function(match[1])], [[None if said is None else b"%d" % said]])]
+    return [PacketRows([columns.function(match[1])], [[None if said is None else b"%d" % said]])]
 
 
 @known(rb"SELECT (IS_USED_LOCK\(" + _LOCK + rb"\))")
 def is_used_lock(session: MariaDBSession, match: re.Match[bytes]) -> Steps[list[Result]]:
     yield from ()
     holder = session.server.locks.holder(lock_name(session, match[2]))
-    return [Rows([columns.function(match[1], 10)], [[None if holder is None else b"%d" % holder]])]
+    return [PacketRows([columns.function(match[1], 10)], [[None if holder is None else b"%d" % holder]])]

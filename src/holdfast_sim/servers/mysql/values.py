@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.backends.mysql.packets import number_at
 
-from .matching import Value
+from .statement_texts import Value
 
 TEXT, NUMBER = 0xFC, 0x08
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..relational.running import ServerError
+from ..relational.statement_runner import ServerError
 
 
 def refusal(state: str, message: str) -> ServerError:

@@ -17,7 +17,17 @@ from typing import NamedTuple, Protocol
 from psycopg import OperationalError
 from psycopg.pq import ConnStatus, ExecStatus, PipelineStatus, PollingStatus, TransactionStatus
 
-from .messages import SYNC, TERMINATE, Reader, bind_and_execute, message, parse, read_fields, read_values, startup
+from .messages import (
+    SYNC,
+    TERMINATE,
+    MessageReader,
+    bind_and_execute,
+    message,
+    parse,
+    read_fields,
+    read_values,
+    startup,
+)
 
 ENDED = "consuming input failed: server closed the connection unexpectedly"
 
@@ -88,7 +98,7 @@ class SimulatedConnection:
         self._endpoint = endpoint
         self._password = password
         self._unsent = startup(user, database)
-        self._reader = Reader(of_client=False)
+        self._reader = MessageReader(of_client=False)
         self._greeted = False
         self._error = ""
         self._results: deque[SimulatedResult | None] = deque()

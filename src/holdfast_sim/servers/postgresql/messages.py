@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ..relational.running import ServerError
+from ..relational.statement_runner import ServerError
 
 PROTOCOL, CANCEL, SSL, GSS = 196608, 80877102, 80877103, 80877104
 TEXT_OID = 25
@@ -17,7 +17,7 @@ Row: TypeAlias = Sequence[bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class MessageRows:
     """A result with rows."""
 
     columns: Sequence[bytes]
@@ -25,13 +25,13 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class CommandDone:
     """A result without rows: what the server says has been done."""
 
     tag: bytes
 
 
-Result: TypeAlias = Rows | Command
+Result: TypeAlias = MessageRows | CommandDone
 
 
 def number(value: int, size: int = 4) -> bytes:
@@ -56,7 +56,7 @@ def row_description(columns: Sequence[bytes]) -> bytes:
 
 def result(answer: Result, described: bool = False) -> bytes:
     """A whole result; `described` if its columns were told before."""
-    if isinstance(answer, Command):
+    if isinstance(answer, CommandDone):
         return message(b"C", answer.tag + b"\0")
     rows = (message(b"D", number(len(row), 2) + b"".join(map(field, row))) for row in answer.rows)
     head = b"" if described else row_description(answer.columns)
@@ -122,7 +122,7 @@ def read_fields(body: bytes) -> dict[int, bytes]:
     return {item[0]: item[1:] for item in body.split(b"\0") if item}
 
 
-class Reader:
+class MessageReader:
     """Cuts what comes into messages: (kind, body); the first of a client's has the kind `b""`."""
 
     def __init__(self, of_client: bool) -> None:

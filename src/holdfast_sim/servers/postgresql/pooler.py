@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 
 from ..model import Host, Memory, Output
-from .messages import GSS, SSL, Reader, message, startup, welcome
+from .messages import GSS, SSL, MessageReader, message, startup, welcome
 from .server import PostgreSQLServer
 from .session import PostgreSQLSession
 
@@ -24,7 +24,7 @@ class ServerLink:
 
     def __init__(self, pooler: Pooler) -> None:
         self._pooler = pooler
-        self._reader = Reader(of_client=False)
+        self._reader = MessageReader(of_client=False)
         self.client: PooledSession | None = None
         self.ended = False
         self.greeted = False
@@ -56,7 +56,7 @@ class PooledSession:
         self._pooler = pooler
         self._output = output
         self._pid = pid
-        self._reader = Reader(of_client=True)
+        self._reader = MessageReader(of_client=True)
         self._transaction = b""
         self._ended = False
 

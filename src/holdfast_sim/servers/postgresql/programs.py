@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast._core.line import Place
-from holdfast.backends.execute import SECOND, Entry
+from holdfast.backends.execute import SECOND_US, Entry
 from holdfast.backends.postgresql.programs import SQL
 from holdfast.backends.queue_backend import Taken
 
 from ..relational.lock_table import DAY_US
-from ..relational.running import LockWait, Steps
 from ..relational.session_tables import HolderRow, WaiterRow
-from .messages import Command, Result, Rows
+from ..relational.statement_runner import LockWait, Steps
+from .messages import CommandDone, MessageRows, Result
 
 if TYPE_CHECKING:
     from .session import PostgreSQLSession
@@ -41,11 +41,11 @@ def program(name: str, columns: Sequence[bytes] | None = None) -> Callable[[Prog
     return add
 
 
-def value(answer: object) -> Rows:
-    return Rows((b"",), [[str(answer).encode()]])
+def value(answer: object) -> MessageRows:
+    return MessageRows((b"",), [[str(answer).encode()]])
 
 
-def yes(answer: bool) -> Rows:
+def yes(answer: bool) -> MessageRows:
     return value("t" if answer else "f")
 
 
@@ -53,8 +53,8 @@ def items(array: str) -> list[str]:
     return [re.sub(r"\\(.)", r"\1", item) for item in ITEM.findall(array)]
 
 
-def taken_as(taken: Sequence[Taken]) -> Rows:
-    numbers = ((one.token, round(one.look_again * SECOND), one.ahead, one.capacity or 0, one.mark) for one in taken)
+def taken_as(taken: Sequence[Taken]) -> MessageRows:
+    numbers = ((one.token, round(one.look_again * SECOND_US), one.ahead, one.capacity or 0, one.mark) for one in taken)
     return value("{" + ",".join(str(number) for five in numbers for number in five) + "}")
 
 
@@ -161,7 +161,7 @@ def survey(session: PostgreSQLSession, values: Sequence[str]) -> Steps[Result]:
         texts = (row.name, row.capacity, one.owner, one.token, one.weight, one.host, one.pid, one.since, one.expires)
         live = "t" if one.expires > row.now and not one.evicted else "f"
         rows.append([str(text).encode() for text in (*texts, one.actor, one.mode, live, row.now)])
-    return Rows(SURVEYED, rows)
+    return MessageRows(SURVEYED, rows)
 
 
 # Session locks
@@ -217,7 +217,7 @@ def session_queue(session: PostgreSQLSession, values: Sequence[str]) -> Steps[Re
     yield from ()
     session.server.check_writable("INSERT")
     be_seen(session, *values)
-    return Rows((b"",), [[None]])  # nothing, from a function in SQL; one in PL/pgSQL gives an empty text
+    return MessageRows((b"",), [[None]])  # nothing, from a function in SQL; one in PL/pgSQL gives an empty text
 
 
 @program("session_leave", ())
@@ -225,7 +225,7 @@ def session_leave(session: PostgreSQLSession, values: Sequence[str]) -> Steps[Re
     yield from ()
     session.server.check_writable("DELETE")
     left = session.server.database.sessions.waiters.pop(values[0], None)
-    return Command(b"DELETE %d" % (left is not None))
+    return CommandDone(b"DELETE %d" % (left is not None))
 
 
 @program("session_unlock")
@@ -266,4 +266,4 @@ def session_survey(session: PostgreSQLSession, values: Sequence[str]) -> Steps[R
             actor, mode, host, pid, ttl = who.split("\n")
             texts = (name, 1, owner, token, 1, host, pid, since, now + int(ttl), actor, mode, "t", now)
             rows.append([str(text).encode() for text in texts])
-    return Rows(SURVEYED, rows)
+    return MessageRows(SURVEYED, rows)

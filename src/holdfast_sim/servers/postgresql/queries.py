@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from holdfast.backends.postgresql.greeting import Facts
+from holdfast.backends.postgresql.capabilities import Facts
 from holdfast.backends.postgresql.programs import FUNCTIONS_VERSION, SQL, VERSION, schema
 
-from ..relational.running import Steps
+from ..relational.statement_runner import Steps
 from . import errors
-from .messages import Command, Result, Rows
+from .messages import CommandDone, MessageRows, Result
 
 if TYPE_CHECKING:
     from .session import PostgreSQLSession
@@ -28,14 +28,14 @@ def carry_out(session: PostgreSQLSession, words: bytes) -> Steps[Result]:
     database = session.server.database
     if words == SQL["facts"].text:
         facts = session.server.facts(session.number)
-        return Rows(
+        return MessageRows(
             [name.encode() for name in Facts._fields], [[None if one is None else one.encode() for one in facts]]
         )
     if words == SQL["meta"].text:
         if database.meta is None:
             raise errors.no_relation("holdfast_meta")
         told = [database.meta[key].encode() for key in ("version", "cluster", "revision")]
-        return Rows((b"value", b"value", b"value", b"pg_has_role"), [[*told, b"t"]])
+        return MessageRows((b"value", b"value", b"value", b"pg_has_role"), [[*told, b"t"]])
     if words == CREATING:
         session.server.check_writable("CREATE TABLE")
         cluster = f"{session.server.host.chance.getrandbits(48):012x}"
@@ -45,13 +45,13 @@ def carry_out(session: PostgreSQLSession, words: bytes) -> Steps[Result]:
             "version": str(VERSION),
             "revision": str(FUNCTIONS_VERSION),
         }
-        return Command(b"INSERT 0 1")
+        return CommandDone(b"INSERT 0 1")
     if words == SQL["session_bounds"].text:
         session.statement_timeout_s = 0.0
         session.check_s = CHECK_S
-        return Command(b"DO")
+        return CommandDone(b"DO")
     if words == b"SELECT 1":
-        return Rows((b"?column?",), [[b"1"]])
+        return MessageRows((b"?column?",), [[b"1"]])
     return settings(session, words)
 
 
@@ -69,4 +69,4 @@ def settings(session: PostgreSQLSession, words: bytes) -> Result:
             session.statement_timeout_s = int(match[2]) / 1000
         elif match[1] == b"idle_session_timeout":
             session.idle_timeout_s = int(match[2]) / 1000
-    return Command(tag)
+    return CommandDone(tag)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from ..model import Host, Memory, Output
 from ..relational.advisory_locks import AdvisoryLocks
 from ..relational.database import Database
-from ..relational.running import ServerError
 from ..relational.session_tables import WaiterRow
+from ..relational.statement_runner import ServerError
 from . import errors
 from .session import PostgreSQLSession
 

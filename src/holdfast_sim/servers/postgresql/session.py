@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING
 from holdfast._core.line import Place
 
 from ..model import Output, Timer
-from ..relational.running import Running, ServerError, Steps
+from ..relational.statement_runner import Running, ServerError, Steps
 from . import errors
 from .messages import (
     CANCEL,
     GSS,
     SSL,
-    Reader,
+    MessageReader,
+    MessageRows,
     Result,
-    Rows,
     error,
     message,
     notification,
@@ -57,7 +57,7 @@ class PostgreSQLSession:
         self.prepared: dict[bytes, bytes] = {}
         self.ended = False
         self._output = output
-        self._reader = Reader(of_client=True)
+        self._reader = MessageReader(of_client=True)
         self._user = ""
         self._logged_in = self._skipping = self._client_gone = False
         self._bound: tuple[bytes, Sequence[str]] = (b"", ())
@@ -168,7 +168,7 @@ class PostgreSQLSession:
             words, values = self._bound
             self.server.check_fault(words)
             steps = PROGRAMS[words](self, values) if words in PROGRAMS else carry_out(self, words)
-            self._run(steps, lambda answer: self._say(result(answer, isinstance(answer, Rows))))
+            self._run(steps, lambda answer: self._say(result(answer, isinstance(answer, MessageRows))))
 
     def _parse(self, name: bytes, words: bytes) -> None:
         if words not in PROGRAMS and SETTING.fullmatch(words) is None:

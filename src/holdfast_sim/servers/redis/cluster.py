@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.backends.redis.slots import SLOTS, slot_of
+from holdfast.backends.redis.slots import SLOTS_COUNT, slot_of
 
 from .protocol import ErrorReply, Reply
 from .replication import fail_over, follow
@@ -115,7 +115,7 @@ class Cluster:
         self.nodes: list[ClusterNode] = []
         self._gossip_s = gossip_s
         self._bus_s = bus_s
-        self._owners: list[ClusterNode | None] = [None] * SLOTS
+        self._owners: list[ClusterNode | None] = [None] * SLOTS_COUNT
 
     def add(self, server: RedisServer, *, replica_of: ClusterNode | None = None, lag_s: float = 0.0) -> ClusterNode:
         node = server.cluster = ClusterNode(self, server, replica_of)
@@ -128,7 +128,7 @@ class Cluster:
     def share_out(self) -> None:
         """Give each primary its part of all slots."""
         primaries = [node for node in self.nodes if node.primary is None]
-        self._owners = [primaries[slot * len(primaries) // SLOTS] for slot in range(SLOTS)]
+        self._owners = [primaries[slot * len(primaries) // SLOTS_COUNT] for slot in range(SLOTS_COUNT)]
         for node in self.nodes:
             node.view = self._owners
 

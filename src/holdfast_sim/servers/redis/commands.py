@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from . import connection_commands, key_commands, script_runner
 from .glob import matches
 from .protocol import ErrorReply, Reply, Status
-from .replication import Waiter
+from .replication import ReplicaWaiter
 
 if TYPE_CHECKING:
     from .server import RedisServer
@@ -86,7 +86,7 @@ def wait(server: RedisServer, session: RedisSession, words: list[bytes]) -> Repl
             "configured to be writable (which is not the default) writes to replicas are just local and are not "
             "propagated."
         )
-    return _wait(server, Waiter(session, 0, _integer(words[1]), session.written_offset, False), words[2])
+    return _wait(server, ReplicaWaiter(session, 0, _integer(words[1]), session.written_offset, False), words[2])
 
 
 def wait_aof(server: RedisServer, session: RedisSession, words: list[bytes]) -> Reply:
@@ -100,10 +100,10 @@ def wait_aof(server: RedisServer, session: RedisSession, words: list[bytes]) -> 
         raise ErrorReply("ERR value is out of range, must be between 0 and 1")
     if local and server.settings["appendonly"] != "yes":
         raise ErrorReply("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.")
-    return _wait(server, Waiter(session, local, _integer(words[2]), session.written_offset, True), words[3])
+    return _wait(server, ReplicaWaiter(session, local, _integer(words[2]), session.written_offset, True), words[3])
 
 
-def _wait(server: RedisServer, waiter: Waiter, timeout: bytes) -> Reply:
+def _wait(server: RedisServer, waiter: ReplicaWaiter, timeout: bytes) -> Reply:
     try:
         timeout_ms = int(timeout)
     except ValueError:

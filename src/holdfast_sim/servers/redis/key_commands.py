@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .glob import matches
-from .keyspace import Entry, SortedSet
+from .keyspace import KeyspaceEntry, SortedSet
 from .line_value import LineValue
 from .protocol import Double, ErrorReply, Reply, Status, double_text
 
@@ -27,7 +27,7 @@ def integer(word: bytes) -> int:
         raise ErrorReply(NOT_INTEGER) from None
 
 
-def _entry(server: RedisServer, session: RedisSession, key: bytes) -> Entry | None:
+def _entry(server: RedisServer, session: RedisSession, key: bytes) -> KeyspaceEntry | None:
     return server.keyspace.get((session.database, key))
 
 
@@ -36,7 +36,7 @@ def get(server: RedisServer, session: RedisSession, words: list[bytes]) -> Reply
     return None if entry is None else text_of(entry)
 
 
-def text_of(entry: Entry) -> bytes:
+def text_of(entry: KeyspaceEntry) -> bytes:
     """A string. What a line looks like is the programs' own business: one says as much as that it is there."""
     if isinstance(entry.value, dict):
         raise ErrorReply(WRONG_TYPE)

@@ -24,22 +24,22 @@ Place: TypeAlias = tuple[int, bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class KeyspaceEntry:
     value: Value
     expires_ms: int | None = None
 
 
-Change: TypeAlias = tuple[Place, Entry | None]
+Change: TypeAlias = tuple[Place, KeyspaceEntry | None]
 
 
 class Keyspace:
     """All databases of one server."""
 
     def __init__(self) -> None:
-        self.entries: dict[Place, Entry] = {}
+        self.entries: dict[Place, KeyspaceEntry] = {}
         self.now_ms = 0
         """The calendar, at the request that is being carried out."""
-        self._changes: dict[Place, Entry | None] = {}
+        self._changes: dict[Place, KeyspaceEntry | None] = {}
         self._expiries: list[tuple[int, Place]] = []
 
     def at(self, now_ms: int, drop: bool) -> None:
@@ -51,14 +51,14 @@ class Keyspace:
             if entry is not None and entry.expires_ms == expires_ms:
                 self.delete(place)
 
-    def get(self, place: Place) -> Entry | None:
+    def get(self, place: Place) -> KeyspaceEntry | None:
         entry = self.entries.get(place)
         if entry is None or (entry.expires_ms is not None and self.now_ms > entry.expires_ms):
             return None
         return entry
 
     def put(self, place: Place, value: Value, expires_ms: int | None) -> None:
-        entry = Entry(value, expires_ms)
+        entry = KeyspaceEntry(value, expires_ms)
         self._changes[place] = entry
         self._store(place, entry)
 
@@ -86,15 +86,15 @@ class Keyspace:
             else:
                 self._store(place, entry)
 
-    def snapshot(self) -> dict[Place, Entry]:
+    def snapshot(self) -> dict[Place, KeyspaceEntry]:
         return dict(self.entries)
 
-    def restore(self, entries: dict[Place, Entry]) -> None:
+    def restore(self, entries: dict[Place, KeyspaceEntry]) -> None:
         self.entries, self._expiries, self._changes = {}, [], {}
         for place, entry in entries.items():
             self._store(place, entry)
 
-    def _store(self, place: Place, entry: Entry) -> None:
+    def _store(self, place: Place, entry: KeyspaceEntry) -> None:
         self.entries[place] = entry
         if entry.expires_ms is not None:
             heapq.heappush(self._expiries, (entry.expires_ms, place))

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 from holdfast._core.line import Line, Place
 
-from .keyspace import Entry
+from .keyspace import KeyspaceEntry
 from .line_value import LineValue, freeze
 from .protocol import ErrorReply
 from .script_run import Run
 
 DAY_MS = 86_400_000
-MARK_DIGITS = 16
+MARK_DIGITS_COUNT = 16
 NOWHERE, NOT_YET_HEARING = "-", "?"
 
 
@@ -68,8 +68,8 @@ def digits(number: int) -> bytes:
     return b"%016d" % number
 
 
-def is_mark(entry: Entry | None) -> bool:
-    return entry is not None and isinstance(entry.value, bytes) and len(entry.value) == MARK_DIGITS
+def is_mark(entry: KeyspaceEntry | None) -> bool:
+    return entry is not None and isinstance(entry.value, bytes) and len(entry.value) == MARK_DIGITS_COUNT
 
 
 def load(run: Run, key: bytes) -> ToldLine:

@@ -11,14 +11,14 @@ from typing import TypeGuard
 from holdfast._core import gcra
 from holdfast._core.line import Place
 
-from .keyspace import Entry
+from .keyspace import KeyspaceEntry
 from .line_value import LineValue
 from .protocol import ErrorReply, Reply
 from .queue_lines import NOT_YET_HEARING, NOWHERE, digits, is_mark, left_ms, load, read_claim, save, to_bytes, to_text
 from .script_run import Model, Run
 
 SAID = ("held", "refused", "evicted", "expired")
-NOBODY_CAN_TELL = 4
+NOBODY_CAN_TELL_CODE = 4
 NOT_WRITTEN = (
     *("OOM", "READONLY", "MISCONF", "NOREPLICAS", "NOPERM", "CLUSTERDOWN", "MASTERDOWN"),
     "user executing the script can't",
@@ -111,7 +111,7 @@ def _joins_quickly(run: Run, index: bytes | None) -> bool:
     return simple and quiet and new and mine.wake != NOT_YET_HEARING
 
 
-def _is_holder(entry: Entry | None, owner: str) -> TypeGuard[Entry]:
+def _is_holder(entry: KeyspaceEntry | None, owner: str) -> TypeGuard[KeyspaceEntry]:
     """Whether the short paths see this owner as the holder: it stands first in a line that is kept as text."""
     return (
         entry is not None
@@ -179,7 +179,7 @@ def renew(run: Run) -> Reply:
         try:
             replies.append(_renew_one(run, key, to_text(owner), ttl, int(token)))
         except ErrorReply as error:
-            replies.append(NOBODY_CAN_TELL if any(code in str(error) for code in NOT_WRITTEN) else 1)
+            replies.append(NOBODY_CAN_TELL_CODE if any(code in str(error) for code in NOT_WRITTEN) else 1)
     return replies
 
 

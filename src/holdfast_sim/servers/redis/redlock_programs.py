@@ -9,7 +9,7 @@ from functools import partial
 from ...quorum.node import NodeModel
 from .glob import matches
 from .key_commands import sorted_set
-from .keyspace import Entry
+from .keyspace import KeyspaceEntry
 from .protocol import ErrorReply, Reply
 from .queue_lines import to_bytes, to_text
 from .script_run import Model, Run
@@ -26,7 +26,7 @@ class Texts(MutableMapping[str, tuple[str, int | None]]):
         self._run = run
         self._pattern = pattern
 
-    def _entry(self, key: str) -> Entry | None:
+    def _entry(self, key: str) -> KeyspaceEntry | None:
         entry = self._run.entry(to_bytes(key))
         if entry is not None and isinstance(entry.value, dict):
             raise ErrorReply("WRONGTYPE Operation against a key holding the wrong kind of value")

@@ -76,7 +76,7 @@ class Link:
 
 
 @dataclass(eq=False)
-class Waiter:
+class ReplicaWaiter:
     """A session that has said WAIT or WAITAOF."""
 
     session: RedisSession
@@ -98,7 +98,7 @@ class Replication:
         self.synced = 0
         """Up to where its own disk has it."""
         self._syncing = False
-        self._waiters: list[Waiter] = []
+        self._waiters: list[ReplicaWaiter] = []
 
     def restarted(self) -> None:
         self._waiters.clear()
@@ -140,11 +140,11 @@ class Replication:
 
     # WAIT
 
-    def confirmed(self, waiter: Waiter) -> tuple[int, int]:
+    def confirmed(self, waiter: ReplicaWaiter) -> tuple[int, int]:
         local = int(self.synced >= waiter.offset and self._server.settings["appendonly"] == "yes")
         return local, sum(link.up and link.acknowledged >= waiter.offset for link in self.links)
 
-    def wait(self, waiter: Waiter, timeout_ms: int) -> bool:
+    def wait(self, waiter: ReplicaWaiter, timeout_ms: int) -> bool:
         """False if there is nothing to wait for. It is told otherwise, once it is confirmed or its time is over."""
         local, replicas = self.confirmed(waiter)
         if local >= waiter.local and replicas >= waiter.replicas:
@@ -160,12 +160,12 @@ class Replication:
             if local >= waiter.local and replicas >= waiter.replicas:
                 self._tell(waiter)
 
-    def _tell(self, waiter: Waiter) -> None:
+    def _tell(self, waiter: ReplicaWaiter) -> None:
         if waiter in self._waiters:
             self._waiters.remove(waiter)
             waiter.session.go_on(self.reply(waiter))
 
-    def reply(self, waiter: Waiter) -> Reply:
+    def reply(self, waiter: ReplicaWaiter) -> Reply:
         local, replicas = self.confirmed(waiter)
         return [local, replicas] if waiter.reply_local else replicas
 

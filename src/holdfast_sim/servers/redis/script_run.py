@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from . import key_commands
 from .command_table import COMMANDS
-from .keyspace import Entry
+from .keyspace import KeyspaceEntry
 from .line_value import LineValue
 from .protocol import ErrorReply, Reply
 
@@ -65,7 +65,7 @@ class Run:
         if "write" in command.flags:
             self._dirty = True
 
-    def entry(self, key: bytes) -> Entry | None:
+    def entry(self, key: bytes) -> KeyspaceEntry | None:
         """GET, or its like."""
         self.check("get", key=key)
         return self.server.keyspace.get((self.session.database, key))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .session import RedisSession
 
 
-SHA_DIGITS = 40
+SHA_DIGITS_COUNT = 40
 NO_SCRIPT = "NOSCRIPT No matching script. Please use EVAL."
 
 
@@ -59,7 +59,7 @@ def evaluate(server: RedisServer, session: RedisSession, words: list[bytes]) -> 
 
 def evaluate_sha(server: RedisServer, session: RedisSession, words: list[bytes]) -> Reply:
     sha = words[1].decode("latin-1").lower()
-    if len(sha) != SHA_DIGITS:
+    if len(sha) != SHA_DIGITS_COUNT:
         raise ErrorReply(NO_SCRIPT)
     keys, args = _keys_and_args(words)
     if sha not in server.scripts:

@@ -17,7 +17,7 @@ from .acl import Users
 from .cluster import ClusterNode
 from .command_table import Command, known_commands, look_up
 from .commands import HANDLERS, NO_REPLY
-from .keyspace import Entry, Keyspace, Place
+from .keyspace import Keyspace, KeyspaceEntry, Place
 from .protocol import ErrorReply
 from .replication import Replication
 from .sentinel import Sentinel
@@ -56,7 +56,7 @@ class RedisServer:
         self.loading = self.busy = False
         """It reads its file; a script has run for too long: most is refused."""
         self.running = False
-        self._backup: dict[Place, Entry] = {}
+        self._backup: dict[Place, KeyspaceEntry] = {}
         self._sessions: dict[RedisSession, None] = {}
         self._pending: list[RedisSession] = []
         self._numbers = 0

@@ -24,7 +24,7 @@ DAY_US = 24 * 3600 * 1_000_000
 
 
 @dataclass(slots=True)
-class Seat:
+class Slot:
     """One name: its queue, and the column `crowded` of its row at place 0."""
 
     line: Line
@@ -56,14 +56,14 @@ class SurveyRow:
 @dataclass(slots=True)
 class LockTable:
     exact: bool
-    seats: dict[str, Seat] = field(default_factory=dict)
+    seats: dict[str, Slot] = field(default_factory=dict)
     rates: dict[str, int] = field(default_factory=dict)
 
     # The reference's own view of it (`execute.Lines`)
 
     def load(self, name: str) -> Line:
         if name not in self.seats:
-            self.seats[name] = Seat(Line(capacity=1))
+            self.seats[name] = Slot(Line(capacity=1))
         return self.seats[name].line
 
     def save(self, name: str, line: Line) -> None:
@@ -155,7 +155,7 @@ class LockTable:
         seat.crowded = seat.behind
         return said, promoted
 
-    def _changed(self, name: str, seat: Seat, reply: R) -> R:
+    def _changed(self, name: str, seat: Slot, reply: R) -> R:
         self.save(name, seat.line)
         return reply
 
@@ -188,7 +188,7 @@ class LockTable:
         return promoted
 
     @staticmethod
-    def _says_nothing(seat: Seat, now: int) -> bool:
+    def _says_nothing(seat: Slot, now: int) -> bool:
         empty = seat.hosts is None or seat.hosts.gone(now)
         return empty and not seat.crowded and seat.line.mark < now - DAY_US
 

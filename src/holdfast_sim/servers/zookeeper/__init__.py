@@ -17,7 +17,7 @@
 What is known to differ from a real server is listed in `ensemble`.
 """
 
-from .ensemble import Ensemble, Settings
+from .ensemble import Ensemble, EnsembleSettings
 from .member import Member, Role
 
-__all__ = ["Ensemble", "Member", "Role", "Settings"]
+__all__ = ["Ensemble", "EnsembleSettings", "Member", "Role"]

@@ -17,7 +17,7 @@ READ, WRITE, CREATE, DELETE, ADMIN, ALL = 1, 2, 4, 8, 16, 31
 OPEN = (Acl(ALL, "world", "anyone"),)
 Identity = tuple[str, str]
 _SCHEMES = frozenset({"digest", "ip"})
-_SECRET = 0xB3415C00
+_SECRET_NUMBER = 0xB3415C00
 _MULTIPLIER, _MASK = 0x5DEECE66D, (1 << 48) - 1
 
 
@@ -68,7 +68,7 @@ def _parts(who: str) -> int:
 
 
 def password_of(session: int) -> bytes:
-    state = ((session ^ _SECRET) ^ _MULTIPLIER) & _MASK
+    state = ((session ^ _SECRET_NUMBER) ^ _MULTIPLIER) & _MASK
     found = b""
     for _ in range(4):
         state = (state * _MULTIPLIER + 0xB) & _MASK

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING
 from ..model import Output
 from . import access, records, replies
 from .prepare import Request
-from .records import READS, WRITES, Code, Malformed, Op, Reader, Refused
+from .records import READS, WRITES, Code, Malformed, Op, RecordReader, Refused
 from .tree import Failed, Multi, Result, Txn
 
 if TYPE_CHECKING:
     from .member import Member
 
 _EVENT_XID, _PING_XID = -1, -2
-_CONNECTED = 3
+_CONNECTED_CODE = 3
 
 
 class Connection:
@@ -73,11 +73,11 @@ class Connection:
                     if self._connected:
                         self._request(record)
                     else:
-                        self._connect(Reader(record))
+                        self._connect(RecordReader(record))
                 except Malformed:
                     self.close()
 
-    def _connect(self, reader: Reader) -> None:
+    def _connect(self, reader: RecordReader) -> None:
         _, seen, timeout_ms, session, password = (
             reader.integer(), reader.long(), reader.integer(), reader.long(), reader.buffer()
         )  # fmt: skip
@@ -117,18 +117,18 @@ class Connection:
         self._read_frames()
 
     def _request(self, record: bytes) -> None:
-        reader = Reader(record)
+        reader = RecordReader(record)
         xid, kind = reader.integer(), reader.integer()
         body = record[8:]
         if kind == Op.AUTH:
-            self._log_in(xid, Reader(body))
+            self._log_in(xid, RecordReader(body))
         elif kind not in READS and kind not in WRITES and kind != Op.SYNC:
             self._output.send(records.reply(xid, -1, Code.UNIMPLEMENTED))
             self.close()
         else:
             self._submit(Request(kind, self.session, xid, body, self._identities))
 
-    def _log_in(self, xid: int, reader: Reader) -> None:
+    def _log_in(self, xid: int, reader: RecordReader) -> None:
         reader.integer()
         who = access.identity_of(reader.text(), reader.buffer() or b"")
         self._output.send(records.reply(xid, 0, Code.OK if who else Code.AUTH_FAILED))
@@ -192,7 +192,7 @@ class Connection:
         self.answer_reads()
 
     def notify(self, kind: int, path: str) -> None:
-        body = records.integer(kind) + records.integer(_CONNECTED) + records.text(path)
+        body = records.integer(kind) + records.integer(_CONNECTED_CODE) + records.text(path)
         self._output.send(records.reply(_EVENT_XID, -1, Code.OK, body))
 
     def close(self) -> None:

@@ -37,7 +37,7 @@ Span = tuple[float, float]
 
 
 @dataclass(slots=True)
-class Settings:
+class EnsembleSettings:
     """As in `zoo.cfg`, and how slow things are."""
 
     members: int = 3
@@ -77,8 +77,8 @@ class _Link:
 class Ensemble:
     """`members[0]` has the number 1."""
 
-    def __init__(self, hosts: Sequence[Host], settings: Settings | None = None) -> None:
-        self.settings = settings or Settings()
+    def __init__(self, hosts: Sequence[Host], settings: EnsembleSettings | None = None) -> None:
+        self.settings = settings or EnsembleSettings()
         self.settings.members = len(hosts)
         self._ready: deque[Callable[[], None]] = deque()
         self._running = False

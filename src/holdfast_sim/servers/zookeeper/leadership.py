@@ -22,14 +22,14 @@ from .machine import Action
 from .prepare import Preparation, Request
 from .records import Op
 from .sessions import Sessions
-from .tree import CONTAINER, CloseSession, Txn, ttl_of
+from .tree import CONTAINER_CODE, CloseSession, Txn, ttl_of
 
 if TYPE_CHECKING:
     from .member import Member
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ProposedEntry:
     """One transaction, as it stands in every server's log."""
 
     zxid: int
@@ -41,7 +41,7 @@ class Entry:
 
 @dataclass(slots=True)
 class _Proposal:
-    entry: Entry
+    entry: ProposedEntry
     on_disk: set[int] = field(default_factory=set)
     syncs: list[Request] = field(default_factory=list)
 
@@ -55,7 +55,7 @@ class Leadership:
         self.epoch = epoch
         self.over = False
         self.committed = leader.tree.zxid
-        self.unapplied: deque[Entry] = deque()
+        self.unapplied: deque[ProposedEntry] = deque()
         """What the leader has proposed and not yet carried out itself."""
         self._zxid = leader.tree.zxid
         self._proposals: deque[_Proposal] = deque()
@@ -127,7 +127,7 @@ class Leadership:
         self._zxid += 1
         leader = self.leader
         txn = self._preparation.prepare(request, self._zxid, self._machine.now_ms)
-        entry = Entry(self._zxid, round(self._machine.host.calendar() * 1000), request.session, txn, request)
+        entry = ProposedEntry(self._zxid, round(self._machine.host.calendar() * 1000), request.session, txn, request)
         self._proposals.append(_Proposal(entry))
         self.unapplied.append(entry)
         for follower in self._heard:
@@ -167,7 +167,7 @@ class Leadership:
         alone = self.leader.settings.members == 1
         return next((entry.zxid for entry in reversed(self.unapplied) if alone or entry.session == session), 0)
 
-    def applied(self, entry: Entry) -> None:
+    def applied(self, entry: ProposedEntry) -> None:
         """The leader has carried it out."""
         self.unapplied.popleft()
         self._preparation.applied(entry.zxid)
@@ -210,6 +210,6 @@ class Leadership:
         tree, now_ms = self.leader.tree, round(self._machine.host.calendar() * 1000)
         for path in list(tree.swept):
             node = tree.nodes[path]
-            used = node.owner == CONTAINER and node.creates > 0
+            used = node.owner == CONTAINER_CODE and node.creates > 0
             if not node.children and (used or 0 < ttl_of(node.owner) < now_ms - node.mtime_ms):
                 self.submit(Request(Op.DELETE_CONTAINER, 0, body=records.text(path)))

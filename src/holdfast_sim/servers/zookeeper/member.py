@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from ..model import Host, Memory, Output
 from .clients import Clients
 from .connection import Connection
-from .leadership import Entry, Leadership
+from .leadership import Leadership, ProposedEntry
 from .machine import Machine
 from .prepare import Request
 from .records import Refused
@@ -47,9 +47,9 @@ class Member:
         self.fsync_s = ensemble.settings.fsync_s
         """How long its disk takes, from and to."""
         self.tree = Tree()
-        self.log: deque[Entry] = deque()
+        self.log: deque[ProposedEntry] = deque()
         self.epoch = 0
-        self._backup: tuple[Tree, deque[Entry], int] = Tree(), deque(), 0
+        self._backup: tuple[Tree, deque[ProposedEntry], int] = Tree(), deque(), 0
         self._reset()
 
     def _reset(self) -> None:
@@ -59,7 +59,7 @@ class Member:
         self._decided: deque[int | Request] = deque()
         """Zxids that are committed and syncs that have come back, in order, to be carried out."""
         self._touched: dict[int, int] = {}
-        self._writing: deque[Entry] = deque()
+        self._writing: deque[ProposedEntry] = deque()
         """On the way to the disk, in order; two timers of one moment may come in any."""
         self._disk_free_at = 0.0
         self._heard = 0.0
@@ -168,7 +168,7 @@ class Member:
 
     # Transactions
 
-    def log_entry(self, term: Leadership, entry: Entry) -> None:
+    def log_entry(self, term: Leadership, entry: ProposedEntry) -> None:
         """To disk, and acknowledge. One disk writes one after the other."""
         now, takes = self.machine.host.now(), self.machine.between(self.fsync_s)
         if takes == 0 and not self._writing and self._disk_free_at <= now:
@@ -179,7 +179,7 @@ class Member:
         writing.append(entry)
         self.machine.later(self._disk_free_at - now, lambda: self._on_disk(term, writing.popleft()))
 
-    def _on_disk(self, term: Leadership, entry: Entry) -> None:
+    def _on_disk(self, term: Leadership, entry: ProposedEntry) -> None:
         if self.term is not term:
             return
         self.log.append(entry)
@@ -210,7 +210,7 @@ class Member:
             else:
                 return
 
-    def _carry_out(self, entry: Entry) -> None:
+    def _carry_out(self, entry: ProposedEntry) -> None:
         result = self.tree.apply(entry.zxid, entry.time_ms, entry.session, entry.txn)
         if self.role is Role.LEADING and self.term is not None:
             self.term.applied(entry)

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from . import access
-from .records import CREATES, Acl, Code, Malformed, Op, Reader, Refused
+from .records import CREATES, Acl, Code, Malformed, Op, RecordReader, Refused
 from .sessions import Sessions
 from .tree import (
-    CONTAINER,
+    CONTAINER_CODE,
     SPECIAL,
     Check,
     CloseSession,
@@ -100,7 +100,7 @@ class Preparation:
             del self._drafts[path]
 
     def _prepare(self, request: Request, now_ms: int) -> Txn:
-        reader = Reader(request.body)
+        reader = RecordReader(request.body)
         match request.kind:
             case Op.CREATE_SESSION:
                 timeout_ms = reader.integer()
@@ -114,7 +114,7 @@ class Preparation:
             case _:
                 return self._one(request.kind, request, reader)
 
-    def _one(self, kind: int, request: Request, reader: Reader) -> Txn:
+    def _one(self, kind: int, request: Request, reader: RecordReader) -> Txn:
         if kind == Op.DELETE_CONTAINER:
             return self._delete(reader.text(), -1, None)
         if kind in CREATES:
@@ -153,12 +153,12 @@ class Preparation:
             case _:
                 raise Malformed(f"operation {kind}")
 
-    def _create(self, kind: int, request: Request, reader: Reader) -> Create:
+    def _create(self, kind: int, request: Request, reader: RecordReader) -> Create:
         path, data, acl, flags = reader.text(), reader.buffer(), reader.acls(), reader.integer()
         ttl_ms = reader.long() if kind == Op.CREATE_TTL else -1
         if not 0 <= flags <= _LAST_FLAG:
             raise Refused(Code.BAD_ARGUMENTS)
-        owner = CONTAINER if kind == Op.CREATE_CONTAINER else 0
+        owner = CONTAINER_CODE if kind == Op.CREATE_CONTAINER else 0
         if flags in _TTL:
             try:
                 owner = ttl_owner(ttl_ms)
@@ -221,7 +221,7 @@ class Preparation:
         self._sessions.close(session)
         return CloseSession(tuple(paths))
 
-    def _multi(self, request: Request, reader: Reader) -> Multi:
+    def _multi(self, request: Request, reader: RecordReader) -> Multi:
         parts: list[tuple[int, Txn]] = []
         failed = False
         while True:
@@ -274,7 +274,7 @@ def _next(now: int, expected: int) -> int:
     return now + 1
 
 
-def _skip(kind: int, reader: Reader) -> None:
+def _skip(kind: int, reader: RecordReader) -> None:
     """Past the body of a part that is not tried."""
     if kind in CREATES:
         reader.text(), reader.buffer(), reader.acls(), reader.integer()

@@ -64,7 +64,7 @@ class Acl(NamedTuple):
     who: str
 
 
-class Reader:
+class RecordReader:
     """Reads one record from its beginning."""
 
     __slots__ = ("_at", "_record")

@@ -7,14 +7,14 @@ from collections.abc import Iterable
 
 from . import access, records
 from .prepare import Request
-from .records import Code, Op, Reader, Refused
+from .records import Code, Op, RecordReader, Refused
 from .tree import Node, Result, Tree
 from .watches import ANY, CHILDREN, CHILDREN_CHANGED, CREATED, DATA, DATA_CHANGED, DELETED, Watcher
 
 
 def read(tree: Tree, request: Request, watcher: Watcher) -> bytes:
     """The body of the reply. Raises `Refused` and `Malformed`."""
-    reader = Reader(request.body)
+    reader = RecordReader(request.body)
     match request.kind:
         case Op.PING:
             return b""
@@ -77,7 +77,7 @@ def in_no_order(names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: zlib.crc32(name.encode()))
 
 
-def set_watches(tree: Tree, reader: Reader, watcher: Watcher) -> None:
+def set_watches(tree: Tree, reader: RecordReader, watcher: Watcher) -> None:
     """What happened since `seen` is told at once, the rest is watched."""
     seen, on_data, on_creation, on_children = reader.long(), reader.texts(), reader.texts(), reader.texts()
     for path in on_data:
@@ -115,7 +115,7 @@ def written(request: Request, result: Result) -> bytes:
         case Op.MULTI:
             return b"".join(_part(kind, part) for kind, part in result.parts) + _head(Op.ERROR, True, -1)
         case Op.SYNC:
-            return records.text(Reader(request.body).text())
+            return records.text(RecordReader(request.body).text())
         case _:
             return b""
 

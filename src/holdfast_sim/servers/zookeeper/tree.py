@@ -16,7 +16,7 @@ from . import access
 from .records import Acl, Code, Op
 from .watches import Watches
 
-CONTAINER = -(1 << 63)
+CONTAINER_CODE = -(1 << 63)
 _TTL_MARK, _TTL_LIMIT = -(1 << 56), 1 << 40
 _STAT = struct.Struct("!qqqqiiiqiiq")
 SPECIAL = frozenset({"/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config"})
@@ -35,7 +35,7 @@ def ttl_of(owner: int) -> int:
 
 
 def is_session(owner: int) -> bool:
-    return owner not in (0, CONTAINER) and not ttl_of(owner)
+    return owner not in (0, CONTAINER_CODE) and not ttl_of(owner)
 
 
 def parent_of(path: str) -> str:

@@ -65,7 +65,7 @@ BEGIN
 END $$
 
 -- Drop what is over, and see whether a line can be entered with this capacity: `other` is the one that it has, if it
--- can not, else 0. The seat is locked.
+-- cannot, else 0. The seat is locked.
 CREATE OR REPLACE PROCEDURE holdfast_open(n varbinary(1100), wanted int, now bigint, OUT other int) SQL SECURITY INVOKER
 BEGIN
     DECLARE over_, standing, capacity_ int;

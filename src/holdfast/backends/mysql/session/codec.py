@@ -8,15 +8,15 @@ from typing import Any
 from ....model import Claim
 from ...execute import us
 from ...queue_backend import Allow, Survey
-from ..codec import KEPT, LAST, NOW, Codec, Order, hexed
-from ..packets import Reply, bound, text_value
+from ..codec import KEPT_COUNT, LAST, NOW, Codec, Order, hexed
+from ..packets import QueryReply, bound, text_value
 
-A_DAY = 86_400
-IDLE = 30
+A_DAY_S = 86_400
+IDLE_S = 30
 """For how long (seconds) the server keeps a session that says nothing: a host that vanished says nothing."""
 
-LONGEST_HOST = 64
-BOUNDS = b"SET SESSION wait_timeout = %d" % IDLE
+LONGEST_HOST_COUNT = 64
+BOUNDS = b"SET SESSION wait_timeout = %d" % IDLE_S
 
 SURVEY = b"""SELECT c.name, 1, c.owner, c.token, 1, SUBSTRING_INDEX(SUBSTRING_INDEX(c.who, '\n', 3), '\n', -1),
 SUBSTRING_INDEX(SUBSTRING_INDEX(c.who, '\n', 4), '\n', -1), c.since,
@@ -51,7 +51,7 @@ class SessionCodec:
     def __init__(self, namespace: str, host: str, pid: int, quick: bool = True) -> None:
         self._prefix = f"{namespace}/"
         self._quick = quick
-        self._at = f"{host.encode()[:LONGEST_HOST].decode('utf-8', 'ignore')}\n{pid}"
+        self._at = f"{host.encode()[:LONGEST_HOST_COUNT].decode('utf-8', 'ignore')}\n{pid}"
         self._lines = Codec(namespace, host, pid)
         self._locks: dict[str, tuple[bytes, bytes, bytes, bytes]] = {}
 
@@ -68,7 +68,7 @@ class SessionCodec:
 
     def wait(self, claim: Claim) -> Order:
         """In the server's own line, for a day."""
-        return Order(b"CALL holdfast_session_take(%b,%b,%d,0,1)" % (*self._of(claim), A_DAY), _number)
+        return Order(b"CALL holdfast_session_take(%b,%b,%d,0,1)" % (*self._of(claim), A_DAY_S), _number)
 
     def queue(self, claim: Claim) -> Order:
         """Be seen waiting."""
@@ -119,15 +119,15 @@ class SessionCodec:
             name_of_lock = digest.hexdigest().encode()
             values = text_value(digest.digest()) + text_value(name_of_lock)
             kept = b"'%b'" % name_of_lock, b"x'%b'" % name_of_lock, hexed(whole), values
-            if len(self._locks) >= KEPT:
+            if len(self._locks) >= KEPT_COUNT:
                 self._locks.clear()
             self._locks[name] = kept
         return kept
 
 
-def _number(reply: Reply) -> int:
+def _number(reply: QueryReply) -> int:
     return int(reply.rows[0][0] or 0)
 
 
-def _nothing(reply: Reply) -> Any:
+def _nothing(reply: QueryReply) -> Any:
     return True

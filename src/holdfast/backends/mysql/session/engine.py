@@ -14,13 +14,13 @@ from ...relational.session_client import SessionClient
 from ...relational.url import shown
 from ...session_backend import SessionBackend, session_promises
 from ..address import read_login
+from ..capabilities import Greeting, promises_of
 from ..connector import MariaDBConnector
-from ..greeting import Greeting, promises_of
-from .codec import BOUNDS, IDLE, PREPARED, SessionCodec
+from .codec import BOUNDS, IDLE_S, PREPARED, SessionCodec
 
 TABLE = "mysql://"
 FIRST_WORDS = (BOUNDS,)
-REST_S = IDLE * 0.6
+REST_S = IDLE_S * 0.6
 
 
 class SessionEngine(ClientEngine[QueueRequest, QueueReply]):

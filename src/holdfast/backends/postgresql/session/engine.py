@@ -15,8 +15,8 @@ from ...relational.session_client import SessionClient
 from ...relational.url import shown
 from ...session_backend import SessionBackend, session_promises
 from ..address import read_url
+from ..capabilities import promises_of
 from ..connector import PostgreSQLConnector
-from ..greeting import promises_of
 from ..programs import SQL
 from ..transport import start_libpq
 from .codec import SessionCodec

@@ -91,7 +91,7 @@ local function reached(place)
   return heard ~= 0 or string.sub(place[WAKE], -1) == '*'
 end
 
--- Grant to a waiter, who is told now; whoever can not be told is gone. Answers what is left.
+-- Grant to a waiter, who is told now; whoever cannot be told is gone. Answers what is left.
 local function promote_one(line, place, left, now)
   grant(line, place, now)
   if reached(place) then

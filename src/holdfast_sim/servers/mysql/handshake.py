@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from holdfast.backends.mysql.greeting import FACTS, META, REPLICAS
+from holdfast.backends.mysql.capabilities import FACTS, META, REPLICAS
 from holdfast.backends.mysql.programs import schema, statements
 
-from ..relational.running import Steps
+from ..relational.statement_runner import Steps
 from . import columns, errors
-from .matching import known
-from .packets import Done, Result, Rows
+from .packets import Done, PacketRows, Result
+from .statement_texts import known
 
 if TYPE_CHECKING:
     from .session import MariaDBSession
@@ -23,20 +23,20 @@ SCHEMA = frozenset(statements(schema()))
 def facts(session: MariaDBSession, _: re.Match[bytes]) -> Steps[list[Result]]:
     yield from ()
     rows = [[name.encode(), value.encode()] for name, value in sorted(session.server.facts().items())]
-    return [Rows(columns.settings("SESSION_VARIABLES"), rows)]
+    return [PacketRows(columns.settings("SESSION_VARIABLES"), rows)]
 
 
 @known(re.escape(REPLICAS))
 def replicas(session: MariaDBSession, _: re.Match[bytes]) -> Steps[list[Result]]:
     yield from ()
-    return [Rows(columns.settings("SESSION_STATUS"), [[b"Slaves_connected", b"%d" % session.server.replicas]])]
+    return [PacketRows(columns.settings("SESSION_STATUS"), [[b"Slaves_connected", b"%d" % session.server.replicas]])]
 
 
 @known(rb"SELECT CONNECTION_ID\(\)")
 def connection_id(session: MariaDBSession, _: re.Match[bytes]) -> Steps[list[Result]]:
     yield from ()
     column = columns.function(b"CONNECTION_ID()", 10, 0xA1)
-    return [Rows([column], [[b"%d" % session.number]])]
+    return [PacketRows([column], [[b"%d" % session.number]])]
 
 
 @known(re.escape(META))
@@ -44,7 +44,9 @@ def meta(session: MariaDBSession, _: re.Match[bytes]) -> Steps[list[Result]]:
     yield from ()
     if (found := session.database.meta) is None:
         raise errors.no_table(session.server.name, "holdfast_meta")
-    return [Rows(columns.meta(session.server.name), [[key.encode(), found[key].encode()] for key in sorted(found)])]
+    return [
+        PacketRows(columns.meta(session.server.name), [[key.encode(), found[key].encode()] for key in sorted(found)])
+    ]
 
 
 def make_schema(session: MariaDBSession, words: bytes) -> Steps[list[Result]]:

@@ -27,9 +27,9 @@ from pathlib import Path
 from ..queue_backend import Push
 
 AVAILABLE = hasattr(socket, "AF_UNIX")
-MAX_PATH = 100
+MAX_PATH_BYTES = 100
 """Shorter than the system's limit for a socket's path (104 to 108 bytes)."""
-MOST_LINKS = 32
+MOST_LINKS_COUNT = 32
 """Links that a postman keeps, each a descriptor."""
 
 SWEEP_EVERY, SWEEP_COUNT, SWEPT_AFTER_S = 32, 256, 3600.0
@@ -44,7 +44,7 @@ def folders_for(path: Path) -> list[Path]:
     file = os.stat(path)  # whatever path somebody else has for it
     digest = hashlib.sha256(f"{file.st_dev} {file.st_ino}".encode()).hexdigest()[:16]
     folders = [Path(f"{path}-wake"), Path(f"{TEMPORARY}{os.getuid()}-{digest}")]
-    return folders if len(os.fsencode(folders[0])) + 24 <= MAX_PATH else folders[1:]
+    return folders if len(os.fsencode(folders[0])) + 24 <= MAX_PATH_BYTES else folders[1:]
 
 
 def own_folder(path: Path) -> Path:
@@ -75,13 +75,13 @@ def sweep(folder: Path, older_than: float = SWEPT_AFTER_S) -> None:
         pass  # somebody else sweeps, or there are no descriptors left: another time
 
 
-class Mailbox:
+class WakeupSocket:
     """A socket of its own for one waiter at a time; `users` counts the claims that it serves."""
 
     users = 0
 
     @classmethod
-    def beside(cls, path: Path, blocking: bool = True) -> Mailbox:
+    def beside(cls, path: Path, blocking: bool = True) -> WakeupSocket:
         """A new box in the folder of a lock file."""
         if random.random() * SWEEP_EVERY < 1:
             sweep(own_folder(path))
@@ -132,7 +132,7 @@ class Mailbox:
             pass  # the folder is gone, or in use
 
 
-class Postman:
+class Notifier:
     """Sends wake-ups. A link to each of the last boxes spares the system the search for the socket's path."""
 
     def __init__(self, folders: Iterable[Path]) -> None:
@@ -174,7 +174,7 @@ class Postman:
 
     def _link(self, name: str, address: str) -> None:
         """For the next message to this box."""
-        if len(self._links) == MOST_LINKS:
+        if len(self._links) == MOST_LINKS_COUNT:
             self._unlink(next(iter(self._links)))
         try:
             link = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)

@@ -10,22 +10,22 @@ from ...errors import BackendUnavailable
 from ...model import Claim
 from ..queue_backend import QueueReply, QueueRequest, Release, Take, Taken
 from .file import Busy, give_way
-from .mailbox import AVAILABLE, Postman, folders_for
 from .store import Promotion, SQLiteStore
+from .wakeup_socket import AVAILABLE, Notifier, folders_for
 
-MOST_CROWDED = 1024
-TRIES = 16
+MOST_NAMES_COUNT = 1024
+TRIES_COUNT = 16
 """At a busy file, to take out a waiter that is gone: each is longer than most writers need."""
 
 
-class Office:
+class StoreOperations:
     """A store with a postman."""
 
     def __init__(self, store: SQLiteStore) -> None:
         self.store = store
         self.crowded: set[str] = set()
         """Names whose line was not empty lately: there the quick verbs would be a wasted try."""
-        self._postman = Postman(folders_for(store.path)) if AVAILABLE else None
+        self._postman = Notifier(folders_for(store.path)) if AVAILABLE else None
 
     def quick(self, request: QueueRequest) -> QueueReply | None:
         """The verb in a statement, or in the few of a hand-over; None if it is not that simple."""
@@ -80,7 +80,7 @@ class Office:
     def _note(self, name: str, crowded: bool) -> None:
         if not crowded:
             self.crowded.discard(name)
-        elif len(self.crowded) < MOST_CROWDED:
+        elif len(self.crowded) < MOST_NAMES_COUNT:
             self.crowded.add(name)
 
     def _wake(self, promoted: list[Promotion]) -> None:
@@ -91,7 +91,7 @@ class Office:
 
     def _take_out(self, gone: Promotion) -> list[Promotion]:
         """Answers who is promoted instead. The request that led here is done: a busy file must not have it repeated."""
-        for _ in range(TRIES):
+        for _ in range(TRIES_COUNT):
             try:
                 return self.store.take_out(gone)
             except Busy:
@@ -101,7 +101,7 @@ class Office:
     def leave_lines(self, claims: Iterable[Claim]) -> None:
         """Before it is closed: take those out who wait. At a file that stays busy they end with their patience."""
         for claim in list(claims):
-            for _ in range(TRIES):
+            for _ in range(TRIES_COUNT):
                 try:
                     self.whole(Release(claim, 0.0))
                     break

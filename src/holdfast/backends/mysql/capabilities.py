@@ -23,7 +23,7 @@ from typing import NamedTuple, TypeAlias
 from ...errors import Misconfigured
 from ...model import Promises
 from ..relational.error_mapping import Refused
-from .packets import Reply
+from .packets import QueryReply
 from .programs import VERSION, schema, statements
 
 OLDEST = (10, 6)
@@ -37,7 +37,7 @@ REPLICAS = b"SHOW GLOBAL STATUS LIKE 'Slaves_connected'"
 """Everybody may see it. The sessions that serve replicas are seen by those only who may see the sessions of others."""
 
 META = b"SELECT word, value FROM holdfast_meta"
-NO_SUCH = 1146
+NO_SUCH_CODE = 1146
 SHOW_LIFE = b"SELECT GET_LOCK(CONCAT('holdfast-session-', CONNECTION_ID()), 0)"
 CREATING = b"SELECT GET_LOCK(CONCAT('holdfast-schema-', LEFT(SHA2(DATABASE(), 256), 32)), 30)"
 CREATED = b"SELECT RELEASE_LOCK(CONCAT('holdfast-schema-', LEFT(SHA2(DATABASE(), 256), 32)))"
@@ -61,7 +61,7 @@ class Greeting(NamedTuple):
         return not self.pooled and not self.by_statement
 
 
-Talk: TypeAlias = Generator[bytes, Reply, Greeting]
+Talk: TypeAlias = Generator[bytes, QueryReply, Greeting]
 
 
 def greet(told_id: int, request_timeout: float) -> Talk:
@@ -90,21 +90,20 @@ def greet(told_id: int, request_timeout: float) -> Talk:
     return Greeting(facts, replicas, pooled, meta[b"cluster"].decode())
 
 
-def _meta() -> Generator[bytes, Reply, dict[bytes, bytes]]:
+def _meta() -> Generator[bytes, QueryReply, dict[bytes, bytes]]:
     """Empty if the lock table is not there, or only in part: these words are the last that is made."""
     try:
         rows = (yield META).rows
     except Refused as error:
-        if error.code == NO_SUCH:
+        if error.code == NO_SUCH_CODE:
             return {}
         raise Misconfigured(
-            f"the lock table can not be read by this user: {error}; grant what the head of "
-            "`holdfast schema mysql` names"
+            f"the lock table cannot be read by this user: {error}; grant what the head of `holdfast schema mysql` names"
         ) from error
     return {word or b"": value or b"" for word, value in rows}
 
 
-def _create() -> Generator[bytes, Reply, None]:
+def _create() -> Generator[bytes, QueryReply, None]:
     yield CREATING
     refusal: Refused | None = None
     try:
@@ -115,7 +114,7 @@ def _create() -> Generator[bytes, Reply, None]:
     yield CREATED  # not in a `finally`: where the connection has ended, there is nobody to say it to
     if refusal is not None:
         raise Misconfigured(
-            f"the lock table is not there, and can not be made by this user: {refusal}; let somebody who may run the "
+            f"the lock table is not there, and cannot be made by this user: {refusal}; let somebody who may run the "
             "output of `holdfast schema mysql` in this database"
         ) from refusal
 

@@ -12,7 +12,7 @@ R = TypeVar("R")
 G = TypeVar("G")
 
 
-def converse(talk: Generator[bytes, R, G], say: Callable[[bytes], Flow[R]]) -> Flow[G]:
+def run_exchange(talk: Generator[bytes, R, G], say: Callable[[bytes], Flow[R]]) -> Flow[G]:
     """Have the talk; what it comes to."""
     try:
         words = next(talk)

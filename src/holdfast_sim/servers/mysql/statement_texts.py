@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast.backends.mysql.codec import NOW
 
-from ..relational.running import Steps
+from ..relational.statement_runner import Steps
 from .packets import Result
 
 if TYPE_CHECKING:

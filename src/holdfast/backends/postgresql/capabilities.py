@@ -89,14 +89,14 @@ def greet(told_id: int, request_timeout: float) -> Talk:
                 ) from error
             what = "is of an older version" if facts.schema else "is not there"
             raise Misconfigured(
-                f"the lock table {what}, and can not be made by this role: {error}; let somebody who may run "
+                f"the lock table {what}, and cannot be made by this role: {error}; let somebody who may run "
                 "the output of `holdfast schema postgresql`"
             ) from error
     try:
         [[version, cluster, revision, owns]] = yield SQL["meta"].text
     except Refused as error:
         raise Misconfigured(
-            f"the lock table can not be read by this role: {error}; grant it what the head of "
+            f"the lock table cannot be read by this role: {error}; grant it what the head of "
             "`holdfast schema postgresql` names"
         ) from error
     if version != b"%d" % VERSION:

@@ -10,7 +10,7 @@ from .fanout import EVERYBODY, Fanout, FanoutFlow, Said, Tally
 from .keys import Keys, glob
 from .records import NOBODY, HeldRecord, WaitingRecord
 
-CHUNK = 500
+CHUNK_COUNT = 500
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ def read_holds(node: int, keys: Keys, prefix: str, timeout: float) -> FanoutFlow
 
 
 def _args(cursor: str, keys: Keys, prefix: str) -> tuple[str, ...]:
-    return cursor, glob(keys.hold + prefix), str(CHUNK)
+    return cursor, glob(keys.hold + prefix), str(CHUNK_COUNT)
 
 
 def _read_rest(node: int, keys: Keys, prefix: str, timeout: float, said: Said) -> FanoutFlow[Found | None]:

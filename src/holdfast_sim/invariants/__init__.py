@@ -139,14 +139,18 @@ class Invariants:
             self._at_least[hold.claim.owner] = process.true_time(hold.since + at_least)
 
     def ended(self, claims: Iterable[Claim], at_once: bool) -> None:
-        """A task is done with these claims. If not `at_once`, the engine is told in the background."""
+        """A task is done with these claims. If not `at_once`, the engine is told in the background.
+
+        So it is of the others of a claim whose release had no answer (`withdraw`, rule 2).
+        """
         lines = self._world.engine.store.lines
+        claims = list(claims)
+        self._ended.update(claim.owner for claim in claims)
+        if not at_once or any(claim.owner in self._disturbed for claim in claims):
+            return
         for claim in claims:
-            self._ended.add(claim.owner)
             line = lines.get(claim.spec.name)
-            if not at_once or line is None or claim.owner in self._disturbed:
-                continue
-            if line.find(claim.owner) is not None:
+            if line is not None and line.find(claim.owner) is not None:
                 raise Violation("nothing is left behind", f"{claim.owner} has ended, and still stands in the line")
 
     # The end

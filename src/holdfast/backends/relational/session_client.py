@@ -76,7 +76,8 @@ class SessionClient:
         name, owner = claim.spec.name, claim.owner
         now: float = yield NOW
         held = self._queue.holds.get(owner)
-        if held is not None and not held.connection.closed:
+        if held is not None and (yield from self._pool.lives(held.connection, self._codec.alive(), deadline)):
+            self._queue.heard(held, now)  # who asks again counts its time from this answer
             return Taken(held.token)
         yield from self._look_at_holder(name)
         before = self._queue.enter(name, owner, queue, now)

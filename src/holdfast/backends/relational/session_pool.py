@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..._core.flow import NOW, Flow
+from ...errors import BackendUnavailable
 from ..queue_backend import closed as closed_error
 from ..session_backend import HASTE_S
 from .connection import DatabaseConnection, DatabaseConnector, Order, ask
@@ -92,6 +93,16 @@ class SessionPool:
         reply = yield from ask(session, order, self.patient(deadline, now), self._connector.errors)
         session.heard_at = now
         return reply
+
+    def lives(self, session: DatabaseConnection, order: Order, deadline: float) -> Flow[bool]:
+        """Whether it carries out an order now; False if it has ended."""
+        try:
+            if not session.closed:
+                yield from self.ask(session, order, deadline)
+        except BackendUnavailable:
+            if not session.closed:
+                raise
+        return not session.closed
 
     def patient(self, deadline: float, now: float) -> float:
         """The deadline, or a later one (rule 3)."""

@@ -193,3 +193,21 @@ def test_a_close_that_is_cancelled_can_be_repeated() -> None:
         await until(partial(waiting, one, 0), pause=0.1)
 
     in_no_time(main)
+
+
+def test_what_goes_on_in_the_background_ends_with_the_coordinator() -> None:
+    """A release that did not reach the engine is tried again, but not by a task that outlives its coordinator."""
+
+    async def program() -> None:
+        engine = memory_engine()
+        faults = FaultInjector()
+        faulty = FaultyEngine(engine, faults)
+        locks = Coordinator(faulty, await faulty.async_wire(), 30.0, None, None)
+        lease = await locks.lock("a").acquire()
+        faults.cut()
+        await lease.release()
+        assert "holdfast-errand" in {task.get_name() for task in asyncio.all_tasks()}
+        await locks.close()
+        assert "holdfast-errand" not in {task.get_name() for task in asyncio.all_tasks()}
+
+    FakeClock().run(program())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -25,6 +26,8 @@ from holdfast.backends.zookeeper.connection import SessionConnection
 from holdfast.backends.zookeeper.connector import ServerRotation
 from holdfast.backends.zookeeper.ops import Sync
 from holdfast.clock import now as clock
+from holdfast.torture.sandbox import Sandbox
+from holdfast.torture.sandbox.certificates import certificates
 
 
 def test_a_connection_that_is_made_in_the_step_of_a_cancellation_is_closed() -> None:
@@ -56,6 +59,33 @@ def test_a_connection_that_is_made_in_the_step_of_a_cancellation_is_closed() -> 
         server.close()
 
     asyncio.run(main())
+
+
+def test_a_tls_handshake_that_is_given_up_leaves_no_number_watched() -> None:
+    """asyncio refuses the next connection that is given the number, as long as it watches the one before."""
+
+    async def main(trusting: ssl.SSLContext, showing: ssl.SSLContext) -> None:
+        server = await asyncio.get_running_loop().create_server(asyncio.Protocol, "127.0.0.1", 0, ssl=showing)
+        port = server.sockets[0].getsockname()[1]
+        for turns in range(100):
+            task = asyncio.ensure_future(open_connection(Endpoint("127.0.0.1", port, tls=trusting), clock() + 60))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.wait([task])
+            (await open_connection(Endpoint("127.0.0.1", port), clock() + 60)).close()
+            if not task.cancelled():
+                (await task).close()
+                break
+        else:
+            raise AssertionError("it shook hands in no number of turns")
+        server.close()
+
+    with Sandbox() as sandbox:
+        shown = certificates(sandbox, "127.0.0.1")
+        showing = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        showing.load_cert_chain(shown.shown, shown.key)
+        asyncio.run(main(shown.context(), showing))
 
 
 def never(*_: object) -> Flow[Any]:

@@ -29,7 +29,7 @@ from ..recipes.options import Options
 from ..recipes.spec_cache import SpecCache
 from ..registry import LastResort, notice_fork, register, unregister, warn_unclosed
 from .actors import Actors
-from .driver import call_soon, run, to_the_end
+from .driver import call_soon, end_background, run, to_the_end
 from .keeper import task_keeper
 
 T = TypeVar("T")
@@ -115,6 +115,7 @@ class BaseCoordinator:
         finally:
             self._closed = True
             await self._wire.close()
+            await end_background(self._wire)
 
     def _before_fork(self) -> None:
         """Before a fork."""

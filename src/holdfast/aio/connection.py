@@ -275,21 +275,26 @@ async def _first_that_answers(
             else:
                 await loop.sock_connect(sock, address)
             set_options(sock, endpoint)
-            return await _watched(sock, endpoint, loop)
+            _, connection = await loop.create_connection(lambda: TaskConnection(loop), sock=sock)
         except BaseException as error:
             sock.close()
             if not isinstance(error, OSError):
                 raise
             failure = error
+            continue
+        if endpoint.tls is None:
+            return connection
+        # The socket is the transport's now, and closed by it alone: asyncio goes on watching its number.
+        try:
+            await connection.start_tls(endpoint.tls, endpoint.server_name or endpoint.host, deadline)
+        except BaseException as error:
+            connection.close()
+            if not isinstance(error, OSError):
+                raise
+            failure = error
+        else:
+            return connection
     raise failure
-
-
-async def _watched(sock: socket.socket, endpoint: Endpoint, loop: asyncio.AbstractEventLoop) -> TaskConnection:
-    tls = endpoint.tls
-    assert tls is None or isinstance(tls, ssl.SSLContext)
-    name = None if tls is None else endpoint.server_name or endpoint.host
-    _, connection = await loop.create_connection(lambda: TaskConnection(loop), sock=sock, ssl=tls, server_hostname=name)
-    return connection
 
 
 def set_options(sock: socket.socket, endpoint: Endpoint) -> None:

@@ -25,7 +25,8 @@ L = TypeVar("L")
 MAX_WAIT_S = 30.0
 """Waits of the loop count on a clock that stops in suspend; ours does not. So never doze for long."""
 
-_errands: set[asyncio.Task[object]] = set()
+_background: dict[asyncio.Task[object], AsyncWire[Never, object] | None] = {}
+"""What goes on in the background, and on which wire."""
 
 
 class DrainedReply(asyncio.Future[T]):
@@ -110,9 +111,21 @@ def spawn(flow: RequestFlow[Request, object], wire: AsyncWire[Request, object], 
     """Run a flow in a task of its own."""
     task = asyncio.ensure_future(run(flow, wire))
     task.set_name(name)
-    _errands.add(task)
-    task.add_done_callback(_errands.discard)
+    _keep(task, wire)
     return task
+
+
+def _keep(task: asyncio.Task[object], wire: AsyncWire[Never, object] | None) -> None:
+    _background[task] = wire
+    task.add_done_callback(_background.pop)
+
+
+async def end_background(wire: AsyncWire[Never, object]) -> None:
+    """End what goes on in the background on a wire that is closed: nothing of it is left behind in the loop."""
+    tasks = [task for task, its in _background.items() if its is wire]
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def call_soon(hook: Callable[[L], object], argument: L) -> None:
@@ -141,6 +154,4 @@ def _call(hook: Callable[[L], object], argument: L) -> None:
         log_exception("the hook %r raised", hook)
     else:
         if inspect.isawaitable(result):
-            task = asyncio.ensure_future(finish(result))
-            _errands.add(task)
-            task.add_done_callback(_errands.discard)
+            _keep(asyncio.ensure_future(finish(result)), None)

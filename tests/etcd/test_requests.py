@@ -11,6 +11,7 @@ import pytest
 
 import holdfast
 from holdfast.backends import open_engine
+from holdfast.backends.etcd.acquire import MOST_NAMES_COUNT
 from holdfast.sync.coordinator import Coordinator
 from holdfast.testing.faults import FaultInjector, FaultyEngine
 from tests.etcd.cluster import Cluster, await_true, running
@@ -59,6 +60,23 @@ def test_several_names_are_one_request(cluster: Cluster) -> None:
         leases = locks.lock_all([f"name/{number}" for number in range(20)]).acquire()
         assert since(cluster, before) == {"Txn": 1}
         leases.release()
+
+
+@pytest.mark.parametrize("options", [{}, {"lock_delay": 1.0}], ids=["plain", "delayed"])
+def test_as_many_names_as_are_allowed_fit_into_one_transaction_where_they_are_waited_for(
+    cluster: Cluster, options: dict[str, Any]
+) -> None:
+    """etcd takes 128 operations: what is asked of each name counts as one."""
+    names = [f"many/{number}" for number in range(MOST_NAMES_COUNT)]
+    with holdfast.connect(cluster.url) as locks, holdfast.connect(cluster.url) as others:
+        lease = others.lock(names[7]).acquire()
+        taken: list[Any] = []
+        waiter = threading.Thread(target=lambda: taken.append(locks.lock_all(names, **options).acquire(timeout=30)))
+        waiter.start()
+        await_true(lambda: [view for view in others.survey(names[7]) if view.waiters], "a waiter")
+        lease.release()
+        waiter.join(60)
+        taken[0].release()
 
 
 def test_a_check_of_a_sequencer_is_one_read(cluster: Cluster) -> None:

@@ -164,6 +164,16 @@ def test_members_that_are_not_there_are_passed_over(face: str, state_cluster: Cl
         pair(face, f"etcd://127.0.0.1:{nobody}")
 
 
+@both
+def test_who_speaks_without_tls_to_one_that_wants_it_is_told(face: str) -> None:
+    with with_tls() as (cluster, folder):
+        [member] = cluster.members
+        with pytest.raises(BackendUnavailable, match="TLS"):
+            pair(face, f"etcd://{member.endpoint}")
+        with pytest.raises(BackendUnavailable, match="client certificate"):
+            pair(face, f"etcds://{member.endpoint}?ca={folder}/ca.pem")
+
+
 @pytest.mark.parametrize(
     ("url", "what"),
     [
@@ -173,7 +183,13 @@ def test_members_that_are_not_there_are_passed_over(face: str, state_cluster: Cl
         ("etcd://h1:0", "h1:0"),
         ("etcd://h1?colour=green", "colour"),
         ("etcd://h1?ca=/tmp/ca.pem", "etcds"),
-        ("etcds://h1?ca=/nowhere/ca.pem", "certificates"),
+        ("etcds://h1?ca=/nowhere/ca.pem", "certificates cannot be read from /nowhere/ca.pem"),
+        ("etcds://h1?cert=/nowhere/a.pem&key=/nowhere/b.pem", "from /nowhere/a.pem and /nowhere/b.pem"),
+        ("etcds://h1?key=/nowhere/b.pem", "key without cert"),
+        ("etcd://::1", "brackets"),
+        ("etcd://h1,fe80::1:2379", "brackets"),
+        ("etcd://h1:\u00b2", "host"),
+        ("etcd://keeper:what?@h1", "%3F"),
     ],
 )
 def test_what_is_wrong_with_a_url_is_said(url: str, what: str) -> None:
@@ -186,3 +202,6 @@ def test_no_secret_is_shown(state_cluster: Cluster) -> None:
     assert address.url == "etcd://h1,[::1]:2380"
     assert address.hosts == (("h1", 2379), ("::1", 2380))
     assert "s3cret" not in repr(address)
+    with pytest.raises(Misconfigured) as told:
+        parse("etcd://keeper:s3cret?@h1")
+    assert "s3cret" not in str(told.value)

@@ -139,7 +139,7 @@ def zookeeper() -> Callable[[], Flow[object]]:
 
 def etcd_login() -> Callable[[], Flow[object]]:
     login = Login(Connector([Endpoint("a", 2379)], "etcd://a"), "user", "password", 3600.0, never)
-    return lambda: login.replace("", clock() + PATIENCE_S)
+    return lambda: login.replace(None, clock() + PATIENCE_S)
 
 
 @pytest.mark.parametrize("waits", [single_flight, pool_of_one, zookeeper, etcd_login])

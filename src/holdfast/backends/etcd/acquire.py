@@ -138,16 +138,16 @@ class AcquireFlows:
             for each in states:
                 each.entered = False
             return None
-        shown = reply["responses"]
+        shown = [each["response_txn"]["responses"] for each in reply["responses"]]
         put_now = queue or states[0].claim.spec.capacity > 1
-        for each, mine in zip(states, shown[::3], strict=True):
+        for each, (mine, _, _) in zip(states, shown, strict=True):
             if put_now and mine["response_txn"].get("succeeded"):
                 each.created = revision
         snapshots = [
             snapshot_of(each, listed, tombstone_range, revision, each.claim.spec.capacity > 1)
-            for each, listed, tombstone_range in zip(states, shown[1::3], shown[2::3], strict=True)
+            for each, (_, listed, tombstone_range) in zip(states, shown, strict=True)
         ]
-        if not put_now and not any(mine["response_range"].get("kvs") for mine in shown[::3]):
+        if not put_now and not any(mine["response_range"].get("kvs") for mine, _, _ in shown):
             for each in states:
                 yield from forget(self._sessions, each)
             return []

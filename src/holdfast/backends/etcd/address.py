@@ -32,6 +32,8 @@ class ClusterAddress:
 def parse(url: str) -> ClusterAddress:
     scheme, _, rest = url.partition("://")
     body, _, query = rest.partition("?")
+    if "@" in query and "@" not in body:
+        raise Misconfigured(f"{scheme}://: there is a '?' in the user or the password; write it as %3F")
     userinfo, _, hosts = body.rstrip("/").rpartition("@")
     shown = f"{scheme}://{hosts}"
     user, _, password = userinfo.partition(":")
@@ -41,6 +43,8 @@ def parse(url: str) -> ClusterAddress:
             raise Misconfigured(f"{shown}: {option!r} is no option of etcd; there are: {', '.join(OPTIONS)}")
     if options and scheme != "etcds":
         raise Misconfigured(f"{shown}: {', '.join(options)} is for TLS; write etcds://")
+    if "key" in options and "cert" not in options:
+        raise Misconfigured(f"{shown}: key without cert; give both files of the client certificate")
     members = tuple(_host(shown, host) for host in hosts.split(","))
     return ClusterAddress(shown, members, unquote(user), unquote(password), scheme == "etcds", options)
 
@@ -49,7 +53,10 @@ def _host(shown: str, text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     if not colon or "]" in port:  # no port, or [::1]
         host, port = text, str(DEFAULT_PORT)
-    host = host.removeprefix("[").removesuffix("]")
-    if not host or not port.isdigit() or not 0 < int(port) < 65536:
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        raise Misconfigured(f"{shown}: {text!r} is no host and port; write an IPv6 address in brackets: [::1]:2379")
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
         raise Misconfigured(f"{shown}: {text!r} is no host and port; write etcd://host1:2379,host2:2379")
     return host, int(port)

@@ -88,7 +88,7 @@ class EtcdClient:
 
     def _ask_with_token(self, rpcs: Sequence[Rpc], deadline: float) -> Flow[Replies]:
         token = self.connector.token
-        if not token:
+        if token is None:
             yield from self._login.replace(token, deadline)
             token = self.connector.token
         try:

@@ -26,15 +26,20 @@ class Connector:
         """The header lines of a log-in, by member: etcd refuses it with a token that is no longer good."""
         self.member = 0
         """The number of the endpoint that is in use."""
-        self.token = ""
+        self.token = None
 
     @property
-    def token(self) -> str:
-        """What etcd gave for user and password."""
+    def count(self) -> int:
+        """Of the members."""
+        return len(self._endpoints)
+
+    @property
+    def token(self) -> str | None:
+        """What etcd gave for user and password; None: it was not asked; empty: it wants none."""
         return self._token
 
     @token.setter
-    def token(self, token: str) -> None:
+    def token(self, token: str | None) -> None:
         self._token = token
         authorization = f"Authorization: {token}\r\n" if token else ""
         self.heads = [f"{each}{authorization}" for each in self.plain_heads]

@@ -67,9 +67,9 @@ def open_cluster(
             try:
                 replies = yield from client.call(STATUS, now + identity.request_timeout / len(endpoints))
                 break
-            except OutcomeUnknown:
+            except BackendUnavailable as error:
                 if not others:
-                    raise
+                    raise _unanswered(error, address) from error
     except BaseException:
         client.end()
         raise
@@ -82,16 +82,28 @@ def open_cluster(
     return Opened(cast("Backend[Request, Replies | str | None]", backend), client)
 
 
+def _unanswered(error: BackendUnavailable, address: ClusterAddress) -> BackendUnavailable:
+    """Nothing was at stake yet; and who speaks with the wrong port hears no more than that it was closed."""
+    if not isinstance(error, OutcomeUnknown):
+        return error
+    tls = "a client certificate (cert=)" if address.tls else "TLS (etcds://)"
+    return BackendUnavailable(f"{error}; see that it is a client port of etcd, and whether it wants {tls}")
+
+
 def tls_context(address: ClusterAddress) -> ssl.SSLContext | None:
     if not address.tls:
         return None
     options = address.options
+    files = [options["ca"]] if options.get("ca") else []
     try:
         context = ssl.create_default_context(cafile=options.get("ca") or None)
         if "cert" in options:
+            files = [options[each] for each in ("cert", "key") if options.get(each)]
             context.load_cert_chain(options["cert"], options.get("key") or None)
     except (OSError, ssl.SSLError) as error:
-        raise Misconfigured(f"{address.url}: the certificates cannot be read: {error}") from error
+        raise Misconfigured(
+            f"{address.url}: the certificates cannot be read from {' and '.join(files)}: {error}"
+        ) from error
     return context
 
 

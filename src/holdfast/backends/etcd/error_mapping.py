@@ -11,6 +11,8 @@ PERMISSION_DENIED_CODE = 7
 UNAUTHENTICATED_CODE = 16
 OLD_TOKEN = "revision of auth store is old"
 """What etcd says, as INVALID_ARGUMENT, of a signed token that was made before a user or role was changed."""
+NO_TOKEN = "user name is empty"
+"""The same of a request without a token: passwords may have been switched on meanwhile."""
 NO_SUCH_PATH = (404, 405, 501)
 PASSED_ON = (5, 9)
 """NOT_FOUND and FAILED_PRECONDITION: for the flows to judge."""
@@ -46,7 +48,7 @@ def read(status: int, body: bytes) -> Answer | Rejected:
                 "of etcd, and that etcd runs without --enable-grpc-gateway=false"
             ) from None
         code, message = 0, f"{status} {shown(body)}"
-    if code == UNAUTHENTICATED_CODE or status == 401 or OLD_TOKEN in message:
+    if code == UNAUTHENTICATED_CODE or status == 401 or OLD_TOKEN in message or NO_TOKEN in message:
         raise Unauthenticated(message)
     if code in PASSED_ON:
         return Rejected(code, message)

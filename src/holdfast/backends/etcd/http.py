@@ -97,6 +97,11 @@ class WatchMessages:
         self._begun = False
         self._text = b""
 
+    @property
+    def is_half_read(self) -> bool:
+        """A part of a message has come, and not yet all of it."""
+        return bool(self._buffer or self._text)
+
     def feed(self, data: bytes) -> list[bytes]:
         """The messages that are complete by now, as they stand there."""
         buffer = self._buffer

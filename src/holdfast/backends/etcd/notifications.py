@@ -52,7 +52,7 @@ class WatchStream:
 
     def feed(self, data: bytes) -> str | None:
         watch = self._watch
-        if not self._missing and (seen := watch.glimpse(data)) is not None:
+        if not self._missing and not self._messages.is_half_read and (seen := watch.glimpse(data)) is not None:
             return seen
         found: str | None = None
         for line in self._messages.feed(data):

@@ -64,15 +64,16 @@ class RangeResponse(TypedDict, total=False):
     count: str
 
 
-class NestedTxn(TypedDict, total=False):
-    succeeded: bool
-
-
 class OpResponse(TypedDict, total=False):
     """The answer to one operation of a transaction."""
 
     response_range: RangeResponse
     response_txn: NestedTxn
+
+
+class NestedTxn(TypedDict, total=False):
+    succeeded: bool
+    responses: list[OpResponse]
 
 
 class KeptAlive(TypedDict, total=False):

@@ -103,7 +103,7 @@ class Sessions:
         """It is over, and so is all that hung on it."""
         session.dead = True
         if self._shared.get(session.seconds) is session:
-            del self._shared[session.seconds]
+            self._shared.pop(session.seconds, None)  # another thread may have seen it, too
         self._forget_given_up(session)
 
     def _forget_given_up(self, session: Session) -> None:

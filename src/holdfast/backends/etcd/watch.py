@@ -26,6 +26,7 @@ import json
 from collections.abc import Callable, Iterable
 
 from ..ordered_keys.handoff import HANDED, LOOK, Handoff
+from .http import MalformedReply
 from .queue import KeyEntry
 from .rpc import KeyValue, unb64, until
 
@@ -100,8 +101,10 @@ class Watch:
             return None  # that it holds
         message = json.loads(line)
         result = message.get("result", {})
+        if "compact_revision" in result:
+            return LOOK  # it began too long ago; its companion goes on
         if "error" in message or result.get("canceled"):
-            return LOOK  # compacted away, or this member has lost its leader
+            raise MalformedReply(line)  # this member has lost its leader, or the token is not good: nothing more comes
         if result.get("created") and self._hasty and self._missed(int(result["header"]["revision"])):
             return LOOK
         for event in result.get("events", ()):

@@ -44,24 +44,27 @@ class Worker:
         elif not self._starting and not self._ending:
             self._starting = True
             try:
-                self._event = yield NEW_EVENT
-                started: bool | None = yield Spawn(self._run())
+                event: WakeEvent = yield NEW_EVENT
+                self._event = event
+                started: bool | None = yield Spawn(self._run(event))
                 if started is False:
                     self._over()
+            except BaseException:  # interrupted: perhaps nobody runs, so the next one starts another
+                self._event = None
+                raise
             finally:
                 self._starting = False
 
-    def _run(self) -> Flow[None]:
+    def _run(self, event: WakeEvent) -> Flow[None]:
         idle_end = NEVER
         try:
             while True:
                 now: float = yield NOW
                 if not self._tasks:
-                    if self._ending or now >= idle_end:
+                    if self._ending or now >= idle_end or self._event is not event:
                         return
                     idle_end = min(idle_end, now + IDLE_S)
-                    assert self._event is not None
-                    yield WaitEvent(self._event, idle_end - now)
+                    yield WaitEvent(event, idle_end - now)
                     continue
                 idle_end = NEVER
                 batch, self._tasks = self._tasks[:BATCH_COUNT], self._tasks[BATCH_COUNT:]
@@ -77,8 +80,9 @@ class Worker:
                     except OSError:
                         pass  # who needs it will see
         finally:
-            self._close_unused()
-            self._over()
+            if self._event is event:
+                self._close_unused()
+                self._over()
 
     def _over(self) -> None:
         self._event = None

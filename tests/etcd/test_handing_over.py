@@ -146,10 +146,11 @@ def test_threads_of_one_coordinator_tell_each_other(state_cluster: Cluster) -> N
         backend._acquire.grants._mark_of = lambda state, since: None  # etcd is told nothing
         [view] = locks.survey("door")
         second, third = (backend.watch_of(claim.owner) for claim in view.waiters)
-        assert (second.glimpse(end_of(second.key)), third.glimpse(end_of(third.key))) == (HANDED, None)
+        assert (second._handoff.holds, third._handoff.holds) == (True, False)
+        assert second.glimpse(end_of(second.key)) is None  # it has not begun to leave
         assert first.release()
         await_true(lambda: len(tokens) == 1, "the second")
-        assert third.glimpse(end_of(third.key)) == HANDED
+        assert third._handoff.holds
         go_on.set()
         for thread in threads:
             thread.join(20)
@@ -171,6 +172,7 @@ def test_one_that_came_to_hold_while_the_other_lined_up_is_found_too() -> None:
     grants = GrantFlows(identity, KEYS, sessions)
     grants.queued(behind, QueueSnapshot(own, seen, [], None, SEEN, 3), 0.0)
     assert behind.watch is not None
+    before.leaving = True
     assert behind.watch.glimpse(end_of(before.key)) is None
     sessions.cancel_watch(behind)
     assert not sessions.behind

@@ -17,6 +17,8 @@
 6. Its own claim may be taken from it while it waits (its lease revoked, its key deleted by hand), so it listens to its
    own key as well. etcd tells a stream of events in the order of their revisions; only what happened between the look
    and the beginning of the watch may be heard a tenth of a second late.
+   Of what ends with one lease all has one revision, and there is no order: so the end of a claim of our own coordinator
+   is a grant only if that claim had begun to leave.
    That its lease has not run out is not heard here: the flow knows the age of it.
 """
 
@@ -92,7 +94,7 @@ class Watch:
 
     def glimpse(self, data: bytes) -> str | None:
         """The verdict, if what comes in can mean one thing only, before anybody has read it."""
-        known = self._handoff.holds and not self._handoff.gone
+        known = self._handoff.holds and not self._handoff.gone and not self._is_torn_away()
         return HANDED if known and _ENDED in data and self._other in data and self._mine not in data else None
 
     def hear(self, line: bytes) -> str | None:
@@ -125,13 +127,17 @@ class Watch:
         self._behind = True
         return False
 
+    def _is_torn_away(self) -> bool:
+        """What ends now was our own, and had not begun to leave (rule 6)."""
+        return self._leaving is not None and not self._leaving()
+
     def _read(self, kv: KeyValue) -> None:
         if kv["key"] == self.key and json.loads(unb64(kv["value"])).get("g"):
             self.holds(int(kv["create_revision"]))
 
     def _end_of(self, key: str) -> str | None:
         if (verdict := self._handoff.hear_end(key)) is not None:
-            return verdict
+            return LOOK if self._is_torn_away() else verdict
         if self._all:
             return LOOK
         if key in self._before:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 import holdfast
 import holdfast.aio
 from holdfast.testing.async_adapter import Threads, adapt
-from tests.etcd.cluster import Cluster, running
+from tests.etcd.cluster import Cluster, await_true, running
 
 TTL = 4.0
 TIMEOUT = 2.0
@@ -73,3 +75,35 @@ def test_a_waiter_that_gave_up_in_an_outage_does_not_block_the_name(
             await asyncio.sleep(0.2)
 
     asyncio.run(play())
+
+
+def test_what_was_given_up_in_an_outage_is_forgotten(cluster: Cluster) -> None:
+    """Also where nobody looks after its lease any more: no stream stays open, and no name counts as contended."""
+    [member] = cluster.members
+    with holdfast.connect(cluster.url, ttl=1.0, request_timeout=0.3) as locks:
+        sessions = locks._core.backend.sessions  # type: ignore[attr-defined]
+        held = [locks.lock(f"held/{n}", max_hold=60.0).acquire() for n in range(2)]
+        held += [locks.lock("delayed", lock_delay=1.0).acquire(), locks.lock("kept", hold_at_least=1.0).acquire()]
+
+        def wait() -> None:
+            with pytest.raises((holdfast.NotAcquired, holdfast.BackendUnavailable)):
+                locks.lock("held/0", max_hold=60.0).acquire(timeout=TIMEOUT)
+
+        waiter = threading.Thread(target=wait)
+        waiter.start()
+        await_true(lambda: cluster.watchers() > 0, "a waiter's stream")
+        member.pause()
+        for lease in held:
+            lease.release()
+        waiter.join()
+        time.sleep(OUTAGE)
+        assert sessions.states
+        member.resume()
+
+        def forgotten() -> bool:
+            with locks.lock("other", timeout=SOON):
+                pass
+            return not sessions.states and not sessions.by_name and not sessions.behind
+
+        await_true(forgotten, "all to be forgotten")
+        await_true(lambda: cluster.watchers() == 0, "its stream to be closed")

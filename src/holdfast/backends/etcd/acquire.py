@@ -85,6 +85,7 @@ class AcquireFlows:
 
     def _admit(self, claim: Claim) -> Flow[ClaimState]:
         """A claim that nothing is known of yet, with the session that it will live by."""
+        yield from self._sessions.forget_given_up()
         spec = claim.spec
         if alone(spec):
             session = yield from new_session(spec.ttl, sole=True)

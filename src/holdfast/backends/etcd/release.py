@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from ..._core.flow import Call, Flow
+from ..._core.flow import NOW, Call, Flow
+from ...errors import HoldfastError
 from ...model import Claim
 from .background import post, unchanged
 from .claim_state import ClaimState
@@ -26,8 +27,13 @@ def release(identity: ClientIdentity, keys: Keys, sessions: Sessions, claim: Cla
         return False
     state.releasing = True  # before the other: nobody is to take it for given up
     state.leaving = True
+    sessions.cancel_watch(state)
     try:
         return (yield from _release(identity, keys, sessions, state, linger))
+    except HoldfastError:
+        now: float = yield NOW
+        sessions.give_up(state, now + max(linger, state.session.seconds))
+        raise
     finally:
         state.releasing = False
 

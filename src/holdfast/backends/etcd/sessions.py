@@ -43,6 +43,8 @@ class Sessions:
         """The owners of all claim states, by name."""
         self.behind: dict[str, Watch] = {}
         """By the key of a claim in a mutex's line: the watch of a claim of our own that stands right behind it."""
+        self._given_up: dict[str, float] = {}
+        """The owners whose release was not answered, and when nothing that is theirs matters any more."""
         self._slots = itertools.count()
         self._free: list[int] = []
         """Seats to be used again, the last one first: so that one that asks over and over has one key."""
@@ -113,6 +115,23 @@ class Sessions:
                 state.unsure = True
                 self.leave(state)
 
+    def give_up(self, state: ClaimState, until: float) -> None:
+        """Its release was not answered. If nobody tries again, it is forgotten after that time."""
+        self._given_up[state.claim.owner] = until
+
+    def forget_given_up(self) -> Flow[None]:
+        """Whose time is over: their keys have ended with leases of their own, or are swept as nobody's."""
+        if not self._given_up:
+            return
+        now: float = yield NOW
+        for owner, until in list(self._given_up.items()):
+            state = self.states.get(owner)
+            if state is None:
+                self._given_up.pop(owner, None)
+            elif until < now and not state.releasing:
+                state.unsure = True
+                self.leave(state)
+
     def tend(self, sessions: Sequence[Session], timeout: float) -> Flow[None]:
         """Keep these alive, see what hangs on them, and have a majority confirm it: all in one write."""
         sent: float = yield NOW
@@ -142,6 +161,7 @@ class Sessions:
         """Forget a claim."""
         self.cancel_watch(state)
         owner, name = state.claim.owner, state.claim.spec.name
+        self._given_up.pop(owner, None)
         if others := self.by_name.get(name):
             others.pop(owner, None)
             if not others:
@@ -174,7 +194,7 @@ class Sessions:
 
     def forget(self) -> None:
         """In a forked child: these are the parent's."""
-        self._shared, self.states, self.by_name, self.behind = {}, {}, {}, {}
+        self._shared, self.states, self.by_name, self.behind, self._given_up = {}, {}, {}, {}, {}
 
 
 def _is_over(session: Session, now: float) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Iterator
 
@@ -148,3 +149,10 @@ def test_who_waits_is_told_when_the_pool_is_closed(bench: Bench) -> None:
 def _close(pool: ConnectionPool[FakePooled]) -> Flow[None]:
     yield NOW
     pool.close()
+
+
+def test_a_connection_that_nobody_has_any_more_holds_no_place(bench: Bench) -> None:
+    """Its flow was interrupted after the pool had given it out, and before it could give it back."""
+    for _ in range(2 * LIMIT_COUNT):
+        bench.take(patience_s=0.0)
+        gc.collect()

@@ -6,6 +6,7 @@
 3. After any trouble a connection is dropped and never used again, so that a reply that comes late cannot be taken for
    the reply to another request. Those that were idle meanwhile are dropped, too, where the server is to blame.
 4. A pool may be bounded. Who finds none free waits for one, in the order of coming, until its deadline.
+   Who is interrupted (a signal that raises) may lose a connection: one that nobody has any more does not count.
 5. Once closed, a pool gives out nothing, and what comes back to it is closed.
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
+from weakref import WeakSet
 
 from ..._core.flow import NEW_EVENT, NOW, Connection, Flow, WaitDial, WakeEvent
 from ...errors import BackendUnavailable
@@ -43,8 +45,8 @@ class ConnectionPool(Generic[C]):
         self._connect = connect
         self._limit = limit
         self.idle: list[C] = []
-        self._used: set[C] = set()
-        self._replaced: set[C] = set()
+        self._used: WeakSet[C] = WeakSet()
+        self._replaced: WeakSet[C] = WeakSet()
         """In use, and not to be used again; they do not count any more."""
         self._connecting = 0
         self._waiters: deque[WakeEvent] = deque()

@@ -9,7 +9,7 @@ from .http import parse
 class EtcdConnection:
     """What the pool keeps."""
 
-    __slots__ = ("_buffer", "_replies", "connection", "member")
+    __slots__ = ("__weakref__", "_buffer", "_replies", "connection", "member")
 
     def __init__(self, connection: Connection, member: int) -> None:
         self.connection = connection

@@ -140,7 +140,11 @@ class Endpoint:
 
 
 class Connection(Protocol):
-    """An open connection: bytes in both directions."""
+    """An open connection: bytes in both directions.
+
+    One from which an interruption (Ctrl-C) may take bytes that no flow is given has the attribute `received`: cleared
+    before a `Receive`, it is empty for as long as that has taken nothing.
+    """
 
     @property
     def closed(self) -> bool:

@@ -5,7 +5,9 @@
 2. TLS is done in memory (see `tls`), so it waits in the same way.
 3. One thread receives at a time, others send meanwhile, in the order of their `write`s; another may close, and whoever
    receives is told.
-4. The look-up of a host name cannot be bounded. It is done on a thread of its own, and left behind at the deadline.
+4. What a read takes from the kernel is in `received` before an interruption (Ctrl-C) can strike: a call of C code that
+   calls the read is one step for the interpreter. So whoever was interrupted can tell whether bytes were taken.
+5. The look-up of a host name cannot be bounded. It is done on a thread of its own, and left behind at the deadline.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from .side_thread import on_a_thread
 from .tls import Tls
 
 READ_BYTES = 65536
+READ_SIZES = (READ_BYTES,)
 SHORT_BYTES = 470
 """What most replies are shorter than: a read of so much takes its memory from Python's own pool."""
 LONGEST_WAIT_S = 30.0
@@ -49,6 +52,7 @@ class ThreadConnection:
         "_tls",
         "_unsent",
         "closed",
+        "received",
     )
 
     def __init__(self, sock: socket.socket, tls: Tls | None = None) -> None:
@@ -61,6 +65,8 @@ class ThreadConnection:
         self._unsent: deque[bytes] = deque()
         """What `write` was given and nobody has sent yet; in `_rest`, encrypted if need be, what did not fit."""
         self._rest = b""
+        self.received: deque[bytes] = deque(maxlen=1)
+        """What `receive` took last (rule 4); whoever may be interrupted clears it before each `Receive`."""
         self.closed = False
         sock.settimeout(None)
 
@@ -157,8 +163,12 @@ class ThreadConnection:
         self._note_patience()
 
     def receive(self, deadline: float) -> bytes:
-        if self._tls is not None and (found := self._tls.decrypt(None)) is not None:
-            return found
+        received = self.received
+        if self._tls is not None:
+            received.append(b"")  # bytes are between here and there
+            if (found := self._tls.decrypt(None)) is not None:
+                return found
+            received.clear()
         while True:
             left = deadline - clock()
             if not NEAR_RATIO * left <= self._patience <= left:
@@ -166,15 +176,17 @@ class ThreadConnection:
                     left = 0.001  # what has come is given out, however late it is
                 self._set_patience(left)
             try:
-                data = self._sock.recv(READ_BYTES)
+                received.extend(map(self._sock.recv, READ_SIZES))
             except (BlockingIOError, TimeoutError):
                 continue  # the deadline has come, or it was a little too early for it
+            data = received[0]
             if self._tls is None:
                 return data
             if (found := self._tls.decrypt(data)) is not None:
                 return found
             if answer := self._tls.encrypt(b""):  # TLS itself has something to say
                 self._sock.send(answer)
+            received.clear()
 
     def readable(self) -> bool:
         return (self._tls is not None and self._tls.readable) or self._has_come()

@@ -8,8 +8,9 @@
    have not taken in yet, and whoever looked again and again would keep them from it.
 3. When the connection is lost, `lost` is called once, and every wait on it ends. Bytes that a flow has been given, but
    not yet handed out, when another flow loses the connection, are for nobody: their requests have been told.
-4. An interruption (Ctrl-C) may strike in the middle of what is sent or handed out. Then nobody knows what was, and the
-   next reply could be taken for another one: the connection is lost.
+4. An interruption (Ctrl-C) may strike in the middle of what is sent or handed out, or when bytes were taken from the
+   connection and have not reached the flow. Then nobody knows what was, and the next reply could be taken for another
+   one: the connection is lost. One that strikes while nothing has come loses nothing.
 """
 
 from __future__ import annotations
@@ -87,6 +88,7 @@ class Multiplexer(ReceiverRole):
         """`feed` may raise an OSError: what came is no answer of this protocol, and the connection is lost."""
         super().__init__()
         self.connection = connection
+        self._received: deque[bytes] = getattr(connection, "received", deque())
         self._feed = feed
         self._on_lost = lost
 
@@ -144,6 +146,7 @@ class Multiplexer(ReceiverRole):
         """Hand out what comes. False if nothing came in time."""
         self._receiving = True
         try:
+            self._received.clear()
             received: bytes = yield Receive(self.connection, deadline)
             if not received:
                 raise ConnectionError("the server has ended the connection")
@@ -152,6 +155,10 @@ class Multiplexer(ReceiverRole):
         except OSError as error:
             self.lose(error)
             return True
+        except BaseException:
+            if self._received:
+                self.lose(interrupted())
+            raise
         finally:
             self._receiving = False
         if self.over:  # meanwhile

@@ -6,6 +6,8 @@
    next renewal. Nobody of this coordinator is let in before that.
 3. The answer to every unlock is looked at: False means that the session was not the one that held.
 4. A flow may be cancelled while it waits: what it waits for at the server stays in `_waiters` until its release.
+5. A flow may be interrupted between any two steps. So what the server is asked to keep is noted before it is asked, and
+   forgotten after it has let go of it.
 """
 
 from __future__ import annotations
@@ -14,13 +16,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..._core.flow import NEW_EVENT, NOW, RANDOM, Flow, WaitEvent, WakeEvent
-from ...errors import BackendUnavailable, HoldfastError
+from ...errors import BackendUnavailable
 from ...model import Claim
 from ..queue_backend import Allow, Push, Release, Renew, Survey, Take, Taken
 from .codec import SessionLockCodec
-from .connection import TOO_LONG, DatabaseConnection, DatabaseConnector, Request
+from .connection import DatabaseConnection, DatabaseConnector, Request
 from .error_mapping import Refused, Silence
 from .local_queue import LOOK_AGAIN_S, LocalQueue
+from .release import leave_server_queue, undo_take
 from .session_pool import SessionPool
 from .timing import LOOK_TRIES_COUNT, TIDY_COUNT, pause_before_look_s, requests_until_tidy
 from .waiters import UnlistedWaiters
@@ -49,8 +52,8 @@ class SessionClient:
         self._queue: LocalQueue[DatabaseConnection] = LocalQueue(lambda session: session.closed)
         self._pool = SessionPool(self._connector, self._rest_s, self._queue.holds_on)
         self._claims: dict[str, Claim] = {}
-        self._seen: dict[str, DatabaseConnection] = {}
-        """Who is seen waiting, through which session."""
+        self._seen: dict[str, DatabaseConnection] = {}  # who is seen waiting, or may be, through which session
+        self._taking: dict[str, DatabaseConnection] = {}  # who asks, or was interrupted then: that session may hold it
         self._unlisted = UnlistedWaiters(self._codec.leave)
         self._waiters: dict[str, tuple[DatabaseConnection, Request]] = {}
         self._events: dict[str, WakeEvent] = {}
@@ -91,32 +94,31 @@ class SessionClient:
         try:
             session = yield from self._pool.shared(deadline)
             order = self._codec.take(claim, queue, owner in self._seen)
+            self._taking[owner] = session
+            if queue:
+                self._seen[owner] = session
             token: int = yield from self._pool.ask(session, order, deadline)
         except GeneratorExit:
             raise
         except BaseException:
             if session is not None and not session.closed:
-                yield from self._undo_take(session, name, deadline)
+                yield from undo_take(self._pool, self._codec, session, claim, deadline)
+            self._forget_take(owner)
             self._leave(name, owner)
             raise
         if token:
-            self._seen.pop(owner, None)
             self._queue.hold(claim, token, session, (yield NOW))
+            self._forget_take(owner)
             yield from self._tidy(session)
             return Taken(token)
-        if queue:
-            self._seen[owner] = session
-        else:
+        self._taking.pop(owner, None)
+        if not queue:
             self._leave(name, owner)
         return Taken(0, LOOK_AGAIN_S, 1)
 
-    def _undo_take(self, session: DatabaseConnection, name: str, deadline: float) -> Flow[None]:
-        """The lock may be there, without its token. This is waited for, because the unlock may take two statements, and
-        the second one, behind the next take, would free what that has got."""
-        try:
-            yield from self._pool.ask(session, self._codec.unlock(name), deadline)
-        except HoldfastError:
-            session.close()
+    def _forget_take(self, owner: str) -> None:
+        self._seen.pop(owner, None)
+        self._taking.pop(owner, None)
 
     def _look_at_holder(self, name: str) -> Flow[None]:
         """Nobody reads on the session of a lease that is lost, and it may have ended."""
@@ -128,8 +130,12 @@ class SessionClient:
         """Have others see that it waits, for as long as the session lives that says so."""
         session = yield from self._pool.shared(deadline)
         if self._seen.get(claim.owner) is not session:
-            yield from self._pool.ask(session, self._codec.queue(claim), deadline)
             self._seen[claim.owner] = session
+            try:
+                yield from self._pool.ask(session, self._codec.queue(claim), deadline)
+            except BackendUnavailable:
+                self._seen.pop(claim.owner, None)  # refused, or the session has ended
+                raise
 
     def _leave(self, name: str, owner: str) -> None:
         self._claims.pop(owner, None)
@@ -165,44 +171,37 @@ class SessionClient:
     def _release(self, claim: Claim, deadline: float) -> Flow[bool]:
         name, owner = claim.spec.name, claim.owner
         held = self._queue.holds.get(owner)
+        session = self._taking.get(owner) if held is None else held.connection
         unlocked = False
-        if held is not None and (not held.connection.readable() or (yield from held.connection.catch_up())):
+        if session is not None and (not session.readable() or (yield from session.catch_up())):
             try:
-                unlocked = yield from self._pool.ask(held.connection, self._codec.unlock(name), deadline)
+                if held is None:  # the take may be two statements: the second one is sent when the first is answered
+                    yield from self._pool.ask(session, self._codec.alive(), deadline)
+                unlocked = yield from self._pool.ask(session, self._codec.unlock(name), deadline)
             except BackendUnavailable:
-                if not held.connection.closed:
+                if not session.closed:
                     raise  # refused: it is still held
-            self._pool.put_back(held.connection)
+            if owner not in self._waiters:  # else it is there still: whoever waited was interrupted (rule 5)
+                self._pool.put_back(session)
         self._queue.holds.pop(owner, None)
+        self._taking.pop(owner, None)
         waiter = self._waiters.pop(owner, None)
         seen = self._seen.pop(owner, None)
         try:
             if waiter is not None:
-                yield from self._give_up(*waiter, name, deadline)
+                yield from leave_server_queue(self._pool, self._codec, *waiter, name, deadline)
             if seen is not None and not seen.closed:
                 yield from self._pool.ask(seen, self._codec.leave(owner), deadline)
             self._unlisted.ask_again()
-        except BackendUnavailable:
+        except BaseException as error:
             self._unlisted.add(owner, seen)
+            if not isinstance(error, BackendUnavailable):
+                if waiter is not None:
+                    waiter[0].close()
+                raise
         finally:
             self._leave(name, owner)
         return unlocked
-
-    def _give_up(self, session: DatabaseConnection, request: Request, name: str, deadline: float) -> Flow[None]:
-        """Out of the server's line. The lock may have been granted in this very moment: then it is let go of."""
-        try:
-            if not request.done:
-                shared = yield from self._pool.shared(deadline)
-                yield from self._pool.ask(shared, self._codec.give_up(session.number), deadline)
-                if not (yield from session.until(request, deadline)):
-                    session.fail(TOO_LONG)
-            while not session.closed and (yield from self._pool.ask(session, self._codec.unlock(name), deadline)):
-                pass
-            self._pool.put_back(session)
-        except BaseException as error:
-            session.close()
-            if not isinstance(error, HoldfastError):
-                raise
 
     def _tidy(self, session: DatabaseConnection) -> Flow[None]:
         if not self._until_tidy:
@@ -229,11 +228,14 @@ class SessionClient:
                 pause = pause_before_look_s(LOOK_TRIES_COUNT, (yield RANDOM))
                 yield from self._wait_event(owner, min(deadline, now + pause))
                 return None
-            if self._claims.get(owner) is not claim or self._closed:  # while it was dialled
-                session.close()
-                return None
-            self._waiters[owner] = session, session.start(self._codec.wait(claim))
-        return (yield from self._wait_at_server(claim, *self._waiters[owner], deadline))
+            try:
+                if self._claims.get(owner) is claim and not self._closed:  # while it was dialled
+                    self._waiters[owner] = session, session.start(self._codec.wait(claim))
+            finally:
+                if owner not in self._waiters:
+                    session.close()
+        waiter = self._waiters.get(owner)
+        return None if waiter is None else (yield from self._wait_at_server(claim, *waiter, deadline))
 
     def _wait_event(self, owner: str, deadline: float) -> Flow[None]:
         if (event := self._events.get(owner)) is None:
@@ -254,22 +256,22 @@ class SessionClient:
         now: float = yield NOW
         if self._waiters.get(owner, (None, None))[1] is not request:
             return None  # released meanwhile: the connection is with whoever did that
-        del self._waiters[owner]
         try:
             token: int = request.result()
-        except Silence:
-            return None  # the session ended; the next look stands in line with another
-        except Refused as error:
+        except (Silence, Refused) as error:
+            del self._waiters[owner]
             session.close()
-            if error.code in self._errors.gone:
-                return None
+            if isinstance(error, Silence) or error.code in self._errors.gone:
+                return None  # the session ended; the next look stands in line with another
             raise self._errors.refused(error) from error
         session.heard_at = now
         if not token:  # a day has passed
+            del self._waiters[owner]
             self._pool.put_back(session)
             return None
-        self._seen.pop(owner, None)
         self._queue.hold(claim, token, session, now)
+        del self._waiters[owner]
+        self._seen.pop(owner, None)
         return Push(token)
 
     # Life

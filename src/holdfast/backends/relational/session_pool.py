@@ -69,8 +69,10 @@ class SessionPool:
             while True:
                 now: float = yield NOW
                 while self._idle:
-                    session = self._idle.pop()
-                    if not self._stale(session, now) and not session.readable():
+                    session = self._idle[-1]
+                    fresh = not self._stale(session, now) and not session.readable()
+                    del self._idle[-1]  # an interruption strikes at calls, and not from here to the end of this flow
+                    if fresh:
                         return session
                     session.close()
                 if self._closed:

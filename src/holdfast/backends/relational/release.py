@@ -1,0 +1,52 @@
+"""How a session client takes back what it has asked a session for: afterwards the session holds and awaits nothing.
+
+A session that cannot be asked is closed: the server frees what it held.
+"""
+
+from __future__ import annotations
+
+from ..._core.flow import Flow
+from ...errors import HoldfastError
+from ...model import Claim
+from .codec import SessionLockCodec
+from .connection import TOO_LONG, DatabaseConnection, Request
+from .session_pool import SessionPool
+
+
+def undo_take(
+    pool: SessionPool, codec: SessionLockCodec, session: DatabaseConnection, claim: Claim, deadline: float
+) -> Flow[None]:
+    """The lock may be there, without its token, or the claim be seen waiting.
+
+    This is waited for, because the unlock may take two statements, and the second one, behind the next take, would free
+    what that has got.
+    """
+    try:
+        yield from pool.ask(session, codec.unlock(claim.spec.name), deadline)
+        yield from pool.ask(session, codec.leave(claim.owner), deadline)
+    except HoldfastError:
+        session.close()
+
+
+def leave_server_queue(
+    pool: SessionPool,
+    codec: SessionLockCodec,
+    session: DatabaseConnection,
+    request: Request,
+    name: str,
+    deadline: float,
+) -> Flow[None]:
+    """Out of the server's line. The lock may have been granted in this very moment: then it is let go of."""
+    try:
+        if not request.done:
+            shared = yield from pool.shared(deadline)
+            yield from pool.ask(shared, codec.give_up(session.number), deadline)
+            if not (yield from session.until(request, deadline)):
+                session.fail(TOO_LONG)
+        while not session.closed and (yield from pool.ask(session, codec.unlock(name), deadline)):
+            pass
+        pool.put_back(session)
+    except BaseException as error:
+        session.close()
+        if not isinstance(error, HoldfastError):
+            raise

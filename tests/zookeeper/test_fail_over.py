@@ -110,6 +110,40 @@ def test_a_held_lease_survives(ensemble: Ensemble, who: str, how: Callable[[Memb
 
 
 @pytest.mark.parametrize("body", BODIES)
+def test_who_only_renews_leaves_a_server_that_hangs(ensemble: Ensemble, body: Body) -> None:
+    """Renewals are all that is said on the session, and nobody else looks after it: they find another server."""
+
+    async def program(context: Context) -> None:
+        locks = await context.connect(ttl=LONG / 2)
+        lease = await locks.lock("door").acquire()
+        [link] = context.unwrapped(locks)._wire._client._links.values()
+
+        async def only_renewed() -> bool:
+            return not link.kept
+
+        await context.eventually(only_renewed, "the end of the keep-alive flow")
+        hung = next(m for m in ensemble.members if m.role == "follower")
+        while in_use(ensemble, locks, context) is not hung:  # not the leader: that would cost an election
+            link.servers.next()
+        link.drop(link.up, ConnectionError("moved"))
+        await lease.renew()
+        await context.eventually(only_renewed, "the end of the keep-alive flow")
+        hung = in_use(ensemble, locks, context)
+        hung.pause()
+
+        async def elsewhere() -> bool:
+            assert lease.state is not State.LOST, lease.reason
+            return link.up is not None and in_use(ensemble, locks, context) is not hung
+
+        await context.eventually(elsewhere, "another server")
+        await lease.renew()
+        assert lease.state is State.HELD
+        assert await lease.release()
+
+    play(program, ensemble.url, body)
+
+
+@pytest.mark.parametrize("body", BODIES)
 @pytest.mark.parametrize("how", [kill, pause])
 def test_without_a_majority_a_lease_is_lost_in_time(
     ensemble: Ensemble, how: Callable[[Member], None], body: Body

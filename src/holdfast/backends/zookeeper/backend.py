@@ -7,6 +7,8 @@
    still there is told by a watch on each (see `tracker`); of those that have none yet, the question is asked with it.
 4. Whoever holds past its ttl, or has left without a word, is removed by its own wire (see `states`); if its process is
    gone, by the end of its session.
+5. Sessions are asked one after the other, those with the shortest ttl first: the server of one may hang, and none of
+   those behind it loses more than a third of that ttl by it.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..._core.flow import NOW, Call, Flow, Wait
-from ...errors import Misconfigured
+from ...errors import BackendUnavailable, Misconfigured
 from ...model import Claim, Extension, Grant, Promises, Queued, Refusal
 from ..ordered_keys.admin import AdminFlows
 from ..ordered_keys.rates import Rates
@@ -73,17 +75,24 @@ class ZooKeeperBackend:
 
     def renew(self, claims: Sequence[Claim], within: float | None = None) -> Flow[list[Extension | Refusal | None]]:
         sent: float = yield NOW
-        timeout = min(self._timeout, min(claim.spec.ttl for claim in claims) / 3)
-        timeout = timeout if within is None else min(timeout, within)
         states = [self._states.get(claim.owner) for claim in claims]
         groups: dict[int, tuple[SessionLink, list[ClaimState]]] = {}
         for state in states:
             if state is not None and state.link is not None:
                 groups.setdefault(id(state.link), (state.link, []))[1].append(state)
-        heard = {}
-        for which, (link, group) in groups.items():
-            heard[which] = yield from self._ask_leader(link, group, timeout)
-        return [self._renewed(claim, state, sent, heard) for claim, state in zip(claims, states, strict=True)]
+        heard: dict[int, bool] = {}
+        failure: BackendUnavailable | None = None
+        for which, (link, group) in sorted(groups.items(), key=lambda each: each[1][0].lasts):  # rule 5
+            timeout = min(self._timeout, min(state.claim.spec.ttl for state in group) / 3)
+            timeout = timeout if within is None else min(timeout, within)
+            try:
+                heard[which] = yield from self._ask_leader(link, group, timeout)
+            except BackendUnavailable as error:
+                heard[which], failure = False, error
+        replies = [self._renewed(claim, state, sent, heard) for claim, state in zip(claims, states, strict=True)]
+        if failure is not None and all(reply is None for reply in replies):
+            raise failure
+        return replies
 
     def _ask_leader(self, link: SessionLink, states: Sequence[ClaimState], timeout: float) -> Flow[bool]:
         """Whether this session lives; and of places that are not watched yet, whether they are there."""

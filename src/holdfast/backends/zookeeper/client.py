@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..._core.flow import NEW_EVENT, NOW, RANDOM, Endpoint, Flow, WaitEvent, WakeEvent
-from ...errors import OutcomeUnknown
+from ...errors import HoldfastError, OutcomeUnknown
 from ..connections.gather import gather
 from ..connections.pool import closed_error
 from .connection import SessionConnection
 from .connector import ServerRotation
-from .keepalive import attend
+from .keepalive import ask, attend
 from .ops import Answer, Watches
 from .requests import Batch
 from .session import Credentials
@@ -66,7 +66,11 @@ class ZooKeeperClient:
             return (yield from self._call_on_any(request, deadline))
         if link.over:
             return None
-        answers = yield from link.call(request.ops, deadline)
+        try:
+            answers = yield from ask(link, request.ops, deadline, waits=True)
+        except HoldfastError:
+            yield from link.have_it_kept()
+            raise
         now: float = yield NOW
         if not link.kept and link.claims.next <= now < deadline:  # see `keepalive`, rule 2
             yield from attend(link, now, deadline)

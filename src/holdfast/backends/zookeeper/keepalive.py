@@ -3,7 +3,8 @@
 1. A session that has ended is told to all that stood on it; the flow ends with it. The servers decide when that is: one
    that cannot be reached may come back, and the session with it.
 2. Where all that stands on a session is held, confirmed and renewed, the renewals are its signs of life, and whoever
-   renews attends to the claims: the flow ends. It is started again by a new claim, or the loss of the connection.
+   renews attends to the claims: the flow ends. It is started again by a new claim, the loss of the connection, or a
+   renewal that fails: that may be because the server hangs, and somebody has to find another.
 """
 
 from __future__ import annotations
@@ -92,16 +93,24 @@ def attend(link: SessionConnection, now: float, deadline: float) -> Flow[None]:
 
 
 def _call(link: SessionConnection, ops: Sequence[Op], deadline: float) -> Flow[list[Answer] | None]:
-    """A server that does not answer in time is left (see `timing.forsaken`)."""
+    try:
+        return (yield from ask(link, ops, deadline, waits=False))
+    except HoldfastError:
+        return None
+
+
+def ask(link: SessionConnection, ops: Sequence[Op], deadline: float, waits: bool) -> Flow[list[Answer] | None]:
+    """As `SessionConnection.call`, for signs of life: a server that does not answer in time is left (`forsaken`)."""
     multiplexer, received = link.up, link.received_count
     try:
-        return (yield from link.call(ops, deadline, waits=False))
+        return (yield from link.call(ops, deadline, waits=waits))
     except HoldfastError:
         now: float = yield NOW
-        if forsaken(link.ttl, now, link.received_count == received, link.proved):
-            link.servers.next()
+        if multiplexer is not None and forsaken(link.ttl, now, link.received_count == received, link.proved):
+            if link.up in (multiplexer, None):
+                link.servers.next()
             link.drop(multiplexer, TimeoutError("the server did not answer in time"))
-        return None
+        raise
 
 
 def _connect(link: SessionConnection, tries: int) -> Flow[int]:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .._core.coordinator_core import Obtain
 from .._core.lease import Hold
 from ..model import LockSpec
+from ..recipes.multi import obtain_all
+from ..registry import notice_fork
 
 if TYPE_CHECKING:
     from .coordinator import Coordinator
     from .lease import Lease
     from .lock import Lock
+    from .multi import Leases
 
 
 class BaseLock:
@@ -25,6 +29,21 @@ class BaseLock:
         return self._lease(await self._coordinator._obtain(spec, scoped, self._obtain))
 
     def _lease(self, hold: Hold) -> Lease:
+        raise NotImplementedError
+
+
+class BaseLockAll:
+    """The part of a `LockAll` that waits."""
+
+    _coordinator: Coordinator
+
+    async def _wait_for(self, specs: Sequence[LockSpec], scoped: bool) -> Leases:
+        coordinator = self._coordinator
+        notice_fork()
+        actor = coordinator._actors.current(scoped)
+        return self._leases(await coordinator._run(obtain_all(coordinator._core, specs, specs[0].timeout, actor)))
+
+    def _leases(self, holds: Sequence[Hold]) -> Leases:
         raise NotImplementedError
 
 

@@ -8,13 +8,14 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 
+from .._core.lease import Hold
 from ..base_lease import Entered, leave_last
 from ..errors import NotAcquired
 from ..model import LockSpec
-from ..recipes.multi import let_go_all, obtain_all
+from ..recipes.multi import let_go_all
 from ..recipes.options import Options, check_hook, shows_changes
 from ..recipes.specs import changed
-from ..registry import notice_fork
+from .base_lock import BaseLockAll
 from .body import ScopedLeases
 from .decorator import hold_for_calls
 from .lease import Lease
@@ -38,7 +39,7 @@ class Leases(ScopedLeases[Lease]):
         return await self._coordinator._run(let_go_all(self._coordinator._core, self._holds))
 
 
-class LockAll:
+class LockAll(BaseLockAll):
     """Several mutexes to ask for, as one."""
 
     def __init__(
@@ -58,15 +59,10 @@ class LockAll:
     @shows_changes()
     async def acquire(self, **options: Unpack[Options]) -> Leases:
         """Wait for all and hold them. Raises `NotAcquired` once `timeout` has passed for the whole."""
-        return await self._acquire([changed(spec, options) for spec in self._specs], scoped=False)
+        return await self._wait_for([changed(spec, options) for spec in self._specs], scoped=False)
 
-    async def _acquire(self, specs: Sequence[LockSpec], scoped: bool) -> Leases:
-        coordinator = self._coordinator
-        notice_fork()
-        holds = await coordinator._run(
-            obtain_all(coordinator._core, specs, specs[0].timeout, coordinator._actors.current(scoped))
-        )
-        return Leases(coordinator, [Lease(coordinator, hold, self._on_lost) for hold in holds])
+    def _leases(self, holds: Sequence[Hold]) -> Leases:
+        return Leases(self._coordinator, [Lease(self._coordinator, hold, self._on_lost) for hold in holds])
 
     @shows_changes(without="timeout")
     async def try_acquire(self, **options: Unpack[Options]) -> Leases | None:
@@ -78,7 +74,7 @@ class LockAll:
             return None
 
     async def __aenter__(self) -> Leases:
-        leases = await self._acquire(self._specs, scoped=True)
+        leases = await self._wait_for(self._specs, scoped=True)
         self._entered.setdefault(sys._getframe(1), []).append((leases._enter(), leases))
         return leases
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import getpid
 from typing import TypeVar
 
@@ -92,8 +92,11 @@ class BaseCoordinator:
             raise coordinator_closed()
         return run(obtain(self._core, spec, spec.timeout, self._actors.current(scoped)), self._wire, stop)
 
-    def _tidy_up(self, spec: LockSpec | None = None) -> None:
-        """After an interruption, which may have struck anywhere in the flow, or right after it."""
+    def _tidy_up(self, specs: Sequence[LockSpec] = ()) -> None:
+        """After an interruption, which may have struck anywhere in the flow, or right after it.
+
+        `specs`: what was asked for, and nobody will have.
+        """
         core = self._core
         if core.holds:
             core.keeper.wake()  # it may be thought to be awake, and sleep
@@ -101,7 +104,9 @@ class BaseCoordinator:
         for hold in [each for each in list(core.holds) if each.claim.actor in me]:
             if hold.forgotten:
                 core.forget(hold)  # it is released, but for its last steps here
-            elif hold.lease is None and hold.claim.spec is spec:  # nobody has it: it would be renewed for ever
+            elif hold.lease is None and any(
+                hold.claim.spec is spec for spec in specs
+            ):  # nobody has it: it would be renewed for ever
                 run(core.let_go(hold), self._wire)
 
     def _call_hook(self, hook: Callable[[A], object], argument: A) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from .._core.coordinator_core import Obtain
@@ -11,13 +11,16 @@ from .._core.lease import Hold
 from ..clock import now
 from ..errors import NotAcquired
 from ..model import LockSpec
+from ..recipes.multi import obtain_all
 from ..recipes.specs import changed
+from ..registry import notice_fork
 from .driver import Stopped
 
 if TYPE_CHECKING:
     from .coordinator import Coordinator
     from .lease import Lease
     from .lock import Lock
+    from .multi import Leases
 
 
 class BaseLock:
@@ -50,10 +53,31 @@ class BaseLock:
         except Exception:
             raise
         except BaseException:
-            self._coordinator._tidy_up(spec)
+            self._coordinator._tidy_up([spec])
             raise
 
     def _lease(self, hold: Hold) -> Lease:
+        raise NotImplementedError
+
+
+class BaseLockAll:
+    """The part of a `LockAll` that waits."""
+
+    _coordinator: Coordinator
+
+    def _wait_for(self, specs: Sequence[LockSpec], scoped: bool) -> Leases:
+        coordinator = self._coordinator
+        notice_fork()
+        actor = coordinator._actors.current(scoped)
+        try:
+            return self._leases(coordinator._run(obtain_all(coordinator._core, specs, specs[0].timeout, actor)))
+        except Exception:
+            raise
+        except BaseException:
+            coordinator._tidy_up(specs)
+            raise
+
+    def _leases(self, holds: Sequence[Hold]) -> Leases:
         raise NotImplementedError
 
 

@@ -80,6 +80,8 @@ def run(
         if getattr(flow, "gi_frame", None) is None or struck is not None:  # the flow's own
             raise
         return run(flow, wire, struck=error)
+    finally:
+        del struck  # its traceback tells of this frame: the two would keep alive whatever the caller has at hand
 
 
 def _wait(wire: Wire[Request, Reply], owner: str, timeout: float, stop: Callable[[], bool]) -> Reply | None:

@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar, Unpack
 
+from .._core.lease import Hold
 from ..base_lease import Entered, leave_last
 from ..errors import NotAcquired
 from ..model import LockSpec
-from ..recipes.multi import let_go_all, obtain_all
+from ..recipes.multi import let_go_all
 from ..recipes.options import Options, check_hook, shows_changes
 from ..recipes.specs import changed
-from ..registry import notice_fork
+from .base_lock import BaseLockAll
 from .body import ScopedLeases
 from .decorator import hold_for_calls
 from .lease import Lease
@@ -39,7 +40,7 @@ class Leases(ScopedLeases[Lease]):
         return self._coordinator._run(let_go_all(self._coordinator._core, self._holds))
 
 
-class LockAll:
+class LockAll(BaseLockAll):
     """Several mutexes to ask for, as one."""
 
     def __init__(
@@ -59,15 +60,10 @@ class LockAll:
     @shows_changes()
     def acquire(self, **options: Unpack[Options]) -> Leases:
         """Wait for all and hold them. Raises `NotAcquired` once `timeout` has passed for the whole."""
-        return self._acquire([changed(spec, options) for spec in self._specs], scoped=False)
+        return self._wait_for([changed(spec, options) for spec in self._specs], scoped=False)
 
-    def _acquire(self, specs: Sequence[LockSpec], scoped: bool) -> Leases:
-        coordinator = self._coordinator
-        notice_fork()
-        holds = coordinator._run(
-            obtain_all(coordinator._core, specs, specs[0].timeout, coordinator._actors.current(scoped))
-        )
-        return Leases(coordinator, [Lease(coordinator, hold, self._on_lost) for hold in holds])
+    def _leases(self, holds: Sequence[Hold]) -> Leases:
+        return Leases(self._coordinator, [Lease(self._coordinator, hold, self._on_lost) for hold in holds])
 
     @shows_changes(without="timeout")
     def try_acquire(self, **options: Unpack[Options]) -> Leases | None:
@@ -79,7 +75,7 @@ class LockAll:
             return None
 
     def __enter__(self) -> Leases:
-        leases = self._acquire(self._specs, scoped=True)
+        leases = self._wait_for(self._specs, scoped=True)
         self._entered.setdefault(sys._getframe(1), []).append((leases._enter(), leases))
         return leases
 

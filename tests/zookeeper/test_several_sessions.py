@@ -8,6 +8,7 @@ from holdfast._core.flow import Call, Now
 from holdfast.backends.zookeeper.backend import ZooKeeperBackend
 from holdfast.backends.zookeeper.claim_state import ClaimState
 from holdfast.backends.zookeeper.ops import acl
+from holdfast.backends.zookeeper.requests import Batch
 from holdfast.backends.zookeeper.tree import Tree
 from holdfast.errors import BackendUnavailable, OutcomeUnknown
 from holdfast.model import Claim, Extension, LockSpec
@@ -47,6 +48,8 @@ def renewed(hanging: set[float], ttls: list[float]) -> tuple[list[object], list[
                 continue
             assert isinstance(op, Call)
             timeouts.append(op.timeout)
+            assert isinstance(op.request, Batch)
+            assert op.request.link is not None
             ttl = op.request.link.lasts
             op = flow.throw(OutcomeUnknown("no answer")) if ttl in hanging else flow.send([True])
     except StopIteration as stop:

@@ -107,7 +107,8 @@ class SessionConnection:
     def connect(self, deadline: float) -> Flow[None]:
         """To the current server. Raises OSError; if the session turns out to have ended, there is no connection."""
         sent: float = yield NOW
-        connection = yield from connect_session(self.session, self.servers.current, deadline)
+        hear = self._watches.events  # all are woken below
+        connection = yield from connect_session(self.session, self.servers.current, hear, deadline)
         if self.over or self.closed:
             connection.close()
             return
@@ -125,6 +126,7 @@ class SessionConnection:
     def _lost(self, error: OSError) -> None:
         multiplexer, self._multiplexer = self._multiplexer, None
         self._watches.lost()
+        self.session.on_data.update(self.claims.own)  # also where an interruption struck before an event was told
         for ticket in self.session.drop():
             if multiplexer is not None:
                 multiplexer.finish(ticket)

@@ -7,8 +7,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from ..._core.flow import NOW, Call, Connection, Endpoint, Flow, Open, Receive, Send, Sleep
 from ...errors import BackendUnavailable, HoldfastError, Misconfigured
@@ -17,11 +18,12 @@ from .jute import Stat
 from .ops import Answer, CloseSession, Exists, Failure, Op
 from .paths import CLOCK, RATES
 from .requests import Batch
-from .session import Credentials, Session, SessionRefused, SessionState, Ticket
+from .session import Credentials, Events, Session, SessionRefused, SessionState, Ticket
 from .tree import Tree
 
 ELECTION_PAUSE_S = 0.1
 """A server that serves nobody closes the connection. So long after all of them were asked, they are asked again."""
+Hear: TypeAlias = Callable[[Events], object]
 CLOSED = (ConnectionError, ConnectionResetError, BrokenPipeError)
 
 
@@ -52,13 +54,16 @@ class Ensemble:
     cluster: str
 
 
-def connect_session(session: Session, endpoint: Endpoint, deadline: float) -> Flow[Connection]:
-    """A connection on which the session is up, or has turned out to have ended. Raises OSError."""
+def connect_session(session: Session, endpoint: Endpoint, hear: Hear, deadline: float) -> Flow[Connection]:
+    """A connection on which the session is up, or has turned out to have ended. Raises OSError.
+
+    Watches may fire as soon as they are told to the server: `hear` is called with what they tell.
+    """
     connection: Connection = yield Open(endpoint, deadline)
     try:
         yield Send(connection, session.greet(), deadline)
         while session.state is SessionState.GREETING:
-            yield from _receive(session, connection, deadline)
+            yield from _receive(session, connection, hear, deadline)
     except BaseException:
         session.drop()
         connection.close()
@@ -66,11 +71,12 @@ def connect_session(session: Session, endpoint: Endpoint, deadline: float) -> Fl
     return connection
 
 
-def _receive(session: Session, connection: Connection, deadline: float) -> Flow[None]:
+def _receive(session: Session, connection: Connection, hear: Hear, deadline: float) -> Flow[None]:
     data: bytes = yield Receive(connection, deadline)
     if not data:
         raise ConnectionError("the server closed the connection")
-    answer = session.receive(data)[2]
+    _, events, answer = session.receive(data)
+    hear(events)
     if answer:
         yield Send(connection, answer, deadline)
 
@@ -109,7 +115,7 @@ def ask_ensemble(servers: ServerRotation, credentials: Credentials, tree: Tree, 
 
 def _ask_one(endpoint: Endpoint, credentials: Credentials, tree: Tree, deadline: float) -> Flow[Ensemble]:
     session = Session(0.001, credentials)
-    connection = yield from connect_session(session, endpoint, deadline)
+    connection = yield from connect_session(session, endpoint, _hear_nothing, deadline)
     try:
         needed = [Exists(tree.root), Exists(tree.names + CLOCK), Exists(tree.names + RATES)]
         found = yield from _ask(session, connection, needed, deadline)
@@ -131,8 +137,12 @@ def _ask(session: Session, connection: Connection, ops: Sequence[Op], deadline: 
     ticket = Ticket(len(ops))
     yield Send(connection, session.ask(ops, ticket), deadline)
     while not ticket.done:
-        yield from _receive(session, connection, deadline)
+        yield from _receive(session, connection, _hear_nothing, deadline)
     return ticket.answers
+
+
+def _hear_nothing(events: Events) -> None:
+    """There is no watch yet."""
 
 
 def _carry_out(flow: Flow[None], session: Session, connection: Connection, deadline: float) -> Flow[None]:

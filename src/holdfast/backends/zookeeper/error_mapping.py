@@ -30,4 +30,4 @@ def refused(failure: Failure, doing: str) -> HoldfastError:
 
 
 def unknown(doing: str, timeout: float) -> OutcomeUnknown:
-    return OutcomeUnknown(f"no answer from ZooKeeper {doing} within {timeout:g} s")
+    return OutcomeUnknown(f"no answer from ZooKeeper {doing} within {timeout:.3g} s")

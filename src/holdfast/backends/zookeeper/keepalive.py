@@ -106,9 +106,9 @@ def ask(link: SessionConnection, ops: Sequence[Op], deadline: float, waits: bool
         return (yield from link.call(ops, deadline, waits=waits))
     except HoldfastError:
         now: float = yield NOW
-        if multiplexer is not None and forsaken(link.ttl, now, link.received_count == received, link.proved):
-            if link.up in (multiplexer, None):
-                link.servers.next()
+        left = link.up is not multiplexer or multiplexer is None  # and if it is left, whoever keeps it is dialling
+        if (not left or not waits) and forsaken(link.ttl, now, link.received_count == received, link.proved):
+            link.servers.next()
             link.drop(multiplexer, TimeoutError("the server did not answer in time"))
         raise
 

@@ -46,6 +46,8 @@ CREATED, DELETED, DATA_CHANGED = 1, 2, 3
 
 
 Credentials: TypeAlias = Sequence[tuple[str, bytes]]
+Events: TypeAlias = list[tuple[int, str]]
+"""What watches tell: the kind of the event, and the path."""
 
 
 class OutOfStep(ConnectionError):
@@ -143,11 +145,11 @@ class Session:
 
     # In
 
-    def receive(self, data: bytes) -> tuple[list[Ticket], list[tuple[int, str]], bytes]:
+    def receive(self, data: bytes) -> tuple[list[Ticket], Events, bytes]:
         """What came in: the tickets that it completes, the events (kind, path), and what to send in return."""
         buffer = self._buffer + data if self._buffer else data
         done: list[Ticket] = []
-        events: list[tuple[int, str]] = []
+        events: Events = []
         answer = b""
         at, end = 0, len(buffer)
         while end - at >= 4:
@@ -162,7 +164,7 @@ class Session:
                 if not self._awaited:
                     self._record(record, done, events)
                 elif self._awaited > 0:
-                    answer += self._admit(record)
+                    answer += self._admit(record, events)
                 else:
                     answer += self._welcome(JuteReader(record))
             except (struct.error, UnicodeDecodeError, IndexError, TypeError) as error:
@@ -170,20 +172,10 @@ class Session:
         self._buffer = buffer[at:] if at < end else b""
         return done, events, answer
 
-    def _record(self, record: bytes, done: list[Ticket], events: list[tuple[int, str]]) -> None:
+    def _record(self, record: bytes, done: list[Ticket], events: Events) -> None:
         xid, zxid, code = _HEADER.unpack_from(record)
         if xid == EVENT:
-            reader = JuteReader(record, 16)
-            kind, _, path = reader.integer(), reader.integer(), reader.text()
-            if kind == CREATED:
-                if path in self.expected:
-                    self.expected.discard(path)
-                    events.append((kind, path))
-            elif path in self.on_data or (kind == DELETED and path in self.on_end):
-                self.on_data.discard(path)
-                if kind == DELETED:
-                    self.on_end.discard(path)
-                events.append((kind, path))
+            self._event(record, events)
             return
         if xid < 0:
             return
@@ -202,6 +194,19 @@ class Session:
                 self.end()
         if ticket.done:
             done.append(ticket)
+
+    def _event(self, record: bytes, events: Events) -> None:
+        reader = JuteReader(record, 16)
+        kind, _, path = reader.integer(), reader.integer(), reader.text()
+        if kind == CREATED:
+            if path in self.expected:
+                self.expected.discard(path)
+                events.append((kind, path))
+        elif path in self.on_data or (kind == DELETED and path in self.on_end):
+            self.on_data.discard(path)
+            if kind == DELETED:
+                self.on_end.discard(path)
+            events.append((kind, path))
 
     def _welcome(self, reader: JuteReader) -> bytes:
         _, timeout, session, password = reader.integer(), reader.integer(), reader.long(), reader.data()
@@ -228,9 +233,12 @@ class Session:
                 body = jute.long(self._zxid) + (told + none + none if on_data else none + none + told)
                 yield _HEADER_OUT.pack(len(body) + 8, WATCHES, _WATCHES_KIND) + body
 
-    def _admit(self, record: bytes) -> bytes:
-        """An answer to what was said with the welcome."""
+    def _admit(self, record: bytes, events: Events) -> bytes:
+        """An answer to what was said with the welcome, or what a watch tells that was told to the server with it."""
         xid, zxid, code = _HEADER.unpack_from(record)
+        if xid == EVENT:
+            self._event(record, events)
+            return b""
         if code == AUTH_FAILED:
             raise SessionRefused("ZooKeeper does not accept these credentials; check the user and password in the URL")
         if code == SESSION_EXPIRED:

@@ -13,6 +13,7 @@ from holdfast.backends.zookeeper.claim_state import ClaimState
 from holdfast.backends.zookeeper.claim_tracker import ClaimTracker
 from holdfast.backends.zookeeper.client import ZooKeeperClient
 from holdfast.backends.zookeeper.connection import SessionConnection
+from holdfast.backends.zookeeper.connector import Hear
 from holdfast.backends.zookeeper.ops import Exists, Sync
 from holdfast.backends.zookeeper.release import ReleaseFlows
 from holdfast.backends.zookeeper.session import Session, SessionState
@@ -149,7 +150,7 @@ def close_leaves_the_session(patch: Patch) -> None:
 def failed_handshake_leaves_a_socket(patch: Patch) -> None:
     """A connection on which the handshake timed out is not closed (9.46)."""
 
-    def connect(session: Session, endpoint: Endpoint, deadline: float) -> Flow[Connection]:
+    def connect(session: Session, endpoint: Endpoint, hear: Hear, deadline: float) -> Flow[Connection]:
         opened: Connection = yield Open(endpoint, deadline)
         try:
             yield Send(opened, session.greet(), deadline)
@@ -157,7 +158,9 @@ def failed_handshake_leaves_a_socket(patch: Patch) -> None:
                 data: bytes = yield Receive(opened, deadline)
                 if not data:
                     raise ConnectionError("the server closed the connection")
-                if answer := session.receive(data)[2]:
+                _, events, answer = session.receive(data)
+                hear(events)
+                if answer:
                     yield Send(opened, answer, deadline)
         except BaseException:
             session.drop()

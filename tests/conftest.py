@@ -17,7 +17,7 @@ from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import Phase, settings
+from hypothesis import HealthCheck, Phase, settings
 
 if TYPE_CHECKING:
     from tests.etcd.cluster import Cluster
@@ -31,8 +31,11 @@ if TYPE_CHECKING:
 pytest_plugins = ["tests.support.folder_times", "tests.support.spread"]
 
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)  # no "explain", which takes longest
-settings.register_profile("same", derandomize=True, phases=PHASES, deadline=None, print_blob=True)
-settings.register_profile("explore", phases=PHASES, deadline=None, print_blob=True)
+CALM = settings(  # how long an example takes says nothing on a machine that stalls
+    phases=PHASES, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.register_profile("same", CALM, derandomize=True)
+settings.register_profile("explore", CALM)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):

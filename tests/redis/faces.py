@@ -38,7 +38,7 @@ def pair(face: str, url: Any, name: str = "orders/7", **options: Any) -> int:
 
 
 def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    return asyncio.run(asyncio.wait_for(coroutine, 60))
+    return asyncio.run(asyncio.wait_for(coroutine, 150))
 
 
 async def until(look: Callable[[], Coroutine[Any, Any, Any]], enough: Callable[[Any], object]) -> None:

@@ -42,9 +42,11 @@ def test_a_lease_that_nobody_has_is_not_renewed_and_warned_of(monkeypatch: pytes
 
 def test_a_lease_with_a_hook_is_kept_whoever_has_it() -> None:
     with holdfast.connect("memory://hook") as locks:
-        locks.lock("door", ttl=1.5, on_lost=print).acquire()
+        locks.lock("door", ttl=6, on_lost=print).acquire()
         gc.collect()
-        time.sleep(2.0)
+        [hold] = locks._core.holds
+        granted_until = hold.valid_until
+        eventually(lambda: hold.valid_until > granted_until)  # it is renewed
         assert [view.name for view in locks.survey()] == ["door"]
 
 

@@ -17,7 +17,7 @@ from holdfast.testing.context import BODIES, Body, Context
 from holdfast.testing.engine_under_test import EngineUnderTest
 from tests.zookeeper.ensemble import Ensemble, Member, running
 
-LONG = 18.0
+LONG = 30.0
 """A ttl that outlives the election of a leader; a server that hangs is noticed after a third of it."""
 LONGEST = 60.0
 """A ttl that outlives the start of two servers and their election, on a machine that has much else to do."""

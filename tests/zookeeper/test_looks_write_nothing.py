@@ -11,6 +11,8 @@ from tests.zookeeper.ensemble import Ensemble
 from tests.zookeeper.test_fail_over import play
 
 LOOKS = 40
+ATTEMPTS = 8
+"""What other tests have left, the ensemble clears away meanwhile (sessions, containers), and logs that. That passes."""
 
 
 def transactions(ensemble: Ensemble) -> int:
@@ -28,13 +30,16 @@ def test_looks_are_reads(ensemble: Ensemble, body: Body) -> None:
         sequencer = lease.sequencer()
         assert await watcher.check(sequencer)
         await asyncio.sleep(0.2)  # it is confirmed
-        before = transactions(ensemble)
-        for _ in range(LOOKS):
-            leader = await watcher.election("boss").leader()
-            assert leader is not None
-            assert leader.token == lease.token
-            assert await watcher.check(sequencer)
-        assert transactions(ensemble) - before < LOOKS / 4
+        spent = list[int]()
+        while not spent or (spent[-1] >= LOOKS / 4 and len(spent) < ATTEMPTS):
+            before = transactions(ensemble)
+            for _ in range(LOOKS):
+                leader = await watcher.election("boss").leader()
+                assert leader is not None
+                assert leader.token == lease.token
+                assert await watcher.check(sequencer)
+            spent.append(transactions(ensemble) - before)
+        assert spent[-1] < LOOKS / 4, spent
         assert await lease.release()
 
     play(program, ensemble.url, body)

@@ -53,8 +53,10 @@ async def evicted_before_it_looked(context: Context) -> None:
     faults = FaultInjector()
     locks, drops_pushes = await context.connect(), await context.connect(faults=faults)
     first = await locks.lock("door").acquire()
-    # Out of reach for a ttl it would give up: that must not happen where a busy machine takes its time until `heal`.
-    waiter = context.start(drops_pushes.lock("door", ttl=max(60.0, context.short * 15)).acquire())
+    # Out of reach for a ttl it would give up, and its place is kept for ten seconds, or four margins: neither must end
+    # where a busy machine takes its time until `heal`.
+    patient = drops_pushes.lock("door", ttl=max(60.0, context.short * 15), margin=context.seconds(2.5))
+    waiter = context.start(patient.acquire())
     await context.queued("door", 1)
     faults.drops_pushes = True
     faults.cut()  # it does not look before it is evicted, nor is a look of before still under way

@@ -49,19 +49,30 @@ async def by_hand(context: Context) -> None:
 @promise()
 async def a_fault_that_passes_is_borne(context: Context) -> None:
     """A renewal that fails puts the lease in jeopardy; the next that succeeds brings it back. It is never lost."""
-    faults, events = FaultInjector(), list[Event]()
+    shortest = 30.0 if context.virtual else context.seconds(3.0)
+    for factor in (1,) if context.virtual else (1, 3, 9):
+        if await _bears_a_fault(context, shortest * factor):
+            return  # else the machine stalled for most of a ttl, perhaps: once more, at a slower pace
+    raise AssertionError("the lease is lost by a fault that passes")
+
+
+async def _bears_a_fault(context: Context, ttl: float) -> bool:
+    """False if it is lost."""
+    faults, events, clock = FaultInjector(), list[Event](), asyncio.get_running_loop().time
     locks = await context.connect(faults=faults, on_event=events.append)
-    ttl = 30.0 if context.virtual else context.seconds(3.0)
     lease = await locks.lock("door", ttl=ttl).acquire()
+    until = clock() + lease.remaining()
     faults.cut()
-    await context.eventually(lambda: lease.state is State.JEOPARDY, "jeopardy")
-    lease.check()
+    await context.eventually(lambda: lease.state is not State.HELD, "jeopardy")
     faults.heal()
-    await context.eventually(lambda: lease.state is State.HELD, "recovery")
-    assert lease.remaining() > ttl / 2
+    await context.eventually(lambda: lease.state is not State.JEOPARDY, "recovery")
+    if lease.state is State.LOST:
+        return False
+    assert clock() + lease.remaining() > until
     assert not lease.lost.is_set()
     assert await lease.release()
     assert [event.kind for event in events] == ["acquired", "jeopardy", "recovered", "released"]
+    return True
 
 
 @promise()

@@ -44,6 +44,7 @@ def test_a_url_is_taken_apart() -> None:
         ("zookeeper://:secret@a", "user"),
         ("zookeeper://a/../b", "path"),
         ("zookeeper://a//b", "path"),
+        ("zookeeper://a/%01b", "path"),
     ],
 )
 def test_a_bad_url_is_refused(url: str, word: str) -> None:

@@ -51,7 +51,7 @@ def parse(url: str) -> Address:
     login, at, hosts = state.rpartition("@")
     user, _, password = login.partition(":")
     chroot = unquote((slash + path).rstrip("/"))
-    if "//" in chroot or any(step in (".", "..") for step in chroot.split("/")):
+    if "//" in chroot or not chroot.isprintable() or any(step in (".", "..") for step in chroot.split("/")):
         raise Misconfigured(f"the path {chroot!r} of the ZooKeeper URL is not one of a node; write it as /a/b")
     if at and not user:
         raise Misconfigured("the ZooKeeper URL has a password without a user; write user:password@host")

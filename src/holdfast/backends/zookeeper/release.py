@@ -4,7 +4,9 @@
    to another session is about to vanish: it is deleted, never adopted; one that has lapsed is being deleted already.
 2. If no server can be asked, the tracker of the session gets the place, and with it its node, known or not: the flow
    gives up with its claim's ttl, and the session would keep the node.
-3. A release is one deletion; with a handoff marker (see `handoff`), a will, a slot or a tombstone, one `Multi`.
+3. A release that is refused (by a server that throttles, for one) is tried again, as one that was not answered: the
+   session would keep the node. One that is refused for good is told to the caller.
+4. A release is one deletion; with a handoff marker (see `handoff`), a will, a slot or a tombstone, one `Multi`.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from .handoff import release_ops
 from .ops import NO_NODE, Delete, Exists, Failure, List
 from .queue import line_of
 from .requests import Batch, child_nodes
-from .tombstones import Tombstones
+from .tombstones import Tombstones, is_deleted
 
 
 class ReleaseFlows:
@@ -62,7 +64,7 @@ class ReleaseFlows:
                 answers and isinstance(answers[-1], Failure) and answers[-1].code != NO_NODE
             ):  # no room for a handoff marker
                 answers = yield Call(Batch((Delete(state.path),), state), self._timeout)
-            done = bool(answers and answers[-1])
+            done = is_deleted(answers, state)
             if done and state.alone:
                 self._tombstones.tree.parent_state(claim.spec.name).left(state)
         else:

@@ -12,12 +12,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..._core.flow import NOW, RANDOM, Call, Flow
 from ...errors import HoldfastError
 from ...model import LockSpec
 from .claim_state import ClaimState
 from .error_mapping import refused
-from .ops import EXISTS, NO_NODE, Create, Delete, Exists, Failure, List, Multi, Op
+from .ops import EXISTS, NO_NODE, Answer, Create, Delete, Exists, Failure, List, Multi, Op
 from .paths import CLOCK, RATES, Marker, tombstone_of
 from .queue import NodeQueue, line_of
 from .requests import Batch
@@ -128,11 +130,19 @@ class Tombstones:
         if not isinstance(answers[0], Failure):
             return True
         answers = yield Call(Batch(ops, state), self._timeout)  # something of it was gone before: one by one
-        return answers is not None and answers[-1] is True
+        return is_deleted(answers, state)
 
     def ending(self, state: ClaimState, linger: float) -> list[Op]:
         """What ends a claim: the deletion of its node comes last."""
         return ending(state, linger, self.tree.acl)
+
+
+def is_deleted(answers: Sequence[Answer] | None, state: ClaimState) -> bool:
+    """Whether the last of these operations has deleted its node; False if it was not there. Raises what refused it."""
+    last = answers[-1] if answers else None
+    if isinstance(last, Failure) and last.code != NO_NODE:
+        raise refused(last, f"releasing {state.claim.spec.name!r}")
+    return bool(last)
 
 
 def ending(state: ClaimState, linger: float, acl: bytes) -> list[Op]:

@@ -52,10 +52,11 @@ class UnfairFlows:
         if not answers or not answers[0]:
             return False
         line = line_of(answers[0][0])
-        state.slot_tried = False
-        if (own := line.slots.get(mine.owner)) is None:
+        own = line.slots.get(mine.owner)
+        state.slot = "" if own is None else f"{state.parent}/{own.node}"
+        state.slot_tried = False  # not before: an interruption in between would leave it to the session
+        if own is None:
             return False
-        state.slot = f"{state.parent}/{own.node}"
         settled = yield from self.settled(state, line, timeout)
         if keeps_slot(line, mine, settled):
             answers = yield Call(Batch((Exists(state.slot),), state), timeout)

@@ -11,14 +11,16 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local line = load(KEYS[1])
 local found = 0
-for _, place in ipairs(line.holders) do
-  if place[TOKEN] == ARGV[1] + 0 and holds(place, now) then
-    place[EVICTED], place[EXPIRES] = 1, now
-    notice(line, place)
+for slot = 1, line.slots do
+  local place = find(line, get(line, '@' .. slot))
+  if place.token == ARGV[1] + 0 and holds(place, now) then
+    place.evicted, place.expires = 1, now
+    line.quiet = now
+    touch(line, place)
     found = 1
   end
 end
 sweep(line, now)
 promote(line, now)
-save(KEYS[1], line, now)
+settle(line, now)
 return found

@@ -3,164 +3,194 @@
 -- One key holds everything about a name, so it is always in one slot, and it ends by itself: a day after its last
 -- claim, for that is how long the mark (the last token) is kept. Its value is one of
 --
---   mark              16 digits: nobody stands there
---   text              a mutex with a holder, and those who wait for it in their order; see below
---   a msgpack array   anything else; see `load`
+--   a string: mark                     16 digits: nobody stands there
+--   a string: holder                   one holder, for which nobody waits; see below
+--   a hash                             anything else
 --
--- Text is what nearly every take, release and hand-off reads and writes, by cutting strings, without unpacking:
+-- The strings are what nearly every take and release reads and writes, by cutting, without a look at anything else:
 --
---   token renewed since quiet count owner ' ' detail            the holder; its token is the mark
---   '\n' owner ' ' until renewed since ' ' detail               for each waiter
+--   token renewed since NEVER '000000' owner ' ' detail         the first four are 16 digits each, without a space
 --
--- where the first four are 16 digits each and the count of waiters 6, without a space between them. A hold ends at
--- renewed + ttl, a place in the line at `until`; a waiter's `renewed` is what it has as soon as it is promoted. No
--- place ends before `quiet`. `detail` is what a client says of a claim: "wake left capacity weight fair ttl patience
--- delay info". `wake` is the channel that reaches its owner, or '-'; `left` is a day, the ttl and the delay in ms; `info` is told
--- to whoever surveys, and means nothing here.
+-- The hold ends at renewed + ttl, and its token is the mark. (MGET tells nothing about a hash, without an error.)
+-- `detail` is what a client says of a claim: "wake left capacity weight fair ttl patience delay info". `wake` is the
+-- channel that reaches its owner, or '-'; `left` is a day, the ttl and the delay in ms; `info` is told to whoever
+-- surveys, and means nothing here. The hash has fields
 --
--- In msgpack, too, waiters stay one string of packed places (`packed`) as long as nothing ends by itself; then only
--- the first is looked at. Whatever is less simple calls `spread`, which makes them a table (`waiters`).
+--   =        "mark quiet kept capacity used waiting unfair ranks first slots"
+--   owner    "token expires since evicted rank slot detail": a place
+--   #rank    an owner that waits: ranks are given in the order in which claims come
+--   @slot    an owner that holds: slots have no gaps
+--
+-- so that whatever is done reads and writes a few fields, however many stand there. `used` is the weight of all holds;
+-- nothing about a hold changes by itself before `quiet`; no rank before `first` waits; `waiting` and `unfair` count
+-- those who wait, also those whose time is over, until one of the programs comes upon them; until `kept` the key
+-- stands, whatever its fields say. `evicted` is 0, 1, or 2 for a hold that counts no more.
 --
 -- Times and tokens are whole µs on the server's own clock: exact in a Lua number until the year 2255, but never to
 -- be turned into text without '%.0f'.
 
-local OWNER, TOKEN, EXPIRES, SINCE, EVICTED, WEIGHT, FAIR = 1, 2, 3, 4, 5, 6, 7
-local TTL, PATIENCE, DELAY, WAKE, INFO, RANK = 8, 9, 10, 11, 12, 13
-local DAY = 86400000
-local CLAIM = '^(%S+) (%S+) (%d+) (%d+) (%d+) (%d) (%d+) (%d+) (%d+) ([^\n]*)'
+local DAY = 86400000000
+local HOUR = 3600000000
 local NEVER = '9999999999999999'
+local CLAIM = '^(%S+) (%S+) (%d+) (%d+) (%d+) (%d) (%d+) (%d+) (%d+) ([^\n]*)'
+local PLACE = '^(%d+) (%d+) (%d+) (%d) (%d+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d) (%d+) (%d+) (%d+) (.*)'
+local HEADER = '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$'
 
 -- A claim as it enters the line, from "owner detail" (which begins at `at`), and the capacity that it asks for.
 local function enter(said, now, at)
-  local owner, wake, _, capacity, weight, fair, ttl, patience, delay, info = string.match(said, CLAIM, at)
-  return {owner, 0, now, now, 0, weight + 0, fair + 0, ttl + 0, patience + 0, delay + 0, wake, info, 0}, capacity + 0
-end
-
--- From when on nothing of it matters.
-local function over_at(place)
-  if place[TOKEN] == 0 then
-    return place[EXPIRES]
-  end
-  if place[EVICTED] == 1 then
-    return place[EXPIRES] + math.max(place[DELAY], place[TTL])
-  end
-  return place[EXPIRES] + place[DELAY]
-end
-
--- Take a place into account: before `quiet` nothing changes by itself, after `last` nothing is left. What was
--- evicted changes twice, so as long as it is there no time is quiet.
-local function notice(line, place)
-  local over = over_at(place)
-  line.quiet = math.min(line.quiet, place[EVICTED] == 1 and 0 or over)
-  line.last = math.max(line.last, over)
-end
-
-local function load_text(line, text)
-  local holder, capacity = enter(text, 0, 71)
-  holder[TOKEN] = string.sub(text, 1, 16) + 0
-  holder[EXPIRES] = string.sub(text, 17, 32) + holder[TTL]
-  holder[SINCE] = string.sub(text, 33, 48) + 0
-  line.mark, line.capacity, line.holders[1], line.waiters = holder[TOKEN], capacity, holder, {}
-  notice(line, holder)
-  for owner, times, detail in string.gmatch(text, '\n(%S+) (%d+) ([^\n]+)') do
-    local place = enter(owner .. ' ' .. detail, 0)
-    place[EXPIRES], place[SINCE] = string.sub(times, 1, 16) + 0, string.sub(times, 33) + 0
-    line.ranks = line.ranks + 1
-    place[RANK] = line.ranks
-    table.insert(line.waiters, place)
-    notice(line, place)
-  end
-end
-
-local function load(key)
-  local text = redis.call('GET', key)
-  local line = {mark = 0, capacity = 0, holders = {}, packed = '', count = 0, unfair = 0, ranks = 0,
-    quiet = math.huge, last = 0}
-  if not text then
-    return line
-  end
-  if #text == 16 then
-    line.mark = text + 0
-    return line
-  end
-  local first = string.byte(text)
-  if first >= 48 and first <= 57 then -- a digit
-    load_text(line, text)
-    return line
-  end
-  line.mark, line.capacity, line.quiet, line.last, line.unfair, line.ranks, line.count, line.packed, line.holders =
-    unpack(cmsgpack.unpack(text))
-  return line
-end
-
-local function spread(line)
-  if not line.waiters then
-    local waiters, offset = {}, 0
-    for i = 1, line.count do
-      offset, waiters[i] = cmsgpack.unpack_one(line.packed, offset)
-    end
-    line.waiters = waiters
-  end
-  return line.waiters
-end
-
--- Turn the waiters back into a string, and find out anew when the line changes by itself.
-local function fold(line)
-  local packed = {}
-  line.quiet, line.last, line.unfair, line.count = math.huge, 0, 0, #line.waiters
-  for i, place in ipairs(line.waiters) do
-    notice(line, place)
-    line.unfair = line.unfair + 1 - place[FAIR]
-    packed[i] = cmsgpack.pack(place)
-  end
-  for _, place in ipairs(line.holders) do
-    notice(line, place)
-  end
-  line.packed = table.concat(packed)
-  line.waiters = nil
+  local owner, wake, left, capacity, weight, fair, ttl, patience, delay, info = string.match(said, CLAIM, at)
+  return {owner = owner, token = 0, expires = now, since = now, evicted = 0, rank = 0, slot = 0, wake = wake,
+    left = left, weight = weight + 0, fair = fair == '1', ttl = ttl + 0, patience = patience + 0, delay = delay + 0,
+    info = info}, capacity + 0
 end
 
 -- "detail" of a place.
-local function told(place, capacity)
-  return string.format('%s %.0f %.0f %.0f %.0f %.0f %.0f %.0f %s', place[WAKE], (place[TTL] + place[DELAY]) / 1000 + DAY, capacity,
-    place[WEIGHT], place[FAIR], place[TTL], place[PATIENCE], place[DELAY], place[INFO])
+local function detail(line, place)
+  return string.format('%s %s %.0f %.0f %d %.0f %.0f %.0f %s', place.wake, place.left, line.capacity, place.weight,
+    place.fair and 1 or 0, place.ttl, place.patience, place.delay, place.info)
 end
 
--- The line as text, if it can be that.
+-- A field, as it is now: what is about to be written, or what stands in the hash.
+local function get(line, field)
+  local value = line.fields[field]
+  if value == nil then
+    value = line.hash and redis.call('HGET', line.key, field)
+    line.fields[field] = value
+  end
+  return value
+end
+
+local function put(line, field, value)
+  line.fields[field], line.changed[field] = value, true
+end
+
+-- The place of an owner, if it has one.
+local function find(line, owner)
+  local place = line.places[owner]
+  local text = place == nil and get(line, owner)
+  if text then
+    local token, expires, since, evicted, rank, slot, wake, left, _, weight, fair, ttl, patience, delay, info =
+      string.match(text, PLACE)
+    place = {owner = owner, token = token + 0, expires = expires + 0, since = since + 0, evicted = evicted + 0,
+      rank = rank + 0, slot = slot + 0, wake = wake, left = left, weight = weight + 0, fair = fair == '1',
+      ttl = ttl + 0, patience = patience + 0, delay = delay + 0, info = info}
+    line.places[owner] = place
+  end
+  return place or nil
+end
+
+-- From when on nothing of a place matters.
+local function over_at(place)
+  if place.token == 0 then
+    return place.expires
+  end
+  return place.expires + (place.evicted > 0 and math.max(place.delay, place.ttl) or place.delay)
+end
+
+-- A place has changed: it is to be written.
+local function touch(line, place)
+  line.places[place.owner] = place
+  line.changed[place.owner] = true
+  line.last = math.max(line.last, over_at(place))
+end
+
+-- A place is there no more under this name.
+local function drop(line, owner)
+  line.places[owner] = false
+  put(line, owner, false)
+end
+
+local function load(key)
+  local line = {key = key, hash = false, mark = 0, quiet = math.huge, kept = 0, capacity = 0, used = 0, waiting = 0,
+    unfair = 0, ranks = 0, first = 1, slots = 0, last = 0, fields = {}, changed = {}, places = {}}
+  local text = redis.call('MGET', key)[1]
+  if not text then
+    local header = redis.call('HGET', key, '=')
+    if header then
+      local mark, quiet, kept, capacity, used, waiting, unfair, ranks, first, slots = string.match(header, HEADER)
+      line.hash = true
+      line.mark, line.quiet, line.kept, line.capacity, line.used = mark + 0, quiet + 0, kept + 0, capacity + 0, used + 0
+      line.waiting, line.unfair, line.ranks, line.first, line.slots =
+        waiting + 0, unfair + 0, ranks + 0, first + 0, slots + 0
+    elseif redis.call('EXISTS', key) == 1 then
+      error('this is no line')
+    end
+  elseif #text == 16 then
+    line.mark = text + 0
+  else
+    local holder, capacity = enter(text, 0, 71)
+    holder.token, holder.since = string.sub(text, 1, 16) + 0, string.sub(text, 33, 48) + 0
+    holder.expires = string.sub(text, 17, 32) + holder.ttl
+    holder.rank, holder.slot = 1, 1
+    line.mark, line.capacity, line.used, line.ranks, line.first, line.slots =
+      holder.token, capacity, holder.weight, 1, 2, 1
+    line.quiet = holder.expires + holder.delay
+    put(line, '@1', holder.owner)
+    touch(line, holder)
+  end
+  return line
+end
+
+-- The one holder as a string, if there is nothing else to tell.
 local function as_text(line)
-  local holder = line.holders[1]
-  if line.capacity ~= 1 or line.unfair > 0 or #line.holders ~= 1 or holder[TOKEN] ~= line.mark
-    or holder[EVICTED] == 1 then
+  if line.hash or line.waiting > 0 or line.slots ~= 1 then
     return
   end
-  local records, quiet = {}, NEVER
-  for i, place in ipairs(spread(line)) do
-    if place[RANK] < holder[RANK] then
-      return
-    end
-    local ends = string.format('%016.0f', place[EXPIRES])
-    if ends < quiet then
-      quiet = ends
-    end
-    records[i] = string.format('\n%s %s%016.0f%016.0f %s', place[OWNER], ends, place[EXPIRES] - place[TTL],
-      place[SINCE], told(place, 1))
+  local holder = find(line, get(line, '@1'))
+  if holder.token ~= line.mark or holder.evicted > 0 or string.find(holder.owner, '~', 1, true) then
+    return
   end
-  return string.format('%016.0f%016.0f%016.0f%s%06.0f%s %s', holder[TOKEN], holder[EXPIRES] - holder[TTL],
-    holder[SINCE], quiet, #records, holder[OWNER], told(holder, 1)) .. table.concat(records)
+  return string.format('%016.0f%016.0f%016.0f%s000000%s %s', holder.token, holder.expires - holder.ttl, holder.since,
+    NEVER, holder.owner, detail(line, holder))
 end
 
-local function save(key, line, now)
-  local waiting = line.waiters and #line.waiters or line.count
-  if #line.holders == 0 and waiting == 0 then
+local function save(line, now)
+  local key = line.key
+  if line.slots == 0 and line.waiting == 0 then
     if line.mark > 0 then
-      redis.call('SET', key, string.format('%016.0f', line.mark), 'PX', DAY)
+      redis.call('SET', key, string.format('%016.0f', line.mark), 'PX', DAY / 1000)
     end
+    line.hash, line.fields, line.changed, line.places = false, {}, {}, {}
+    line.ranks, line.first, line.kept = 0, 1, 0
     return
   end
-  if line.waiters then
-    fold(line)
+  local left = math.max(line.last - now, 0) + DAY
+  local text = as_text(line)
+  if text then
+    redis.call('SET', key, text, 'PX', string.format('%.0f', left / 1000))
+    return
   end
-  local value = as_text(line) or cmsgpack.pack({line.mark, line.capacity, line.quiet, line.last, line.unfair,
-    line.ranks, line.count, line.packed, line.holders})
-  redis.call('SET', key, value, 'PX', string.format('%.0f', math.max(line.last - now, 0) / 1000 + DAY))
+  if not line.hash then
+    redis.call('DEL', key)
+    line.hash = true
+  end
+  local kept = now + left > line.kept
+  if kept then
+    line.kept = now + left + HOUR
+  end
+  if line.waiting == 0 then
+    line.first = line.ranks + 1
+  end
+  local words = {'HSET', key, '=', string.format('%.0f %.0f %.0f %.0f %.0f %d %d %.0f %.0f %d', line.mark,
+    math.min(line.quiet, NEVER + 0), line.kept, line.capacity, line.used, line.waiting, line.unfair, line.ranks,
+    line.first, line.slots)}
+  local gone = {}
+  for field in pairs(line.changed) do
+    local place = line.places[field]
+    local value = place and string.format('%.0f %.0f %.0f %d %.0f %d %s', place.token, place.expires, place.since,
+      place.evicted, place.rank, place.slot, detail(line, place)) or line.fields[field]
+    if value then
+      words[#words + 1], words[#words + 2] = field, value
+    else
+      gone[#gone + 1] = field
+    end
+  end
+  line.changed = {}
+  redis.call(unpack(words))
+  if #gone > 0 then
+    redis.call('HDEL', key, unpack(gone))
+  end
+  if kept then
+    redis.call('PEXPIRE', key, string.format('%.0f', (line.kept - now) / 1000))
+  end
 end

@@ -2,153 +2,186 @@
 
 -- include forms
 
--- It takes up its weight.
-local function occupies(place, now)
-  return place[TOKEN] > 0 and now < place[EXPIRES] + place[DELAY]
-end
-
 -- Its owner holds the lock.
 local function holds(place, now)
-  return place[TOKEN] > 0 and now < place[EXPIRES] and place[EVICTED] == 0
+  return place.token > 0 and now < place.expires and place.evicted == 0
 end
 
-local function drop_over(places, now)
-  for i = #places, 1, -1 do
-    if over_at(places[i]) <= now then
-      table.remove(places, i)
+-- It takes up its weight.
+local function occupies(place, now)
+  return place.token > 0 and now < place.expires + place.delay
+end
+
+-- A waiter leaves the line.
+local function leave(line, place)
+  put(line, '#' .. place.rank, false)
+  line.waiting = line.waiting - 1
+  line.unfair = line.unfair - (place.fair and 0 or 1)
+end
+
+-- A hold is there no more; the last slot takes its place.
+local function remove_hold(line, place)
+  local last = get(line, '@' .. line.slots)
+  if last ~= place.owner then
+    local other = find(line, last)
+    other.slot = place.slot
+    touch(line, other)
+    put(line, '@' .. place.slot, last)
+  end
+  put(line, '@' .. line.slots, false)
+  line.slots = line.slots - 1
+  if place.evicted < 2 then
+    line.used = line.used - place.weight
+  end
+  drop(line, place.owner)
+end
+
+-- A hold has another owner from now on, who is nobody: it goes on until it is over by itself. A name of its own, because
+-- one owner may leave several.
+local function leave_ghost(line, place)
+  drop(line, place.owner)
+  place.owner = string.format('~%s %.0f', place.owner, place.token)
+  put(line, '@' .. place.slot, place.owner)
+  touch(line, place)
+end
+
+-- Drop the holds that are over, and find out anew what the others take up.
+local function sweep(line, now)
+  if now < line.quiet then
+    return
+  end
+  local used, quiet = 0, math.huge
+  for slot = line.slots, 1, -1 do
+    local place = find(line, get(line, '@' .. slot))
+    if over_at(place) <= now then
+      remove_hold(line, place)
+    elseif occupies(place, now) then
+      used = used + place.weight
+      quiet = math.min(quiet, place.expires + place.delay)
+    else
+      place.evicted = 2
+      touch(line, place)
+      quiet = math.min(quiet, over_at(place))
     end
   end
+  line.used, line.quiet = used, quiet
 end
 
--- Drop what is over.
-local function sweep(line, now)
-  if now >= line.quiet then
-    drop_over(line.holders, now)
-    drop_over(spread(line), now)
+-- The first who waits. Those before it whose time is over are dropped.
+local function first_waiter(line, now)
+  while line.waiting > 0 do
+    local owner = get(line, '#' .. line.first)
+    if owner then
+      local place = find(line, owner)
+      if now < place.expires then
+        return place
+      end
+      leave(line, place)
+      drop(line, owner)
+    end
+    line.first = line.first + 1
   end
 end
 
 -- Somebody waits, or takes up its weight.
 local function standing(line, now)
-  if line.waiters and #line.waiters > 0 or not line.waiters and line.count > 0 then
-    return true
-  end
-  for _, place in ipairs(line.holders) do
-    if occupies(place, now) then
-      return true
-    end
-  end
-  return false
-end
-
-local function index_of(places, owner)
-  for i, place in ipairs(places) do
-    if place[OWNER] == owner then
-      return i
-    end
-  end
-end
-
--- The place of an owner, and the table and index where it stands. A string of packed places is searched for the
--- packed owner, because that begins with a byte which is rare there (a digit is not).
-local function find(line, owner)
-  local places, i = line.holders, index_of(line.holders, owner)
-  if not i and (line.waiters or string.find(line.packed, cmsgpack.pack(owner), 1, true)) then
-    places = spread(line)
-    i = index_of(places, owner)
-  end
-  if i then
-    return places[i], places, i
-  end
-end
-
--- What the holders leave.
-local function free(line, now)
-  local left = line.capacity
-  for _, place in ipairs(line.holders) do
-    if occupies(place, now) then
-      left = left - place[WEIGHT]
-    end
-  end
-  return left
+  return line.used > 0 or first_waiter(line, now) ~= nil
 end
 
 -- Mint a token for a place, and let it stand among the holders.
 local function grant(line, place, now)
   line.mark = math.max(line.mark + 1, now)
-  place[TOKEN], place[SINCE] = line.mark, now
-  table.insert(line.holders, place)
+  line.slots = line.slots + 1
+  line.used = line.used + place.weight
+  place.token, place.since, place.slot = line.mark, now, line.slots
+  put(line, '@' .. line.slots, place.owner)
+  touch(line, place)
+  line.quiet = math.min(line.quiet, place.expires + place.delay)
+end
+
+-- Grant to a waiter, who is told once that is written; but for whoever asks, who is told by the reply.
+local function promote_one(line, place, now)
+  leave(line, place)
+  grant(line, place, now)
+  if place.owner ~= line.asker then
+    line.pushes = line.pushes or {}
+    table.insert(line.pushes, place)
+  end
+end
+
+-- Grant, in order, whatever fits now: the first that does not fit ends it, but for those who may overtake.
+local function promote(line, now)
+  local first = first_waiter(line, now)
+  while first and first.weight <= line.capacity - line.used do
+    promote_one(line, first, now)
+    first = first_waiter(line, now)
+  end
+  local rank = line.first
+  while first and line.unfair > 0 and line.used < line.capacity and rank < line.ranks do
+    rank = rank + 1
+    local owner = get(line, '#' .. rank)
+    local place = owner and find(line, owner)
+    if place and now >= place.expires then
+      leave(line, place)
+      drop(line, owner)
+    elseif place and not place.fair and place.weight <= line.capacity - line.used then
+      promote_one(line, place, now)
+    end
+  end
 end
 
 -- Tell an owner of its grant. False if nobody listens on its channel: then there is nobody to hold it. A server that
 -- does not let us publish tells us nothing, nor does a cluster, where listeners at other nodes are not counted: a
 -- channel there ends in '*'.
 local function reached(place)
-  if place[WAKE] == '-' then
+  if place.wake == '-' then
     return true
   end
-  local heard = redis.pcall('PUBLISH', place[WAKE], string.format('%s %.0f', place[OWNER], place[TOKEN]))
-  return heard ~= 0 or string.sub(place[WAKE], -1) == '*'
+  local heard = redis.pcall('PUBLISH', place.wake, string.format('%s %.0f', place.owner, place.token))
+  return heard ~= 0 or string.sub(place.wake, -1) == '*'
 end
 
--- Grant to a waiter, who is told now; whoever cannot be told is gone. Answers what is left.
-local function promote_one(line, place, left, now)
-  grant(line, place, now)
-  if reached(place) then
-    notice(line, place)
-    return left - place[WEIGHT]
-  end
-  table.remove(line.holders)
-  return left
-end
-
--- Grant, in order, whatever fits now.
-local function promote(line, now)
-  local left = free(line, now)
-  if not line.waiters and line.unfair == 0 then -- the first that does not fit ends it
-    while line.count > 0 do
-      local offset, place = cmsgpack.unpack_one(line.packed, 0)
-      if place[WEIGHT] > left then
-        return
+-- Write the line, then tell those who were granted; whoever cannot be told is gone, and the next one's turn has come.
+-- The server writes first to whom it had something to say last. So `asker`, the channel of whoever asks, is sent an
+-- empty push before: else the next holder would hear of it after the reply, and, in one process, wait for its reader.
+local function settle(line, now, asker)
+  save(line, now)
+  while line.pushes do
+    local pushes, lost = line.pushes, false
+    line.pushes = nil
+    if asker then
+      redis.call('PUBLISH', asker, '')
+    end
+    for _, place in ipairs(pushes) do
+      if not reached(place) then
+        lost = true
+        remove_hold(line, place)
       end
-      line.count = line.count - 1
-      line.packed = offset < 0 and '' or string.sub(line.packed, offset + 1)
-      left = promote_one(line, place, left, now)
     end
-    return
-  end
-  local staying, blocked = {}, false
-  for _, place in ipairs(spread(line)) do
-    if place[WEIGHT] <= left and not (blocked and place[FAIR] == 1) then
-      left = promote_one(line, place, left, now)
-    else
-      blocked = true
-      table.insert(staying, place)
+    if lost then
+      promote(line, now)
+      save(line, now)
     end
   end
-  line.waiters = staying
 end
 
--- Put a new place at the end. True if it is granted at once: its owner is told by the reply.
-local function join(line, mine, now)
-  promote(line, now) -- whoever was let in by the sweep comes first
-  line.ranks = line.ranks + 1
-  mine[RANK] = line.ranks
-  local waiting = line.waiters and #line.waiters or line.count
-  if mine[WEIGHT] <= free(line, now) and (waiting == 0 or mine[FAIR] == 0) then
-    grant(line, mine, now)
-    mine[EXPIRES] = now + mine[TTL]
-    notice(line, mine)
-    return true
+-- Leave the line of a key, waiting or holding; a hold may linger. Whether it was held until now.
+local function release(key, owner, linger, now, asker)
+  local line = load(key)
+  local mine = find(line, owner)
+  local held = mine ~= nil and holds(mine, now)
+  if held and linger > 0 then
+    mine.expires, mine.delay, mine.wake = now + linger, 0, '-'
+    line.quiet = math.min(line.quiet, mine.expires)
+    leave_ghost(line, mine)
+  elseif mine and mine.token > 0 then
+    remove_hold(line, mine)
+  elseif mine then
+    leave(line, mine)
+    drop(line, owner)
   end
-  mine[EXPIRES] = now + mine[PATIENCE]
-  notice(line, mine)
-  if line.waiters then
-    table.insert(line.waiters, mine)
-  else
-    line.packed = line.packed .. cmsgpack.pack(mine)
-    line.count = line.count + 1
-    line.unfair = line.unfair + 1 - mine[FAIR]
-  end
-  return false
+  sweep(line, now)
+  promote(line, now)
+  settle(line, now, asker)
+  return held and 1 or 0
 end

@@ -1,28 +1,34 @@
--- Releases: many holders of mutexes for which nobody waits let go, each by itself, in one call.
+-- Releases: many let go, waiting or holding, each by itself, in one call.
 --
 --   KEYS   one line for each
 --   ARGV   for each: owner, ttl in µs
 --
 -- Answers for each 1 if it was held until now, 0 if not, 2: nothing was done, it is to be released by a call of its own.
 --
--- It is the first part of release.lua, for each. An error at one of them is found again by its own call.
+-- It is release.lua for each. An error at one of them is found again by its own call.
+
+-- include line
 
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local sub = string.sub
 local said = {}
 
-for i, key in ipairs(KEYS) do
-  local text, owner = redis.pcall('GET', key), ARGV[2 * i - 1]
-  said[i] = 2
-  if not text or #text == 16 then
-    said[i] = 0
-  elseif #text > 0 and sub(text, 71, 71 + #owner) == owner .. ' ' and sub(text, 65, 70) == '000000'
-    and string.find(text, '^%d') then
-    if redis.pcall('SET', key, sub(text, 1, 16), 'KEEPTTL')['ok'] then
-      said[i] = now < sub(text, 17, 32) + ARGV[2 * i] and 1 or 0
-    end
+local function release_one(key, owner, ttl)
+  local text = redis.call('MGET', key)[1]
+  if text and #text == 16 then
+    return 0
   end
+  if text and sub(text, 71, 71 + #owner) == owner .. ' ' then
+    redis.call('SET', key, sub(text, 1, 16), 'KEEPTTL')
+    return now < sub(text, 17, 32) + ttl and 1 or 0
+  end
+  return release(key, owner, 0, now)
+end
+
+for i, key in ipairs(KEYS) do
+  local done, held = pcall(release_one, key, ARGV[2 * i - 1], ARGV[2 * i] + 0)
+  said[i] = done and held or 2
 end
 
 return said

@@ -3,9 +3,9 @@
 --   KEYS   one line for each claim
 --   ARGV   for each claim: owner, ttl in µs, the token of the grant in 16 digits
 --
--- Answers for each: 0 held, 1 refused, 2 evicted, 3 expired, 4 nobody can tell. The holder of a mutex is renewed without
--- reading its line. What cannot be read (a key of another kind, a line that somebody has overwritten) is no hold any
--- more, and a write that the server refuses says nothing about the others: each claim is renewed by itself.
+-- Answers for each: 0 held, 1 refused, 2 evicted, 3 expired, 4 nobody can tell. A holder for whom nobody waits is renewed
+-- without reading its line. What cannot be read (a key of another kind, a line that somebody has overwritten) is no
+-- hold any more, and a write that the server refuses says nothing about the others: each claim is renewed by itself.
 
 -- include line
 
@@ -17,18 +17,18 @@ local replies = {}
 local function renew(key, owner, token)
   local line = load(key)
   local mine = find(line, owner)
-  if not mine or mine[TOKEN] == 0 or mine[TOKEN] ~= token + 0 then
+  if not mine or mine.token == 0 or mine.token ~= token + 0 then
     return 1
   end
-  if mine[EVICTED] == 1 then
+  if mine.evicted > 0 then
     return 2
   end
-  if now >= mine[EXPIRES] then
+  if now >= mine.expires then
     return 3
   end
-  mine[EXPIRES] = now + mine[TTL]
-  notice(line, mine)
-  save(key, line, now)
+  mine.expires = now + mine.ttl
+  touch(line, mine)
+  save(line, now)
   return 0
 end
 
@@ -45,11 +45,10 @@ local function not_written(why)
   return false
 end
 
--- Renew the holder of a mutex, by cutting and joining strings; anybody else as the reference does it.
+-- Renew the one holder, by cutting and joining strings; anybody else as the reference does it.
 local function renew_quickly(key, owner, ttl, token)
-  local text = redis.call('GET', key)
-  local first = text and string.byte(text) or 0
-  if first < 48 or first > 57 or string.sub(text, 71, 71 + #owner) ~= owner .. ' ' then
+  local text = redis.call('MGET', key)[1]
+  if not text or string.sub(text, 71, 71 + #owner) ~= owner .. ' ' then
     return renew(key, owner, token)
   end
   if string.sub(text, 1, 16) ~= token then

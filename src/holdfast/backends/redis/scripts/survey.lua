@@ -10,21 +10,28 @@
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local views = {now}
+
 -- One line. What cannot be read (a key of another kind) is no line, and keeps nobody from the others.
 local function look(i, key)
   local line = load(key)
-  local view = {i, line.capacity}
-  local places = spread(line)
-  for _, place in ipairs(line.holders) do
-    if occupies(place, now) then
-      table.insert(places, place)
+  local view, places = {i, line.capacity}, {}
+  if line.hash then
+    local all = redis.call('HGETALL', key)
+    for at = 1, #all, 2 do
+      line.fields[all[at]] = all[at + 1]
+      local place = string.find(all[at], '^[^=#@]') and find(line, all[at])
+      if place then
+        table.insert(places, place)
+      end
     end
+  elseif line.slots == 1 then
+    places[1] = find(line, get(line, '@1'))
   end
-  table.sort(places, function(one, other) return one[RANK] < other[RANK] end)
+  table.sort(places, function(one, other) return one.rank < other.rank end)
   for _, place in ipairs(places) do
-    if over_at(place) > now then
-      table.insert(view, {place[OWNER], place[TOKEN], place[WEIGHT], place[SINCE], place[EXPIRES], place[INFO],
-        holds(place, now) and 1 or 0})
+    if place.token == 0 and now < place.expires or occupies(place, now) then
+      table.insert(view, {string.match(place.owner, '^%S+'), place.token, place.weight, place.since, place.expires,
+        place.info, holds(place, now) and 1 or 0})
     end
   end
   if #view > 2 then

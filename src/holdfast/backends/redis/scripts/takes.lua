@@ -10,13 +10,20 @@
 local time = redis.call('TIME')
 local clock = time[1] .. string.sub('00000' .. time[2], -6)
 local fresh = clock .. clock .. clock .. '9999999999999999000000'
+local texts = redis.call('MGET', unpack(KEYS))
 local said = {}
 
 for i, key in ipairs(KEYS) do
-  local text = redis.pcall('GET', key)
+  local text = texts[i]
   said[i] = 0
   if not text or (#text == 16 and text < clock) then -- nobody stands there, and the mark (if any) is in the past
-    if redis.pcall('SET', key, fresh .. ARGV[2 * i - 1], 'PX', ARGV[2 * i])['ok'] then
+    local done
+    if text then
+      done = redis.pcall('SET', key, fresh .. ARGV[2 * i - 1], 'PX', ARGV[2 * i])
+    else
+      done = redis.pcall('SET', key, fresh .. ARGV[2 * i - 1], 'PX', ARGV[2 * i], 'NX') -- it may be a hash
+    end
+    if done and done['ok'] then
       said[i] = clock
     end
   end

@@ -56,15 +56,18 @@ def test_users_and_passwords() -> None:
     with running(requirepass="secret") as real:
         client = real.client(password="secret")
         client.execute_command(
-            "ACL SETUSER ann on >pass ~hf/* &hf/* +eval +evalsha +get +set +time +hello +subscribe +ping"
+            "ACL SETUSER ann on >pass ~hf/* &hf/* "
+            "+eval +evalsha +get +mget +set +hget +hset +time +hello +subscribe +ping"
         )
-        client.execute_command("ACL SETUSER bob on >pass ~hf/* +eval +get +time")
+        client.execute_command("ACL SETUSER bob on >pass ~hf/* +eval +get +mget +time")
         client.execute_command("ACL SETUSER off off >pass ~* +@all")
         client.close()
         model = Model(host, settings={"requirepass": "secret"})
-        some = frozenset({"eval", "evalsha", "get", "set", "time", "hello", "subscribe", "ping"})
+        some = frozenset(
+            {"eval", "evalsha", "get", "mget", "set", "hget", "hset", "time", "hello", "subscribe", "ping"}
+        )
         model.users.by_name["ann"] = User("ann", {b"pass"}, commands=some, keys=(b"hf/*",), channels=(b"hf/*",))
-        few = frozenset({"eval", "get", "time"})
+        few = frozenset({"eval", "get", "mget", "time"})
         model.users.by_name["bob"] = User("bob", {b"pass"}, commands=few, keys=(b"hf/*",), channels=())
         model.users.by_name["off"] = User("off", {b"pass"}, on=False)
         first = [

@@ -46,7 +46,10 @@ def test_tls(face: str) -> None:
 @both
 def test_a_user_that_may_do_only_what_is_needed(server: RedisServer, face: str) -> None:
     """The rights that the error message names are enough; CONFIG is not among them."""
-    commands = "evalsha eval get set time publish subscribe scan zadd zrange zremrangebyscore pexpire info select"
+    commands = (
+        "evalsha eval get set mget hget hmget hset hdel hgetall exists del time "
+        "publish subscribe scan zadd zrange zremrangebyscore pexpire info select"
+    )
     rules = ["on", ">s3cret", "~holdfast/*", "&holdfast/*", *(f"+{each}" for each in commands.split(" "))]
     server.client().execute_command("ACL", "SETUSER", "locks", "reset", *rules)
     try:

@@ -92,6 +92,15 @@ _ALL = (
     Command("zscore", 3, "", 1, 1),
 )
 COMMANDS = {command.name: command for command in _ALL}
+_OF_PROGRAMS = (
+    Command("hdel", -3, "write", 1, 1),
+    Command("hget", 3, "", 1, 1),
+    Command("hgetall", 2, "", 1, 1),
+    Command("hset", -4, "write denyoom", 1, 1),
+    Command("mget", -2, "", 1, -1),
+)
+OF_PROGRAMS = COMMANDS | {command.name: command for command in _OF_PROGRAMS}
+"""With those that only our programs use."""
 SINCE_7_2 = {command.name: command for command in (Command("client|setinfo", 4, ANYTIME), Command("waitaof", 4))}
 OF_SENTINEL = {
     name: COMMANDS[name]

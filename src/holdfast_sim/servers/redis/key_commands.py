@@ -38,7 +38,7 @@ def get(server: RedisServer, session: RedisSession, words: list[bytes]) -> Reply
 
 def text_of(entry: KeyspaceEntry) -> bytes:
     """A string. What a line looks like is the programs' own business: one says as much as that it is there."""
-    if isinstance(entry.value, dict):
+    if isinstance(entry.value, dict) or (isinstance(entry.value, LineValue) and entry.value.hashed):
         raise ErrorReply(WRONG_TYPE)
     return b"\x99" if isinstance(entry.value, LineValue) else entry.value
 
@@ -91,6 +91,8 @@ def exists(server: RedisServer, session: RedisSession, words: list[bytes]) -> Re
 
 def type_(server: RedisServer, session: RedisSession, words: list[bytes]) -> Reply:
     entry = _entry(server, session, words[1])
+    if entry is not None and isinstance(entry.value, LineValue) and entry.value.hashed:
+        return Status("hash")
     return Status("none" if entry is None else "zset" if isinstance(entry.value, dict) else "string")
 
 

@@ -1,36 +1,26 @@
 """The line of one name as a server keeps it, frozen: `holdfast._core.line` is what a program works on meanwhile.
 
-`text` tells how the programs have written it (`scripts/forms.lua`): as text, which their short paths read, or packed.
 A name where nobody stands has no line, only its mark: 16 digits.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from holdfast._core.line import Line, Place
+from holdfast._core.line import Place
 
 
 @dataclass(frozen=True, slots=True)
 class LineValue:
+    """`hashed` tells how the programs keep it (`scripts/forms.lua`): one holder as a string, or all else as a hash."""
+
     capacity: int
     mark: int
     places: tuple[Place, ...]
-    """Never changed: `thaw` copies them."""
-    text: bool
-
-    def thaw(self, line: Line) -> Line:
-        line.capacity, line.mark, line.places = self.capacity, self.mark, [replace(place) for place in self.places]
-        return line
-
-
-def freeze(line: Line) -> LineValue:
-    return LineValue(line.capacity, line.mark, tuple(line.places), _can_be_text(line))
-
-
-def _can_be_text(line: Line) -> bool:
-    """As `as_text` in forms.lua: a mutex whose holder has the last token, and stands before fair waiters only."""
-    holder, *others = line.places
-    if line.capacity != 1 or not holder.token or holder.token != line.mark or holder.evicted:
-        return False
-    return all(not place.token and place.fair for place in others)
+    """Never changed: whoever works on them copies them. `rank` counts the claims in the order in which they came."""
+    hashed: bool = False
+    ranks: int = 1
+    kept_us: int = 0
+    """Until then a hash stands, whatever is in it."""
+    noted_us: int = 0
+    """Until then its name is among those for which somebody waits."""

@@ -2,47 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from holdfast._core.line import Line, Place
+from holdfast._core.line import GHOST, Line, Place
 
 from .keyspace import KeyspaceEntry
-from .line_value import LineValue, freeze
+from .line_value import LineValue
 from .protocol import ErrorReply
 from .script_run import Run
 
 DAY_MS = 86_400_000
+HOUR_US = 3_600_000_000
 MARK_DIGITS_COUNT = 16
 NOWHERE, NOT_YET_HEARING = "-", "?"
 
 
 @dataclass(slots=True, eq=False)
-class ToldLine(Line):
-    """A line whose promotions are pushed at once. `asker` is told by the reply, and not pushed to."""
+class ServedLine(Line):
+    """A line as the programs work on it: the same rules as the reference, but they look at few places.
 
-    reaches: Callable[[Place], bool] = field(default=lambda place: True)
+    Whoever waits in vain is dropped when it has become the first; whoever is granted something is pushed to once that
+    is written, but for `asker`, who is told by the reply.
+    """
+
+    key: bytes = b""
     asker: str = ""
+    hashed: bool = False
+    ranks: int = 0
+    kept_us: int = 0
+    noted_us: int = 0
+    pushes: list[Place] = field(default_factory=list)
+
+    def waiting(self) -> list[Place]:
+        """Those who wait, also in vain."""
+        return [place for place in self.places if not place.token]
+
+    def sweep(self, now: int) -> None:
+        waiting = self.waiting()
+        first = next((place for place in waiting if not place.gone(now)), None)
+        before = waiting if first is None else waiting[: waiting.index(first)]
+        for place in list(self.places):
+            if place.gone(now) and (place.token or place in before):
+                self._remove(place)
+
+    def take(self, asked: Place, capacity: int, now: int, clock: int, queue: bool) -> tuple[Place | None, list[Place]]:
+        known = self.find(asked.owner)
+        if known is not None and not known.token and known.gone(now):
+            self._remove(known)
+            known = None
+        if known is None or known.evicted:
+            self.ranks += 1
+            asked.rank = self.ranks
+        return super(ServedLine, self).take(asked, capacity, now, clock, queue)
 
     def promote(self, now: int, clock: int) -> list[Place]:
-        """As the reference, but whoever cannot be told is gone: `promote_one` in line.lua."""
         free = self.capacity - sum(place.weight for place in self.places if place.occupies(now))
         blocked = False
         promoted = []
-        for place in list(self.places):
-            if place.token:
-                continue
-            if place.weight > free or (blocked and place.fair):
+        for place in self.waiting():
+            if place.gone(now):
+                if not blocked or self._looks_further(free):
+                    self._remove(place)
+            elif place.weight > free or (blocked and place.fair):
                 blocked = True
-                continue
-            self.mark = max(self.mark + 1, clock)
-            place.token, place.since = self.mark, now
-            if place.owner == self.asker or self.reaches(place):
-                free -= place.weight
-                promoted.append(place)
             else:
-                self.places.remove(place)
+                free -= place.weight
+                self.mark = max(self.mark + 1, clock)
+                place.token, place.since = self.mark, now
+                self._change(place)
+                promoted.append(place)
+                if place.owner != self.asker:
+                    self.pushes.append(place)
         return promoted
+
+    def _looks_further(self, free: int) -> bool:
+        return free > 0 and any(not place.fair for place in self.waiting())
+
+    def ahead(self, mine: Place, now: int) -> int:
+        """At most so many: some may have left."""
+        waiting = self.waiting()
+        holding = sum(place.rank < mine.rank for place in self.places if place.occupies(now))
+        return min(mine.rank - waiting[0].rank, len(waiting) - 1) + holding
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +112,25 @@ def is_mark(entry: KeyspaceEntry | None) -> bool:
     return entry is not None and isinstance(entry.value, bytes) and len(entry.value) == MARK_DIGITS_COUNT
 
 
-def load(run: Run, key: bytes) -> ToldLine:
-    line = ToldLine(reaches=lambda place: reaches(run, place))
-    entry = run.entry(key)
+def load(run: Run, key: bytes) -> ServedLine:
+    line = ServedLine(key=key)
+    entry = run.entry(key, by="mget")
+    if entry is None or isinstance(entry.value, dict) or getattr(entry.value, "hashed", False):
+        run.check("hget", key=key)
     if entry is None:
         return line
-    if isinstance(entry.value, dict):
+    value = entry.value
+    if isinstance(value, dict):
         raise ErrorReply("WRONGTYPE Operation against a key holding the wrong kind of value")
-    if isinstance(entry.value, LineValue):
-        entry.value.thaw(line)
-    elif is_mark(entry) and entry.value.isdigit():
-        line.mark = int(entry.value)
+    if isinstance(value, LineValue):
+        line.capacity, line.mark, line.places = value.capacity, value.mark, [replace(place) for place in value.places]
+        line.hashed, line.ranks = value.hashed, value.ranks
+        line.kept_us, line.noted_us = value.kept_us, value.noted_us
+        if not value.hashed:
+            line.places[0].rank = line.ranks = 1
+            line.changed = list(line.places)  # it is written anew as a whole
+    elif is_mark(entry) and value.isdigit():
+        line.mark = int(value)
     else:
         raise ErrorReply("ERR user_script: this is no line")
     return line
@@ -118,10 +166,45 @@ def left_ms(place: Place) -> int:
     return (place.ttl + place.delay) // 1000 + DAY_MS
 
 
-def save(run: Run, key: bytes, line: Line, ms: int | None = None) -> None:
-    """`ms` is for how long the short paths keep it; the general path finds that out from the line."""
-    if line.places:
-        last = max(_over_at(place) for place in line.places)
-        run.put(key, freeze(line), ms or max(last - run.now_us, 0) // 1000 + DAY_MS)
-    elif line.mark:
-        run.put(key, digits(line.mark), DAY_MS)
+def save(run: Run, line: ServedLine) -> None:
+    now = run.now_us
+    if not line.places:
+        line.hashed, line.ranks, line.kept_us, line.noted_us = False, 0, 0, 0
+        if line.mark:
+            run.put(line.key, digits(line.mark), DAY_MS)
+        return
+    left_us = max([0, *(_over_at(place) - now for place in line.changed)]) + DAY_MS * 1000
+    line.changed = []
+    [first, *others] = line.places
+    if line.hashed or others or first.token != line.mark or first.evicted or first.owner.startswith(GHOST):
+        run.check("set" if not line.hashed else "hset", key=line.key)
+        run.check("hset", key=line.key)
+        line.hashed = True
+        if now + left_us > line.kept_us:
+            line.kept_us = now + left_us + HOUR_US
+        ms: int | None = (line.kept_us - now) // 1000
+    else:
+        ms = left_us // 1000
+    run.put(
+        line.key,
+        LineValue(
+            *(line.capacity, line.mark, tuple(map(replace, line.places)), line.hashed, line.ranks),
+            *(line.kept_us, line.noted_us),
+        ),
+        ms,
+    )
+
+
+def settle(run: Run, line: ServedLine, asker: bytes | None = None) -> None:
+    """Write the line, then tell those who were granted; whoever cannot be told is gone (`settle` in line.lua)."""
+    save(run, line)
+    while line.pushes:
+        pushes, line.pushes = line.pushes, []
+        if asker is not None:
+            run.call(b"PUBLISH", asker, b"")
+        lost = [place for place in pushes if not reaches(run, place)]
+        for place in lost:
+            line.places.remove(place)
+        if lost:
+            line.promote(run.now_us, run.now_us)
+            save(run, line)

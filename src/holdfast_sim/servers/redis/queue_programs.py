@@ -14,7 +14,20 @@ from holdfast._core.line import Place
 from .keyspace import KeyspaceEntry
 from .line_value import LineValue
 from .protocol import ErrorReply, Reply
-from .queue_lines import NOT_YET_HEARING, NOWHERE, digits, is_mark, left_ms, load, read_claim, save, to_bytes, to_text
+from .queue_lines import (
+    NOT_YET_HEARING,
+    NOWHERE,
+    ServedLine,
+    digits,
+    is_mark,
+    left_ms,
+    load,
+    read_claim,
+    save,
+    settle,
+    to_bytes,
+    to_text,
+)
 from .script_run import Model, Run
 
 SAID = ("held", "refused", "evicted", "expired")
@@ -27,7 +40,11 @@ NOT_WRITTEN = (
 
 def _take_if_free(run: Run, key: bytes, said: bytes, left: bytes) -> bytes | None:
     """The short path of take.lua: its token if nobody stands there, and the mark (if any) is in the past."""
-    entry = run.entry(key)
+    entry = run.entry(key, by="mget")
+    if entry is not None and (
+        isinstance(entry.value, dict) or (isinstance(entry.value, LineValue) and entry.value.hashed)
+    ):
+        run.check("set", key=key)  # SET NX finds that out
     if entry is not None and not (
         is_mark(entry) and isinstance(entry.value, bytes) and entry.value < digits(run.now_us)
     ):
@@ -36,7 +53,8 @@ def _take_if_free(run: Run, key: bytes, said: bytes, left: bytes) -> bytes | Non
     asked = read_claim(said, now)
     place = asked.place
     place.token, place.expires = now, now + place.ttl
-    run.put(key, LineValue(asked.capacity, now, (place,), text=True), int(left))
+    place.rank = 1
+    run.put(key, LineValue(asked.capacity, now, (place,)), int(left))
     return digits(now)
 
 
@@ -55,14 +73,13 @@ def take(run: Run) -> Reply:
     if count == 1 and (token := _take_if_free(run, keys[0], run.args[0], run.args[1])) is not None:
         return token
     index = run.args[2 * count] if len(run.args) > 2 * count else None
-    quick = count == 1 and _joins_quickly(run, index)
     lines = [load(run, key) for key in keys]
     claims = [read_claim(run.args[2 * at], now) for at in range(count)]
     other = [line.mismatch(asked.capacity, now) for asked, line in zip(claims, lines, strict=True)]
     if any(capacity is not None for capacity in other):
         return _one_or_all([-(capacity or 0) for capacity in other])
     queue = index != b"0"
-    known = [line.find(asked.place.owner) is not None for asked, line in zip(claims, lines, strict=True)]
+    known = [_stands(line, asked.place.owner, now) for asked, line in zip(claims, lines, strict=True)]
     for asked, here in zip(claims, known, strict=True):
         if asked.place.wake == NOT_YET_HEARING:
             asked.place.wake = NOWHERE
@@ -84,39 +101,31 @@ def take(run: Run) -> Reply:
             replies.append(place.token if place else 0)
         else:
             replies.append([line.look_again(place, now), line.ahead(place, now), line.mark])
-            if index is not None:
-                run.call(b"ZADD", index, b"GT", b"%d" % place.expires, key)
-        save(run, key, line, max(left_ms(line.places[0]), int(run.args[1])) if quick else None)
-    if index is not None and any(isinstance(reply, list) for reply in replies):
-        first = all(bool(place.token) for place in lines[0].places[:-1])
-        if not quick or first:
-            run.call(b"ZREMRANGEBYSCORE", index, b"-inf", b"%d" % now)
-            run.call(b"PEXPIRE", index, run.args[1])
+            if index is not None and line.noted_us < place.expires:
+                line.noted_us = place.expires + place.patience
+                run.call(b"ZADD", index, b"GT", b"%d" % line.noted_us, key)
+        settle(run, line)
+    if index is not None and any(isinstance(reply, list) for reply in replies) and len(lines[0].waiting()) == 1:
+        run.call(b"ZREMRANGEBYSCORE", index, b"-inf", b"%d" % now)
+        run.call(b"PEXPIRE", index, run.args[1])
     return _one_or_all(replies)
+
+
+def _stands(line: ServedLine, owner: str, now: int) -> bool:
+    place = line.find(owner)
+    return place is not None and not place.evicted and (bool(place.token) or not place.gone(now))
 
 
 def _one_or_all(replies: list[Reply]) -> Reply:
     return replies[0] if len(replies) == 1 else replies
 
 
-def _joins_quickly(run: Run, index: bytes | None) -> bool:
-    """Whether take.lua puts a claim at the end of a mutex's line without reading the line: then it tidies up less."""
-    entry, asked, now = run.entry(run.keys[0]), read_claim(run.args[0], run.now_us), run.now_us
-    if entry is None or not isinstance(entry.value, LineValue) or not entry.value.text or index == b"0":
-        return False
-    mine, (holder, *others) = asked.place, entry.value.places
-    simple = asked.capacity == mine.weight == entry.value.capacity == holder.weight == 1 and mine.fair
-    quiet = all(now < place.expires for place in others) and now < holder.expires + holder.delay
-    new = mine.owner not in [place.owner for place in entry.value.places]
-    return simple and quiet and new and mine.wake != NOT_YET_HEARING
-
-
 def _is_holder(entry: KeyspaceEntry | None, owner: str) -> TypeGuard[KeyspaceEntry]:
-    """Whether the short paths see this owner as the holder: it stands first in a line that is kept as text."""
+    """Whether the short paths see this owner as the holder: it stands alone, in a string."""
     return (
         entry is not None
         and isinstance(entry.value, LineValue)
-        and entry.value.text
+        and not entry.value.hashed
         and entry.value.places[0].owner == owner
     )
 
@@ -127,48 +136,33 @@ def _holds_still(holder: Place, ttl: bytes, now: int) -> bool:
 
 
 def release(run: Run) -> Reply:
-    key, owner, now = run.keys[0], to_text(run.args[0]), run.now_us
-    entry = run.entry(key)
-    if entry is None or is_mark(entry):
-        return 0
     linger = int(run.args[2]) if len(run.args) > 2 else 0
-    next_one, held_so_far = "", False
+    return _release_one(run, run.keys[0], run.args[0], run.args[1], linger, run.args[3] if len(run.args) > 3 else None)
+
+
+def _release_one(run: Run, key: bytes, said: bytes, ttl: bytes, linger: int = 0, asker: bytes | None = None) -> int:
+    owner, now, entry = to_text(said), run.now_us, run.entry(key, by="mget")
+    if is_mark(entry):
+        return 0
     if not linger and _is_holder(entry, owner):
         assert isinstance(entry.value, LineValue)
-        holder, *others = entry.value.places
-        held_so_far = _holds_still(holder, run.args[1], now)
-        if not others:
-            run.put(key, digits(entry.value.mark), None)
-            return int(held_so_far)
-        if all(now < place.expires for place in others):
-            next_one = others[0].owner
-            if len(run.args) > 3:
-                run.call(b"PUBLISH", run.args[3], b"")  # so that the next holder hears of it before the asker does
+        run.put(key, digits(entry.value.mark), None)
+        return int(_holds_still(entry.value.places[0], ttl, now))
     line = load(run, key)
-    held, promoted = line.release(owner, now, now, linger)
+    held, _ = line.release(owner, now, now, linger)
     for place in line.places:
         place.wake = place.wake or NOWHERE
-    taking_over = next((place for place in promoted if place.owner == next_one), None)
-    save(run, key, line, None if taking_over is None else left_ms(taking_over))
-    return int(held if taking_over is None else held_so_far)
+    settle(run, line, asker)
+    return int(held)
 
 
 def releases(run: Run) -> Reply:
     replies: list[Reply] = []
     for at, key in enumerate(run.keys):
-        said, owner = 2, to_text(run.args[2 * at])
         try:
-            entry = run.entry(key)
-            if entry is None or is_mark(entry):
-                said = 0
-            elif _is_holder(entry, owner):
-                assert isinstance(entry.value, LineValue)
-                if len(entry.value.places) == 1:
-                    run.put(key, digits(entry.value.mark), None)
-                    said = int(_holds_still(entry.value.places[0], run.args[2 * at + 1], run.now_us))
+            replies.append(_release_one(run, key, run.args[2 * at], run.args[2 * at + 1]))
         except ErrorReply:
-            pass
-        replies.append(said)
+            replies.append(2)
     return replies
 
 
@@ -185,26 +179,26 @@ def renew(run: Run) -> Reply:
 
 def _renew_one(run: Run, key: bytes, owner: str, ttl: bytes, token: int) -> int:
     line = load(run, key)
-    entry = run.entry(key)
-    if _is_holder(entry, owner):  # it is renewed without being read, and stays text
+    entry = run.entry(key, by="mget")
+    if _is_holder(entry, owner):  # it is renewed without being read
         holder = line.places[0]
         if holder.token != token:
             return SAID.index("refused")
         if not _holds_still(holder, ttl, run.now_us):
             return SAID.index("expired")
         holder.expires = run.now_us + holder.ttl
-        run.put(key, LineValue(line.capacity, line.mark, tuple(line.places), text=True), left_ms(holder))
+        run.put(key, LineValue(line.capacity, line.mark, (holder,)), left_ms(holder))
         return 0
     said = SAID.index(line.renew(owner, run.now_us, token))
     if said == 0:
-        save(run, key, line)
+        save(run, line)
     return said
 
 
 def evict(run: Run) -> Reply:
     line = load(run, run.keys[0])
     found, _ = line.evict(int(run.args[0]), run.now_us, run.now_us)
-    save(run, run.keys[0], line)
+    settle(run, line)
     return int(found)
 
 

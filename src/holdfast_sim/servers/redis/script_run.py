@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from . import key_commands
-from .command_table import COMMANDS
+from .command_table import OF_PROGRAMS
 from .keyspace import KeyspaceEntry
 from .line_value import LineValue
 from .protocol import ErrorReply, Reply
@@ -51,7 +51,7 @@ class Run:
 
     def check(self, name: str, key: bytes | None = None, channel: bytes | None = None) -> None:
         """Raise what the server says to this command (rule 2)."""
-        command, user = COMMANDS[name], self.session.user
+        command, user = OF_PROGRAMS[name], self.session.user
         if user is not None:
             if not user.may_run(name):
                 raise ErrorReply(MAY_NOT_RUN)
@@ -65,9 +65,9 @@ class Run:
         if "write" in command.flags:
             self._dirty = True
 
-    def entry(self, key: bytes) -> KeyspaceEntry | None:
+    def entry(self, key: bytes, by: str = "get") -> KeyspaceEntry | None:
         """GET, or its like."""
-        self.check("get", key=key)
+        self.check(by, key=key)
         return self.server.keyspace.get((self.session.database, key))
 
     def put(self, key: bytes, value: bytes | LineValue, ms: int | None) -> None:

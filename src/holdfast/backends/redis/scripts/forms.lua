@@ -16,15 +16,15 @@
 -- channel that reaches its owner, or '-'; `left` is a day, the ttl and the delay in ms; `info` is told to whoever
 -- surveys, and means nothing here. The hash has fields
 --
---   =        "mark quiet kept capacity used waiting unfair ranks first slots"
---   owner    "token expires since evicted rank slot detail": a place
+--   =        "mark quiet kept noted capacity used waiting unfair ranks first slots"
+--   owner    token expires since evicted ' ' rank ' ' slot ' ' detail: a place (three of 16 digits, and one)
 --   #rank    an owner that waits: ranks are given in the order in which claims come
 --   @slot    an owner that holds: slots have no gaps
 --
 -- so that whatever is done reads and writes a few fields, however many stand there. `used` is the weight of all holds;
 -- nothing about a hold changes by itself before `quiet`; no rank before `first` waits; `waiting` and `unfair` count
 -- those who wait, also those whose time is over, until one of the programs comes upon them; until `kept` the key
--- stands, whatever its fields say. `evicted` is 0, 1, or 2 for a hold that counts no more.
+-- stands, whatever its fields say; until `noted` its name is among those for which somebody waits. `evicted` is 0, 1, or 2 for a hold that counts no more.
 --
 -- Times and tokens are whole µs on the server's own clock: exact in a Lua number until the year 2255, but never to
 -- be turned into text without '%.0f'.
@@ -32,22 +32,30 @@
 local DAY = 86400000000
 local HOUR = 3600000000
 local NEVER = '9999999999999999'
-local CLAIM = '^(%S+) (%S+) (%d+) (%d+) (%d+) (%d) (%d+) (%d+) (%d+) ([^\n]*)'
-local PLACE = '^(%d+) (%d+) (%d+) (%d) (%d+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d) (%d+) (%d+) (%d+) (.*)'
-local HEADER = '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$'
+local DETAIL = '^(%S+) %d+ (%d+) (%d+) (%d) (%d+) (%d+) (%d+)'
+local PLACE = '^(%d) (%d+) (%d+) (.*)'
+local HEADER = '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$'
 
--- A claim as it enters the line, from "owner detail" (which begins at `at`), and the capacity that it asks for.
-local function enter(said, now, at)
-  local owner, wake, left, capacity, weight, fair, ttl, patience, delay, info = string.match(said, CLAIM, at)
-  return {owner = owner, token = 0, expires = now, since = now, evicted = 0, rank = 0, slot = 0, wake = wake,
-    left = left, weight = weight + 0, fair = fair == '1', ttl = ttl + 0, patience = patience + 0, delay = delay + 0,
-    info = info}, capacity + 0
+-- What "detail" says of a place; and the capacity that it asks for.
+local function read_detail(place, detail)
+  local wake, capacity, weight, fair, ttl, patience, delay = string.match(detail, DETAIL)
+  place.detail, place.wake, place.fair = detail, wake, fair == '1'
+  place.weight, place.ttl, place.patience, place.delay = weight + 0, ttl + 0, patience + 0, delay + 0
+  return place, capacity + 0
 end
 
--- "detail" of a place.
-local function detail(line, place)
-  return string.format('%s %s %.0f %.0f %d %.0f %.0f %.0f %s', place.wake, place.left, line.capacity, place.weight,
-    place.fair and 1 or 0, place.ttl, place.patience, place.delay, place.info)
+-- A claim as it enters the line, from "owner detail", and the capacity that it asks for.
+local function enter(said, now)
+  local owner = string.match(said, '^%S+')
+  return read_detail({owner = owner, token = 0, expires = now, since = now, evicted = 0, rank = 0, slot = 0},
+    string.sub(said, #owner + 2))
+end
+
+-- A place says something else of where it is reached, and how long its delay is.
+local function change_detail(place, wake, delay)
+  local between, info = string.match(place.detail, '^%S+( %d+ %d+ %d+ %d %d+ %d+ )%d+(.*)')
+  place.wake, place.delay = wake, delay
+  place.detail = wake .. between .. string.format('%.0f', delay) .. info
 end
 
 -- A field, as it is now: what is about to be written, or what stands in the hash.
@@ -69,11 +77,9 @@ local function find(line, owner)
   local place = line.places[owner]
   local text = place == nil and get(line, owner)
   if text then
-    local token, expires, since, evicted, rank, slot, wake, left, _, weight, fair, ttl, patience, delay, info =
-      string.match(text, PLACE)
-    place = {owner = owner, token = token + 0, expires = expires + 0, since = since + 0, evicted = evicted + 0,
-      rank = rank + 0, slot = slot + 0, wake = wake, left = left, weight = weight + 0, fair = fair == '1',
-      ttl = ttl + 0, patience = patience + 0, delay = delay + 0, info = info}
+    local evicted, rank, slot, detail = string.match(text, PLACE, 49)
+    place = read_detail({owner = owner, token = string.sub(text, 1, 16) + 0, expires = string.sub(text, 17, 32) + 0,
+      since = string.sub(text, 33, 48) + 0, evicted = evicted + 0, rank = rank + 0, slot = slot + 0}, detail)
     line.places[owner] = place
   end
   return place or nil
@@ -100,25 +106,30 @@ local function drop(line, owner)
   put(line, owner, false)
 end
 
-local function load(key)
-  local line = {key = key, hash = false, mark = 0, quiet = math.huge, kept = 0, capacity = 0, used = 0, waiting = 0,
+-- The line of a key. `text`: what MGET says of it, if that is known.
+local function load(key, text)
+  local line = {key = key, hash = false, mark = 0, quiet = math.huge, kept = 0, noted = 0, capacity = 0, used = 0, waiting = 0,
     unfair = 0, ranks = 0, first = 1, slots = 0, last = 0, fields = {}, changed = {}, places = {}}
-  local text = redis.call('MGET', key)[1]
+  if text == nil then
+    text = redis.call('MGET', key)[1]
+  end
   if not text then
     local header = redis.call('HGET', key, '=')
     if header then
-      local mark, quiet, kept, capacity, used, waiting, unfair, ranks, first, slots = string.match(header, HEADER)
+      local mark, quiet, kept, noted, capacity, used, waiting, unfair, ranks, first, slots = string.match(header, HEADER)
       line.hash = true
-      line.mark, line.quiet, line.kept, line.capacity, line.used = mark + 0, quiet + 0, kept + 0, capacity + 0, used + 0
+      line.mark, line.quiet, line.kept, line.noted = mark + 0, quiet + 0, kept + 0, noted + 0
+      line.capacity, line.used = capacity + 0, used + 0
       line.waiting, line.unfair, line.ranks, line.first, line.slots =
         waiting + 0, unfair + 0, ranks + 0, first + 0, slots + 0
     elseif redis.call('EXISTS', key) == 1 then
       error('this is no line')
     end
   elseif #text == 16 then
-    line.mark = text + 0
+    line.mark, line.text = text + 0, text
   else
-    local holder, capacity = enter(text, 0, 71)
+    line.text = text
+    local holder, capacity = enter(string.sub(text, 71), 0)
     holder.token, holder.since = string.sub(text, 1, 16) + 0, string.sub(text, 33, 48) + 0
     holder.expires = string.sub(text, 17, 32) + holder.ttl
     holder.rank, holder.slot = 1, 1
@@ -141,28 +152,35 @@ local function as_text(line)
     return
   end
   return string.format('%016.0f%016.0f%016.0f%s000000%s %s', holder.token, holder.expires - holder.ttl, holder.since,
-    NEVER, holder.owner, detail(line, holder))
+    NEVER, holder.owner, holder.detail)
+end
+
+-- What was a string is one no more. A full server refuses to write it once more, before anything is changed.
+local function become_hash(line)
+  if line.text then
+    redis.call('SET', line.key, line.text, 'KEEPTTL')
+    redis.call('DEL', line.key)
+  end
+  line.hash = true
 end
 
 local function save(line, now)
   local key = line.key
   if line.slots == 0 and line.waiting == 0 then
     if line.mark > 0 then
-      redis.call('SET', key, string.format('%016.0f', line.mark), 'PX', DAY / 1000)
+      line.text = string.format('%016.0f', line.mark)
+      redis.call('SET', key, line.text, 'PX', DAY / 1000)
     end
     line.hash, line.fields, line.changed, line.places = false, {}, {}, {}
-    line.ranks, line.first, line.kept = 0, 1, 0
+    line.ranks, line.first, line.kept, line.noted = 0, 1, 0, 0
     return
   end
   local left = math.max(line.last - now, 0) + DAY
   local text = as_text(line)
   if text then
+    line.text = text
     redis.call('SET', key, text, 'PX', string.format('%.0f', left / 1000))
     return
-  end
-  if not line.hash then
-    redis.call('DEL', key)
-    line.hash = true
   end
   local kept = now + left > line.kept
   if kept then
@@ -171,14 +189,14 @@ local function save(line, now)
   if line.waiting == 0 then
     line.first = line.ranks + 1
   end
-  local words = {'HSET', key, '=', string.format('%.0f %.0f %.0f %.0f %.0f %d %d %.0f %.0f %d', line.mark,
-    math.min(line.quiet, NEVER + 0), line.kept, line.capacity, line.used, line.waiting, line.unfair, line.ranks,
+  local words = {'HSET', key, '=', string.format('%.0f %.0f %.0f %.0f %.0f %.0f %d %d %.0f %.0f %d', line.mark,
+    math.min(line.quiet, NEVER + 0), line.kept, line.noted, line.capacity, line.used, line.waiting, line.unfair, line.ranks,
     line.first, line.slots)}
   local gone = {}
   for field in pairs(line.changed) do
     local place = line.places[field]
-    local value = place and string.format('%.0f %.0f %.0f %d %.0f %d %s', place.token, place.expires, place.since,
-      place.evicted, place.rank, place.slot, detail(line, place)) or line.fields[field]
+    local value = place and string.format('%016.0f%016.0f%016.0f%d %.0f %d %s', place.token, place.expires,
+      place.since, place.evicted, place.rank, place.slot, place.detail) or line.fields[field]
     if value then
       words[#words + 1], words[#words + 2] = field, value
     else
@@ -186,7 +204,15 @@ local function save(line, now)
     end
   end
   line.changed = {}
-  redis.call(unpack(words))
+  become_hash(line)
+  local written = redis.pcall(unpack(words))
+  if type(written) == 'table' and written['err'] then
+    if line.text then -- whoever may not do this undoes nothing
+      redis.call('SET', key, line.text, 'PX', string.format('%.0f', left / 1000))
+    end
+    error(redis.REDIS_VERSION_NUM and written or written['err'], 0)
+  end
+  line.text = nil
   if #gone > 0 then
     redis.call('HDEL', key, unpack(gone))
   end

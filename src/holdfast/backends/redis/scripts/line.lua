@@ -21,12 +21,11 @@ end
 
 -- A hold is there no more; the last slot takes its place.
 local function remove_hold(line, place)
-  local last = get(line, '@' .. line.slots)
-  if last ~= place.owner then
-    local other = find(line, last)
-    other.slot = place.slot
-    touch(line, other)
-    put(line, '@' .. place.slot, last)
+  if place.slot < line.slots then
+    local last = find(line, get(line, '@' .. line.slots))
+    last.slot = place.slot
+    touch(line, last)
+    put(line, '@' .. place.slot, last.owner)
   end
   put(line, '@' .. line.slots, false)
   line.slots = line.slots - 1
@@ -111,10 +110,13 @@ end
 
 -- Grant, in order, whatever fits now: the first that does not fit ends it, but for those who may overtake.
 local function promote(line, now)
-  local first = first_waiter(line, now)
-  while first and first.weight <= line.capacity - line.used do
-    promote_one(line, first, now)
+  local first
+  while line.used < line.capacity do
     first = first_waiter(line, now)
+    if not first or first.weight > line.capacity - line.used then
+      break
+    end
+    promote_one(line, first, now)
   end
   local rank = line.first
   while first and line.unfair > 0 and line.used < line.capacity and rank < line.ranks do
@@ -166,12 +168,13 @@ local function settle(line, now, asker)
 end
 
 -- Leave the line of a key, waiting or holding; a hold may linger. Whether it was held until now.
-local function release(key, owner, linger, now, asker)
-  local line = load(key)
+local function release(key, text, owner, linger, now, asker)
+  local line = load(key, text)
   local mine = find(line, owner)
   local held = mine ~= nil and holds(mine, now)
   if held and linger > 0 then
-    mine.expires, mine.delay, mine.wake = now + linger, 0, '-'
+    mine.expires = now + linger
+    change_detail(mine, '-', 0)
     line.quiet = math.min(line.quiet, mine.expires)
     leave_ghost(line, mine)
   elseif mine and mine.token > 0 then

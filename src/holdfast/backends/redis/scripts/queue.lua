@@ -16,7 +16,9 @@ local function come(line, asked, now)
   end
   if mine then
     local waited = mine.token == 0
-    mine.wake = asked.wake -- it may have been out of reach before
+    if mine.wake ~= asked.wake then -- it may have been out of reach before
+      change_detail(mine, asked.wake, mine.delay)
+    end
     mine.expires = now + (waited and mine.patience or mine.ttl)
     touch(line, mine)
     promote(line, now)
@@ -52,15 +54,19 @@ local function join(line, asked, now)
   line.unfair = line.unfair + (asked.fair and 0 or 1)
 end
 
-local MOST_HOLDS = 8 -- so many are looked at one by one, for what is only an advice
+local FEW = 8 -- so many are looked at one by one, for what is only an advice
 
 -- What a waiter is told: in how long it should look even without a push (the first in line when a hold may have ended),
 -- how many stand before it (at most: some may have left), and the mark.
 local function queued(line, mine, now)
-  local first = first_waiter(line, now)
-  local after, ahead = math.floor(mine.patience / 3), math.min(mine.rank - first.rank, line.waiting - 1) + line.slots
+  local near = math.min(mine.rank - line.first, line.waiting - 1) < FEW
+  local first = near and first_waiter(line, now)
+  local after, ahead = math.floor(mine.patience / 3), math.min(mine.rank - line.first, line.waiting - 1) + line.slots
+  if not near then
+    return {after, ahead, line.mark}
+  end
   local ends = line.quiet
-  if line.slots <= MOST_HOLDS then
+  if line.slots <= FEW then
     ends = math.huge
     for slot = 1, line.slots do
       local place = find(line, get(line, '@' .. slot))
@@ -78,9 +84,17 @@ local function queued(line, mine, now)
   return {after, ahead, line.mark}
 end
 
+-- Somebody waits until then, and some time more: the name is noted where such names are, now and then.
+local function note(line, mine, index)
+  if index and line.noted < mine.expires then
+    line.noted = mine.expires + mine.patience
+    redis.call('ZADD', index, 'GT', string.format('%.0f', line.noted), line.key)
+  end
+end
+
 -- A line as a claim finds it: what is over is dropped, and who asks first says how much there is.
-local function open(key, capacity, now)
-  local line = load(key)
+local function open(key, text, capacity, now)
+  local line = load(key, text)
   sweep(line, now)
   if not standing(line, now) then
     line.capacity = capacity

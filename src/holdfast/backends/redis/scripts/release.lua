@@ -5,21 +5,54 @@
 --
 -- Answers 1 if it was held until now, else 0.
 --
--- The first part is for a holder for whom nobody waits: it leaves nothing but the mark.
+-- The first part is for a holder for whom nobody waits: it leaves nothing but the mark. The second is for the holder of
+-- a mutex: the first who waits takes its place, and is told. Both cut and join strings; everything else is done as the
+-- reference does it.
 
-local owner = ARGV[1]
-local text = redis.call('MGET', KEYS[1])[1]
+local key, owner = KEYS[1], ARGV[1]
+local text = redis.call('MGET', key)[1]
 if text and #text == 16 then
   return 0
 end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
+local linger = (ARGV[3] or 0) + 0
+local held, lost
 
-if text and (ARGV[3] or '0') == '0' and string.sub(text, 71, 71 + #owner) == owner .. ' ' then
-  redis.call('SET', KEYS[1], string.sub(text, 1, 16), 'KEEPTTL') -- a day from the last renewal, and some
+if text and linger == 0 and string.sub(text, 71, 71 + #owner) == owner .. ' ' then
+  redis.call('SET', key, string.sub(text, 1, 16), 'KEEPTTL') -- a day from the last renewal, and some
   return now < string.sub(text, 17, 32) + ARGV[2] and 1 or 0
+elseif not text and linger == 0 then
+  local header, mine = unpack(redis.call('HMGET', key, '=', owner))
+  local mark, kept, waiting, ranks, first =
+    string.match(header or '', '^(%d+) %d+ (%d+ %d+) 1 1 (%d+) 0 (%d+) (%d+) 1$')
+  if mark and waiting ~= '0' and mine and string.find(mine, '^0 %d+ 1 ', 49) then
+    local next_owner = redis.call('HGET', key, '#' .. first)
+    local place = next_owner and redis.call('HGET', key, next_owner) or ''
+    local ends = string.sub(place, 17, 32)
+    local clock = string.format('%016.0f', now)
+    if clock < ends then
+      local token = string.format('%016.0f', math.max(mark + 1, now))
+      local rank, detail = string.match(place, '^0( %d+ )0( .*)', 49)
+      redis.call('HSET', key, '=',
+        string.format('%s %s %s 1 1 %d 0 %s %.0f 1', token, ends, kept, waiting - 1, ranks, first + 1),
+        next_owner, token .. ends .. clock .. '0' .. rank .. '1' .. detail, '@1', next_owner)
+      redis.call('HDEL', key, owner, '#' .. first)
+      if ARGV[4] then
+        redis.call('PUBLISH', ARGV[4], '') -- see `settle`
+      end
+      local wake = string.match(detail, '^ (%S+)')
+      local heard = wake == '-' and 1 or redis.pcall('PUBLISH', wake, next_owner .. ' ' .. token)
+      held = clock < string.sub(mine, 17, 32) and 1 or 0
+      if heard ~= 0 or string.sub(wake, -1) == '*' then
+        return held
+      end
+      lost = next_owner -- nobody is there: it is as if it had let go at once
+    end
+  end
 end
 
 -- include line
 
-return release(KEYS[1], owner, (ARGV[3] or 0) + 0, now, ARGV[4])
+local left = release(key, text, lost or owner, linger, now, ARGV[4])
+return held or left

@@ -23,7 +23,7 @@ local function release_one(key, owner, ttl)
     redis.call('SET', key, sub(text, 1, 16), 'KEEPTTL')
     return now < sub(text, 17, 32) + ttl and 1 or 0
   end
-  return release(key, owner, 0, now)
+  return release(key, text, owner, 0, now)
 end
 
 for i, key in ipairs(KEYS) do

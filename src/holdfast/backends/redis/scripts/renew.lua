@@ -14,8 +14,8 @@ local now = time[1] * 1000000 + time[2]
 local clock = string.format('%016.0f', now)
 local replies = {}
 
-local function renew(key, owner, token)
-  local line = load(key)
+local function renew(key, text, owner, token)
+  local line = load(key, text)
   local mine = find(line, owner)
   if not mine or mine.token == 0 or mine.token ~= token + 0 then
     return 1
@@ -49,7 +49,7 @@ end
 local function renew_quickly(key, owner, ttl, token)
   local text = redis.call('MGET', key)[1]
   if not text or string.sub(text, 71, 71 + #owner) ~= owner .. ' ' then
-    return renew(key, owner, token)
+    return renew(key, text, owner, token)
   end
   if string.sub(text, 1, 16) ~= token then
     return 1

@@ -31,7 +31,7 @@ local function look(i, key)
   for _, place in ipairs(places) do
     if place.token == 0 and now < place.expires or occupies(place, now) then
       table.insert(view, {string.match(place.owner, '^%S+'), place.token, place.weight, place.since, place.expires,
-        place.info, holds(place, now) and 1 or 0})
+        string.match(place.detail, '^%S+ %d+ %d+ %d+ %d %d+ %d+ %d+ (.*)'), holds(place, now) and 1 or 0})
     end
   end
   if #view > 2 then

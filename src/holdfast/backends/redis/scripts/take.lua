@@ -14,10 +14,11 @@
 -- The first part is the uncontended take: three commands, and no arithmetic.
 
 local time = redis.call('TIME')
+local text
 
 if #KEYS == 1 then
   local clock = time[1] .. string.sub('00000' .. time[2], -6)
-  local text = redis.call('MGET', KEYS[1])[1]
+  text = redis.call('MGET', KEYS[1])[1]
   if not text or (#text == 16 and text < clock) then -- nobody stands there, and the mark (if any) is in the past
     local holder = clock .. clock .. clock .. '9999999999999999000000' .. ARGV[1]
     if text then
@@ -39,7 +40,7 @@ local mismatch, all, waits = false, true, false
 
 for i, key in ipairs(KEYS) do
   local asked, capacity = enter(ARGV[2 * i - 1], now)
-  local line = open(key, capacity, now)
+  local line = open(key, text, capacity, now)
   lines[i], claims[i], replies[i] = line, asked, 0
   if line.capacity ~= capacity then
     replies[i] = -line.capacity
@@ -51,7 +52,7 @@ if not mismatch then
   for i, line in ipairs(lines) do
     local hears = claims[i].wake ~= '?'
     if not hears then
-      claims[i].wake = '-'
+      change_detail(claims[i], '-', claims[i].delay)
     end
     places[i] = come(line, claims[i], now)
     queue = queue and (hears or places[i] ~= nil) -- who stands there already keeps its place
@@ -71,9 +72,7 @@ if not mismatch then
       replies[i] = mine.token
       if mine.token == 0 then
         replies[i], waits = queued(line, mine, now), true
-        if index then
-          redis.call('ZADD', index, 'GT', string.format('%.0f', mine.expires), KEYS[i])
-        end
+        note(line, mine, index)
       end
     elseif mine and mine.token == 0 then -- all or none
       leave(line, mine)

@@ -1,6 +1,7 @@
 """The asyncio wire of the memory engine. Its calls never wait, so there is nothing to drain.
 
-Whoever closes it takes those who wait out of the line, and tells them.
+One request in `TURN_EVERY_COUNT` lets the loop turn first: whoever takes a free lock again and again would keep all
+other tasks from running. Whoever closes it takes those who wait out of the line, and tells them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ import asyncio
 from ...model import Claim
 from ..queue_backend import Push, QueueReply, QueueRequest, Release, Take, after_close
 from .engine import MemoryEngine
+
+TURN_EVERY_COUNT = 256
+"""A few milliseconds of requests; a turn of the loop costs about as much as one request."""
 
 
 class AsyncMemoryWire:
@@ -21,9 +25,14 @@ class AsyncMemoryWire:
         self._inboxes: dict[str, asyncio.Future[Push | None]] = {}
         self._waiting: dict[str, Claim] = {}
         self._closed = False
+        self._until_turn = TURN_EVERY_COUNT
         self._address = engine.join(self.deliver)
 
     async def call(self, request: QueueRequest, timeout: float) -> QueueReply:
+        self._until_turn -= 1
+        if self._until_turn <= 0 and not isinstance(request, Release):  # a release is not to be cancelled
+            self._until_turn = TURN_EVERY_COUNT
+            await asyncio.sleep(0)
         if self._closed:
             return after_close(request)
         if isinstance(request, Take) and request.queue:

@@ -2,7 +2,8 @@
 
 A request is a few dozen microseconds of local work, so it is done on the loop; but a file that is busy is never waited
 for on the loop, and moving the log into the file (which syncs the disk) is done on a thread. There is nothing to
-drain: a cancellation can only strike between two tries. Whoever closes it takes those who wait out of the line, and
+drain: a cancellation can only strike between two tries. One request in `TURN_EVERY_COUNT` lets the loop turn first:
+whoever takes a free lock again and again would keep all other tasks from running. Whoever closes it takes those who wait out of the line, and
 tells them.
 """
 
@@ -28,6 +29,8 @@ T = TypeVar("T")
 Given = TypeVarTuple("Given")
 
 POLL_S = 0.05
+TURN_EVERY_COUNT = 128
+"""A few milliseconds of requests; a turn of the loop costs a fraction of one request."""
 
 
 class AsyncSQLiteWire:
@@ -45,6 +48,7 @@ class AsyncSQLiteWire:
         self._pushable = AVAILABLE
         self._written = random.randrange(CHECKPOINT_EVERY_COUNT)  # as in the blocking wire: short lives do their share
         self._errand: asyncio.Future[None] | None = None
+        self._until_turn = TURN_EVERY_COUNT
 
     async def call(self, request: QueueRequest, timeout: float) -> QueueReply:
         try:
@@ -56,6 +60,10 @@ class AsyncSQLiteWire:
 
     async def _call(self, request: QueueRequest, timeout: float) -> QueueReply:
         reply = None
+        self._until_turn -= 1
+        if self._until_turn <= 0 and not isinstance(request, Release):  # a release is not to be cancelled
+            self._until_turn = TURN_EVERY_COUNT
+            await asyncio.sleep(0)
         try:
             reply = (self._office or self._reopen()).quick(request)
         except Busy:

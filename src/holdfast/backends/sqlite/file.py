@@ -8,7 +8,8 @@
    (`machine`).
 4. The file must stay where it was opened, and with this machine: another file under the same path, or another owner in
    it, is noticed within a second by whatever takes or hands over, and not mistaken for this one.
-5. Nothing grows for ever: each take has more names visited than it can add (`TIDY_EVERY`, `TIDY_NAMES`), and where the
+5. A database of another program is refused before anything is written to it (`_check_ours`).
+6. Nothing grows for ever: each take has more names visited than it can add (`TIDY_EVERY`, `TIDY_NAMES`), and where the
    visits stopped is kept in the file, so that processes that live for one take do their share.
 """
 
@@ -29,6 +30,9 @@ from .machine import Machine, refuse_network, this_machine
 from .programs import SQL, schema
 
 VERSION = 1
+APPLICATION_ID = 0x686F6C64
+"""In the head of each file that is ours ("hold"); 0 in those of older versions and in new ones."""
+OUR_TABLES = frozenset({"claim", "rate", "meta"})
 DAY_US = 24 * 3600 * 1_000_000
 TIDY_EVERY, TIDY_NAMES = 256, 1024
 """After so many takes so many names are visited: more than were added."""
@@ -44,6 +48,10 @@ SNAPSHOT = "BEGIN"
 Execute = Callable[..., sqlite3.Cursor]
 
 give_way: Callable[[], None] = getattr(os, "sched_yield", lambda: None)
+
+
+def _head() -> str:
+    return f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION};"
 
 
 class Busy(Exception):
@@ -81,14 +89,29 @@ class LockFile:
         self._looked = now()
         self._used = random.randrange(TIDY_EVERY)  # short-lived processes tidy as often as one long-lived one
 
+    def _check_ours(self) -> int:
+        """The version of the format, 0 of a file that is new; raises `Misconfigured` for another program's database."""
+        (application,) = self.execute("PRAGMA application_id").fetchone()
+        (version,) = self.execute("PRAGMA user_version").fetchone()
+        tables = {name for (name,) in self.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        ours = tables >= OUR_TABLES if tables else application == version == 0
+        if application != APPLICATION_ID and (application or not ours):
+            found = ", ".join(sorted(tables)[:3]) or "none"
+            raise Misconfigured(
+                f"{self.path} is a database of another program (application id {application}, format {version}, "
+                f"tables: {found}); nothing was changed in it. Name a file for the locks alone: it is made if it is "
+                "not there"
+            )
+        return int(version)
+
     def _prepare(self) -> str:
+        version = self._check_ours()
         self.execute("PRAGMA journal_mode = WAL")
         self.execute("PRAGMA synchronous = NORMAL")
-        (version,) = self.execute("PRAGMA user_version").fetchone()
         if version > VERSION:
             raise Misconfigured(f"{self.path} was made by a newer holdfast (format {version}); upgrade this one")
         if version < VERSION:
-            self._db.executescript(f"BEGIN IMMEDIATE; {schema()} PRAGMA user_version = {VERSION}; COMMIT;")
+            self._db.executescript(f"BEGIN IMMEDIATE; {schema()} {_head()} COMMIT;")
         cluster = self._meta("cluster")
         if cluster is not None and self._machine.boot and self._meta("boot") == self._machine.boot:
             return cluster  # mostly, and without the write lock: a busy file can be opened

@@ -5,10 +5,15 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import pytest
+
 import holdfast
+from tests.relational.house import of_sessions
 
 
-def test_only_lines_with_waiters_are_sent_where_others_do_not_matter(url: str) -> None:
+@pytest.mark.parametrize("sessions", [False, True], ids=["table", "sessions"])
+def test_only_lines_with_waiters_are_sent_where_others_do_not_matter(url: str, sessions: bool) -> None:
+    url = of_sessions(url) if sessions else url
     with holdfast.connect(url) as locks, holdfast.connect(url) as others:
         leases = [locks.lock(name).acquire() for name in ("left", "right", "door")]
         backend: Any = locks._core.backend

@@ -25,6 +25,7 @@ SUBSTRING_INDEX(SUBSTRING_INDEX(c.who, '\n', 2), '\n', -1), 1, %(now)b FROM (
 SELECT n.name, s.owner, s.mark AS token, s.since, s.who
 FROM holdfast_session_name n JOIN holdfast_session s ON s.hash = n.hash
 WHERE n.name >= %(first)b AND n.name < %(last)b AND IS_USED_LOCK(LOWER(HEX(s.hash))) = s.connection
+AND (NOT %(contended)b OR s.hash IN (SELECT v.hash FROM holdfast_session_waiter v))
 UNION ALL
 SELECT n.name, w.owner, 0, w.since, w.who
 FROM holdfast_session_name n JOIN holdfast_session_waiter w ON w.hash = n.hash
@@ -98,7 +99,10 @@ class SessionCodec:
         if isinstance(request, Allow):
             return self._lines.write(request)
         first, last = hexed(self._prefix + request.prefix), hexed(self._prefix + request.prefix + LAST)
-        return Order(SURVEY % {b"now": NOW, b"first": first, b"last": last}, self._lines.views)
+        return Order(
+            SURVEY % {b"now": NOW, b"first": first, b"last": last, b"contended": b"%d" % request.contended},
+            self._lines.views,
+        )
 
     def tidy(self, most: int) -> Order:
         return self._lines.tidy(most)

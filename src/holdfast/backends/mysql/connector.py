@@ -49,9 +49,14 @@ class MariaDBConnector:
     def connect(self, deadline: float) -> Flow[MariaDBConnection]:
         try:
             login = self._login()
-            connection: Connection = yield Open(login.endpoint, deadline)
         except (OSError, ValueError) as error:  # ValueError: a certificate that is none
-            raise self.errors.unreachable(error) from error
+            what = f"a file of ssl_ca, ssl_cert, ssl_key or read_default_file cannot be used: {error}; check its path"
+            raise self.errors.unreachable(Exception(what)) from error
+        try:
+            connection: Connection = yield Open(login.endpoint, deadline)
+        except OSError as error:
+            what = f"{login.endpoint}: {error}; is it running, and reachable from here?"
+            raise self.errors.unreachable(Exception(what)) from error
         self._opening.add(connection)
         try:
             made = yield from self._enter(connection, login, deadline)

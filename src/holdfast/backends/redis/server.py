@@ -5,6 +5,7 @@ What redis-py makes of its options (TLS most of all) is asked of its own connect
 
 from __future__ import annotations
 
+import os
 import ssl
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -38,7 +39,7 @@ class Server:
     @property
     def place(self) -> str:
         """Where, as it is shown to users."""
-        return str(self.options.get("path") or f"{self.host}:{self.port}")
+        return str(self.options.get("path") or Endpoint(self.host, self.port))
 
     @property
     def host(self) -> str:
@@ -101,10 +102,15 @@ class Server:
             context.verify_flags |= flag
         for flag in getattr(said, "ssl_exclude_verify_flags", None) or ():
             context.verify_flags &= ~flag
-        if said.certfile or said.keyfile:
-            context.load_cert_chain(said.certfile, said.keyfile, said.certificate_password)
-        if said.ca_certs is not None or said.ca_path is not None or said.ca_data is not None:
-            context.load_verify_locations(said.ca_certs, said.ca_path, said.ca_data)
+        try:
+            if said.certfile or said.keyfile:
+                context.load_cert_chain(said.certfile, said.keyfile, said.certificate_password)
+            if said.ca_certs is not None or said.ca_path is not None or said.ca_data is not None:
+                context.load_verify_locations(said.ca_certs, said.ca_path, said.ca_data)
+        except FileNotFoundError as error:  # it does not say which
+            files = (said.certfile, said.keyfile, said.ca_certs, said.ca_path)
+            missing = ", ".join(str(file) for file in files if file and not os.path.exists(file))
+            raise FileNotFoundError(error.errno, "no such certificate file", missing) from error
         if said.ssl_min_version is not None:
             context.minimum_version = said.ssl_min_version
         if said.ssl_ciphers:

@@ -30,7 +30,7 @@ from .machine import Machine, refuse_network, this_machine
 from .programs import SQL, schema
 
 VERSION = 1
-APPLICATION_ID = 0x686F6C64
+APPLICATION_CODE = 0x686F6C64
 """In the head of each file that is ours ("hold"); 0 in those of older versions and in new ones."""
 OUR_TABLES = frozenset({"claim", "rate", "meta"})
 DAY_US = 24 * 3600 * 1_000_000
@@ -51,7 +51,7 @@ give_way: Callable[[], None] = getattr(os, "sched_yield", lambda: None)
 
 
 def _head() -> str:
-    return f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION};"
+    return f"PRAGMA application_id = {APPLICATION_CODE}; PRAGMA user_version = {VERSION};"
 
 
 class Busy(Exception):
@@ -95,7 +95,7 @@ class LockFile:
         (version,) = self.execute("PRAGMA user_version").fetchone()
         tables = {name for (name,) in self.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         ours = tables >= OUR_TABLES if tables else application == version == 0
-        if application != APPLICATION_ID and (application or not ours):
+        if application != APPLICATION_CODE and (application or not ours):
             found = ", ".join(sorted(tables)[:3]) or "none"
             raise Misconfigured(
                 f"{self.path} is a database of another program (application id {application}, format {version}, "

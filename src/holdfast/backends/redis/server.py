@@ -5,7 +5,6 @@ What redis-py makes of its options (TLS most of all) is asked of its own connect
 
 from __future__ import annotations
 
-import os
 import ssl
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -107,10 +106,10 @@ class Server:
                 context.load_cert_chain(said.certfile, said.keyfile, said.certificate_password)
             if said.ca_certs is not None or said.ca_path is not None or said.ca_data is not None:
                 context.load_verify_locations(said.ca_certs, said.ca_path, said.ca_data)
-        except FileNotFoundError as error:  # it does not say which
+        except FileNotFoundError as error:  # it names none
             files = (said.certfile, said.keyfile, said.ca_certs, said.ca_path)
-            missing = ", ".join(str(file) for file in files if file and not os.path.exists(file))
-            raise FileNotFoundError(error.errno, "no such certificate file", missing) from error
+            named = ", ".join(str(file) for file in files if file)
+            raise FileNotFoundError(error.errno, "a certificate file is not there", named) from error
         if said.ssl_min_version is not None:
             context.minimum_version = said.ssl_min_version
         if said.ssl_ciphers:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast._core.flow import NOW, Flow, Shield, Sleep
 from holdfast._core.lease import Hold
+from holdfast._core.withdraw import UNANSWERED_LIMIT_S
 from holdfast.errors import (
     BackendUnavailable,
     DeadlockDetected,
@@ -29,6 +30,8 @@ from .workload_steps import use_lease
 if TYPE_CHECKING:
     from .process import Process
 
+SLACK_S = 0.1
+"""How late an acquisition may be apart from its requests: two of the shortest ones."""
 NESTED_ROUND_COUNT = 2
 """How deep a task may nest its rounds."""
 
@@ -152,7 +155,7 @@ class SimWorker:
             return
         waited = process.clock() - began
         requests = self.world.requests_beyond_timeout(len(self.kinds), timeout)
-        if waited > timeout + requests * self.world.profile.request_timeout + 0.1:
+        if waited > timeout + requests * self.world.profile.request_timeout + UNANSWERED_LIMIT_S + SLACK_S:
             raise Violation("a timeout is kept", f"{process.name} waited {waited:.3f} s, and was to wait {timeout:g} s")
 
     # Holding

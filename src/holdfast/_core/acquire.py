@@ -3,7 +3,8 @@
 1. One deadline counts for the whole, from the first reading of the clock; a wake-up does not restart it.
 2. Every request carries the same owner id, so a retry after a lost reply finds its own claim.
 3. Whatever ends the wait (timeout, cancellation, deadlock, an error), the claim is withdrawn before the error is
-   seen outside, shielded; if the engine cannot be reached, in the background until the claim has expired.
+   seen outside, shielded; if the engine cannot be reached, in the background until the claim has expired. So with an
+   engine that does not answer it takes its timeout, one request timeout and a moment (`withdraw`, rules 2 and 3).
 4. A push grants at once; a lost push costs at most the time until the next poll.
 5. A grant that has expired when it arrives is no grant: ask again, once at once and then with pauses, for a ttl and
    within the timeout. An engine may be slow for a while, and the rest of a session that was silent is short.
@@ -102,7 +103,7 @@ def acquire(
     except GeneratorExit:
         raise
     except BaseException as error:
-        yield from rollback(backend, [claim], error)
+        yield from rollback(backend, [claim], error, None if timeout is None else began + timeout)
         admission.asking.pop(claim.owner, None)
         raise
 
@@ -112,14 +113,14 @@ def within(timeout: float | None) -> float | None:
     return None if not timeout else max(SHORTEST_REQUEST_S, timeout)
 
 
-def rollback(backend: AnyBackend, claims: list[Claim], error: BaseException) -> Flow[None]:
-    """Withdraw what an acquisition may have begun before it ended with this error."""
+def rollback(backend: AnyBackend, claims: list[Claim], error: BaseException, due: float | None = None) -> Flow[None]:
+    """Withdraw what an acquisition may have begun before it ended with this error. `due`: when its timeout is over."""
     if isinstance(error, NotAcquired) and not error.waited:
         return  # a single try, of which the engine keeps nothing
     if isinstance(error, BackendUnavailable):
         yield Spawn(release_all_until_done(backend, [(claim, 0.0) for claim in claims]))
     else:
-        yield Shield(withdraw_all(backend, claims))
+        yield Shield(withdraw_all(backend, claims, due))
 
 
 class ExpiredGrants:

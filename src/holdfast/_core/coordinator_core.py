@@ -20,7 +20,10 @@ from .deadlock import LOOSE
 from .flow import NOW, Flow, Shield, Sleep, Spawn
 from .lease import Hold
 from .renewal import Keeper, renew_now
-from .withdraw import UNANSWERED_LIMIT_S, Patience, release_all_until_done, release_each, release_until_done, withdraw
+from .withdraw import Patience, patience_since, release_all_until_done, release_each, release_until_done, withdraw
+
+SETTLE_LIMIT_S = 1.0
+"""How long a close waits for what others have in flight."""
 
 Emit = Callable[[Event], None]
 A = TypeVar("A")
@@ -173,8 +176,9 @@ class CoordinatorCore:
         until = hold.since + spec.hold_at_least if spec.hold_at_least else 0.0
         try:
             if patience is not None and patience.exhausted:
-                raise BackendUnavailable("the engine does not answer")
-            held = yield from self.backend.release(hold.claim, max(0.0, until - now) if until else 0.0)
+                raise BackendUnavailable("the engine does not answer in time")
+            release = self.backend.release(hold.claim, max(0.0, until - now) if until else 0.0)
+            held = yield from (release if patience is None else patience.limit(release))
         except BackendUnavailable as error:
             if patience is None:
                 yield Spawn(release_until_done(self.backend, hold.claim, until))
@@ -211,12 +215,13 @@ class CoordinatorCore:
         hold.forgotten = True
         return mine, True
 
-    def let_go_each(self, holds: Sequence[Hold]) -> Flow[bool]:
+    def let_go_each(self, holds: Sequence[Hold], due: float | None = None) -> Flow[bool]:
         """Release several, one after the other. True if all were held until now.
 
-        Whatever happens meanwhile, all are released; an engine that does not answer is waited for once.
+        Whatever happens meanwhile, all are released; an engine that does not answer is waited for once. `due`: when the
+        timeout is over of the acquisition that gives them back.
         """
-        held, patience = True, Patience()
+        held, patience = True, (yield from patience_since(due))
         failure: BaseException | None = None
         for hold in holds:
             try:
@@ -257,7 +262,7 @@ class CoordinatorCore:
         """Wait for a bounded time until no acquisition or release of others is in flight."""
         admission = self.admission
         now: float = yield NOW
-        end = now + UNANSWERED_LIMIT_S
+        end = now + SETTLE_LIMIT_S
         while now < end and (
             any(owner not in admission.waiting for owner in list(admission.asking))
             or any(hold.forgotten for hold in list(self.holds))

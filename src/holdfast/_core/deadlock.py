@@ -113,6 +113,8 @@ def detect_deadlock(backend: AnyBackend, claim: Claim, deadline: float | None) -
     if not isinstance(backend, Surveys):
         return
     within_s = None if deadline is None else deadline - (yield NOW)
+    if within_s is not None and within_s <= 0:
+        return
     try:
         views = yield from bounded(backend.survey("", contended=True), within_s)
     except BackendUnavailable:

@@ -3,7 +3,9 @@
 1. A release that did not reach the engine is tried again in the background, until it is done or the claim has expired.
 2. An engine that does not answer is waited for once, however many claims there are: after `UNANSWERED_LIMIT_S` spent on
    requests without an answer, the rest is left to the background.
-3. A coordinator that was closed meanwhile has withdrawn its claims: there is nothing more to do, and nothing to raise
+3. An acquisition ends within its timeout, one request timeout and `UNANSWERED_LIMIT_S`: the requests of a release have
+   together the time of one, less what the acquisition is late by beyond that limit.
+4. A coordinator that was closed meanwhile has withdrawn its claims: there is nothing more to do, and nothing to raise
    in place of the error that ended the acquisition.
 """
 
@@ -16,9 +18,11 @@ from ..model import Claim
 from ..ports import AnyBackend
 from . import backoff
 from .flow import NOW, Flow, Spawn
+from .timing import as_one_request
 
-UNANSWERED_LIMIT_S = 1.0
-"""How long to wait in all for an engine that does not answer, plus the request that is in flight then."""
+UNANSWERED_LIMIT_S = 0.25
+"""How long to wait in all for an engine that does not answer, plus the request that is in flight then. It is short:
+who gave a timeout wants it kept, and the background does the rest."""
 
 
 def withdraw(backend: AnyBackend, claim: Claim, until: float = 0.0) -> Flow[bool]:
@@ -33,11 +37,13 @@ def withdraw(backend: AnyBackend, claim: Claim, until: float = 0.0) -> Flow[bool
 
 
 class Patience:
-    """The time spent on requests without an answer, over several requests (rule 2)."""
+    """The time spent on requests without an answer, over several requests (rule 2). `late_s`: see rule 3; None for who
+    has no timeout."""
 
-    __slots__ = ("left", "lost")
+    __slots__ = ("_late_s", "left", "lost")
 
-    def __init__(self) -> None:
+    def __init__(self, late_s: float | None = None) -> None:
+        self._late_s = late_s
         self.lost = 0.0
         self.left: list[tuple[Claim, float]] = []
         """The claims whose release did not reach the engine, and until when each lingers."""
@@ -46,13 +52,24 @@ class Patience:
     def exhausted(self) -> bool:
         return self.lost >= UNANSWERED_LIMIT_S
 
+    def limit(self, release: Flow[bool]) -> Flow[bool]:
+        """The next release, in the time that it may take (rule 3)."""
+        if self._late_s is None:
+            return release
+        return as_one_request(release, max(0.0, self._late_s + self.lost - UNANSWERED_LIMIT_S))
 
-def withdraw_all(backend: AnyBackend, claims: Iterable[Claim]) -> Flow[None]:
-    """The same for several."""
-    patience = Patience()
+
+def withdraw_all(backend: AnyBackend, claims: Iterable[Claim], due: float | None = None) -> Flow[None]:
+    """The same for several. `due`: when the timeout of their acquisition is over (rule 3)."""
+    patience = yield from patience_since(due)
     yield from release_each(backend, [(claim, 0.0) for claim in claims], patience)
     if patience.left:
         yield Spawn(release_all_until_done(backend, patience.left))
+
+
+def patience_since(due: float | None) -> Flow[Patience]:
+    """The patience of whoever was to be done by `due`; None for one who has time (rule 3)."""
+    return Patience() if due is None else Patience((yield NOW) - due)
 
 
 def release_each(backend: AnyBackend, claims: Iterable[tuple[Claim, float]], patience: Patience) -> Flow[None]:
@@ -63,9 +80,9 @@ def release_each(backend: AnyBackend, claims: Iterable[tuple[Claim, float]], pat
             continue
         began: float = yield NOW
         try:
-            yield from backend.release(claim, max(0.0, until - began) if until else 0.0)
+            yield from patience.limit(backend.release(claim, max(0.0, until - began) if until else 0.0))
         except Misconfigured:
-            pass  # closed (rule 3)
+            pass  # closed (rule 4)
         except BackendUnavailable:
             patience.left.append((claim, until))
             patience.lost += (yield NOW) - began

@@ -16,6 +16,7 @@ from .._core.coordinator_core import CoordinatorCore
 from .._core.deadlock import detect_deadlock
 from .._core.flow import NOW, Flow, Shield
 from .._core.lease import Hold, fresh
+from .._core.timing import SHORTEST_REQUEST_S
 from ..errors import Misconfigured, NotAcquired
 from ..model import Claim, Grant, LockSpec, Queued, check_name
 from ..ports import TakesMany
@@ -46,6 +47,7 @@ def obtain_all(core: CoordinatorCore, specs: Sequence[LockSpec], timeout: float 
 
 def _together(core: CoordinatorCore, many: TakesMany, claims: list[Claim], timeout: float | None) -> Flow[list[Hold]]:
     began: float = yield NOW
+    due = None if timeout is None else began + timeout
     spec, admission = claims[0].spec, core.admission
     expired = ExpiredGrants()
 
@@ -73,7 +75,7 @@ def _together(core: CoordinatorCore, many: TakesMany, claims: list[Claim], timeo
     except GeneratorExit:
         raise
     except BaseException as error:
-        yield from rollback(core.backend, claims, error)
+        yield from rollback(core.backend, claims, error, due)
         raise
     finally:
         for claim in claims:
@@ -112,17 +114,18 @@ def _one_by_one(
     core: CoordinatorCore, specs: Sequence[LockSpec], timeout: float | None, actor: str
 ) -> Flow[list[Hold]]:
     began: float = yield NOW
+    due = None if timeout is None else began + timeout
     holds: list[Hold] = []
     try:
         for spec in specs:
-            left = None if timeout is None else max(0.0, began + timeout - (yield NOW))
+            left = timeout and max(SHORTEST_REQUEST_S, began + timeout - (yield NOW))
             holds.append((yield from core.obtain(spec, left, actor)))
         for hold in holds:
             hold.check((yield NOW))
     except GeneratorExit:
         raise
     except BaseException as error:
-        yield from let_go_all(core, holds)
+        yield from let_go_all(core, holds, due)
         if isinstance(error, NotAcquired) and timeout:  # the last name knows of its own wait only
             now: float = yield NOW
             raise NotAcquired(error.name, now - began, ahead=error.ahead) from error
@@ -130,14 +133,10 @@ def _one_by_one(
     return holds
 
 
-def let_go_all(core: CoordinatorCore, holds: Sequence[Hold]) -> Flow[bool]:
+def let_go_all(core: CoordinatorCore, holds: Sequence[Hold], due: float | None = None) -> Flow[bool]:
     """Release all, last taken first, whatever happens meanwhile. True if all were held until now."""
-    held: bool = yield Shield(_let_go_each(core, holds))
+    held: bool = yield Shield(core.let_go_each(list(reversed(holds)), due))
     return held
-
-
-def _let_go_each(core: CoordinatorCore, holds: Sequence[Hold]) -> Flow[bool]:
-    return core.let_go_each(list(reversed(holds)))
 
 
 def _names(claims: Sequence[Claim]) -> str:

@@ -36,11 +36,17 @@ class LeaseInvariants:
         self._held: dict[str, list[tuple[Process, Hold]]] = {}
         self._void_before = -1.0
         """True time: leases on requests sent before this are not checked."""
+        self._early: dict[str, list[tuple[float, float]]] = {}
+        """By name: a true time, and by how much leases on requests sent before it may end early."""
         self._evicted: dict[tuple[str, int], float] = {}
         """When each hold was evicted, by name and token."""
 
     def void(self, now: float) -> None:
         self._void_before = now
+
+    def end_early(self, name: str, by_s: float) -> None:
+        """Leases of a name on requests that were sent until now may end early by so much."""
+        self._early.setdefault(name, []).append((self._world.timeline.now, by_s))
 
     def evicted(self, name: str, token: int) -> None:
         self._evicted[name, token] = self._world.timeline.now
@@ -51,13 +57,19 @@ class LeaseInvariants:
         return at if at is not None and at > self._void_before else None
 
     def _definite(self, process: Process, hold: Hold) -> bool:
-        if not hold.alive or process.clock() >= due(hold):
-            return False
         spec = hold.claim.spec
+        sent = self._sent(process, hold)
+        early_s = sum(by_s for at, by_s in self._early.get(spec.name, ()) if sent < at)
+        if not hold.alive or process.clock() >= due(hold) - early_s:
+            return False
         if (spec.name, hold.token) in self._evicted:
             return False
-        ttl = spec.ttl
-        return process.true_time(hold.valid_until + drift(ttl) - ttl) > self._void_before
+        return sent > self._void_before
+
+    def _sent(self, process: Process, hold: Hold) -> float:
+        """The true time at which the request was sent that the lease counts from."""
+        ttl = hold.claim.spec.ttl
+        return process.true_time(hold.valid_until + drift(ttl) - ttl)
 
     def acquired(self, process: Process, hold: Hold) -> None:
         spec = hold.claim.spec

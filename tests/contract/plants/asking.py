@@ -134,8 +134,10 @@ def one_by_one_as_given(patch: pytest.MonkeyPatch) -> None:
 
 @plant("lock_all.release_lets_go_of_all", "lock_all.all_or_none")
 def only_the_first_is_let_go(patch: pytest.MonkeyPatch) -> None:
-    real = multi._let_go_each
-    patch.setattr(multi, "_let_go_each", lambda core, holds: real(core, holds[:1]))
+    real = coordinator_core.CoordinatorCore.let_go_each
+    patch.setattr(
+        coordinator_core.CoordinatorCore, "let_go_each", lambda core, holds, *due: real(core, holds[:1], *due)
+    )
 
 
 @plant("lock_all.one_timeout_for_the_whole")

@@ -9,8 +9,9 @@ from ..._core.flow import Flow
 from ...errors import HoldfastError
 from ...model import Claim
 from .codec import SessionLockCodec
-from .connection import TOO_LONG, DatabaseConnection, Request
+from .connection import TOO_LONG, DatabaseConnection
 from .session_pool import SessionPool
+from .waiters import ServerWaiter
 
 
 def undo_take(
@@ -29,21 +30,17 @@ def undo_take(
 
 
 def leave_server_queue(
-    pool: SessionPool,
-    codec: SessionLockCodec,
-    session: DatabaseConnection,
-    request: Request,
-    name: str,
-    deadline: float,
+    pool: SessionPool, codec: SessionLockCodec, waiter: ServerWaiter, name: str, deadline: float
 ) -> Flow[None]:
     """Out of the server's line. The lock may have been granted in this very moment: then it is let go of."""
+    session = waiter.session
     try:
-        if not request.done:
+        if not waiter.request.done:
             shared = yield from pool.shared(deadline)
-            yield from pool.ask(shared, codec.give_up(session.number), deadline)
-            if not (yield from session.until(request, deadline)):
+            yield from pool.ask_in_time(shared, codec.give_up(session.number), deadline)
+            if not (yield from waiter.until(deadline)):
                 session.fail(TOO_LONG)
-        while not session.closed and (yield from pool.ask(session, codec.unlock(name), deadline)):
+        while not session.closed and (yield from pool.ask(session, codec.unlock(name), deadline, alone=True)):
             pass
         pool.put_back(session)
     except BaseException as error:

@@ -20,13 +20,13 @@ from ...errors import BackendUnavailable
 from ...model import Claim
 from ..queue_backend import Allow, Push, Release, Renew, Survey, Take, Taken
 from .codec import SessionLockCodec
-from .connection import DatabaseConnection, DatabaseConnector, Request
+from .connection import DatabaseConnection, DatabaseConnector
 from .error_mapping import Refused, Silence
 from .local_queue import LOOK_AGAIN_S, LocalQueue
 from .release import leave_server_queue, undo_take
 from .session_pool import SessionPool
 from .timing import LOOK_TRIES_COUNT, TIDY_COUNT, pause_before_look_s, requests_until_tidy
-from .waiters import UnlistedWaiters
+from .waiters import ServerWaiter, UnlistedWaiters
 
 
 class SessionClient:
@@ -55,7 +55,7 @@ class SessionClient:
         self._seen: dict[str, DatabaseConnection] = {}  # who is seen waiting, or may be, through which session
         self._taking: dict[str, DatabaseConnection] = {}  # who asks, or was interrupted then: that session may hold it
         self._unlisted = UnlistedWaiters(self._codec.leave)
-        self._waiters: dict[str, tuple[DatabaseConnection, Request]] = {}
+        self._waiters: dict[str, ServerWaiter] = {}
         self._events: dict[str, WakeEvent] = {}
         self._until_tidy = 0
 
@@ -63,13 +63,14 @@ class SessionClient:
 
     def call(self, request: Any, deadline: float) -> Flow[Any]:
         """As `Client.call`."""
+        if isinstance(request, Release):
+            return (yield from self._release(request.claim, deadline))
+        deadline = self._pool.patient(deadline, (yield NOW))  # once: what it is made of has this time together
         match request:
             case Take(claims=[claim], queue=queue):
                 return [(yield from self._take(claim, queue, deadline))]
             case Renew(claims=claims):
                 return (yield from self._renew(claims, deadline))
-            case Release(claim=claim):
-                return (yield from self._release(claim, deadline))
             case Survey() | Allow():
                 session = yield from self._pool.shared(deadline)
                 return (yield from self._pool.ask(session, self._codec.write(request), deadline))
@@ -151,10 +152,9 @@ class SessionClient:
         held = [self._queue.holds.get(claim.owner) for claim in claims]
         sessions = {one.connection: None for one in held if one is not None and not one.connection.closed}
         requests = [(session, session.start(self._codec.alive())) for session in sessions]
-        patient = self._pool.patient(deadline, now)
         for session, request in requests:
             try:
-                yield from session.finish(request, patient)
+                yield from session.finish(request, deadline)
                 session.heard_at = now
             except Silence:
                 pass  # then it is closed
@@ -172,6 +172,8 @@ class SessionClient:
         name, owner = claim.spec.name, claim.owner
         held = self._queue.holds.get(owner)
         session = self._taking.get(owner) if held is None else held.connection
+        if session is not None or owner in self._waiters or owner in self._seen:
+            yield from self._pool.check_time(deadline)
         unlocked = False
         if session is not None and (not session.readable() or (yield from session.catch_up())):
             try:
@@ -189,18 +191,18 @@ class SessionClient:
         seen = self._seen.pop(owner, None)
         try:
             if waiter is not None:
-                yield from leave_server_queue(self._pool, self._codec, *waiter, name, deadline)
+                yield from leave_server_queue(self._pool, self._codec, waiter, name, deadline)
             if seen is not None and not seen.closed:
-                yield from self._pool.ask(seen, self._codec.leave(owner), deadline)
-            self._unlisted.ask_again()
+                yield from self._pool.ask_in_time(seen, self._codec.leave(owner), deadline)
         except BaseException as error:
             self._unlisted.add(owner, seen)
             if not isinstance(error, BackendUnavailable):
                 if waiter is not None:
-                    waiter[0].close()
+                    waiter.session.close()
                 raise
         finally:
             self._leave(name, owner)
+        self._unlisted.ask_again()
         return unlocked
 
     def _tidy(self, session: DatabaseConnection) -> Flow[None]:
@@ -229,13 +231,14 @@ class SessionClient:
                 yield from self._wait_event(owner, min(deadline, now + pause))
                 return None
             try:
+                alive_by = self._pool.patient(0.0, (yield NOW))
                 if self._claims.get(owner) is claim and not self._closed:  # while it was dialled
-                    self._waiters[owner] = session, session.start(self._codec.wait(claim))
+                    self._waiters[owner] = ServerWaiter(session, alive_by, self._codec.alive(), self._codec.wait(claim))
             finally:
                 if owner not in self._waiters:
                     session.close()
         waiter = self._waiters.get(owner)
-        return None if waiter is None else (yield from self._wait_at_server(claim, *waiter, deadline))
+        return None if waiter is None else (yield from self._wait_at_server(claim, waiter, deadline))
 
     def _wait_event(self, owner: str, deadline: float) -> Flow[None]:
         if (event := self._events.get(owner)) is None:
@@ -247,17 +250,15 @@ class SessionClient:
         if now < deadline:
             yield WaitEvent(event, deadline - now)
 
-    def _wait_at_server(
-        self, claim: Claim, session: DatabaseConnection, request: Request, deadline: float
-    ) -> Flow[Push | None]:
-        owner = claim.owner
-        if not (yield from session.until(request, deadline)):
+    def _wait_at_server(self, claim: Claim, waiter: ServerWaiter, deadline: float) -> Flow[Push | None]:
+        owner, session = claim.owner, waiter.session
+        if not (yield from waiter.until(deadline)):
             return None
         now: float = yield NOW
-        if self._waiters.get(owner, (None, None))[1] is not request:
+        if self._waiters.get(owner) is not waiter:
             return None  # released meanwhile: the connection is with whoever did that
         try:
-            token: int = request.result()
+            token: int = waiter.request.result()
         except (Silence, Refused) as error:
             del self._waiters[owner]
             session.close()
@@ -277,7 +278,7 @@ class SessionClient:
     # Life
 
     def _sessions(self) -> set[DatabaseConnection]:
-        waiting = [session for session, _ in self._waiters.values()]
+        waiting = [waiter.session for waiter in self._waiters.values()]
         holding = [held.connection for held in self._queue.holds.values()]
         return {*waiting, *holding, *self._pool.sessions()}
 

@@ -4,7 +4,8 @@
    nothing.
 2. A server may end a session that says nothing for long: that is how it notices a host that vanished. One that holds is
    renewed more often than that; one that holds nothing is not used again once it has been silent for `rest_s`.
-3. A request that is not answered in time ends its session. So none is asked in haste, however little its caller has.
+3. A request that is not answered in time ends its session. So none is asked in haste, however little its caller has,
+   unless nothing but what the caller gives up lives on it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..._core.flow import NOW, Flow
+from ..._core.timing import SHORTEST_REQUEST_S
 from ...errors import BackendUnavailable
 from ..queue_backend import closed as closed_error
 from ..session_backend import HASTE_S
@@ -30,6 +32,7 @@ class SessionPool:
     ) -> None:
         self._connector = connector
         self._rest_s = rest_s
+        self._least_s = min(HASTE_S, connector.timeout_s) / 2
         self._holds = holds
         self._shared: DatabaseConnection | None = None
         self._idle: list[DatabaseConnection] = []
@@ -89,12 +92,18 @@ class SessionPool:
         """Silent for so long that the server may have ended it."""
         return now > session.heard_at + self._rest_s
 
-    def ask(self, session: DatabaseConnection, order: Order, deadline: float) -> Flow[Any]:
-        """One order (rule 3)."""
+    def ask(self, session: DatabaseConnection, order: Order, deadline: float, alone: bool = False) -> Flow[Any]:
+        """One order (rule 3). `alone`: the caller gives up all that lives on it."""
         now: float = yield NOW
-        reply = yield from ask(session, order, self.patient(deadline, now), self._connector.errors)
+        least_s = SHORTEST_REQUEST_S if alone else self._least_s
+        reply = yield from ask(session, order, max(deadline, now + least_s), self._connector.errors)
         session.heard_at = now
         return reply
+
+    def ask_in_time(self, session: DatabaseConnection, order: Order, deadline: float) -> Flow[Any]:
+        """The same, or an error at once if too little time is left."""
+        yield from self.check_time(deadline)
+        return (yield from self.ask(session, order, deadline))
 
     def lives(self, session: DatabaseConnection, order: Order, deadline: float) -> Flow[bool]:
         """Whether it carries out an order now; False if it has ended."""
@@ -106,8 +115,14 @@ class SessionPool:
                 raise
         return not session.closed
 
+    def check_time(self, deadline: float) -> Flow[None]:
+        """Raise if too little time is left to ask a session: whoever can asks later (rule 3)."""
+        if deadline < (yield NOW) + self._least_s:
+            product = self._connector.errors.product
+            raise BackendUnavailable(f"a session of {product} is not asked in haste; nothing was sent")
+
     def patient(self, deadline: float, now: float) -> float:
-        """The deadline, or a later one (rule 3)."""
+        """The deadline of a call, or a later one (rule 3)."""
         return max(deadline, now + min(HASTE_S, self._connector.timeout_s))
 
     def put_back(self, session: DatabaseConnection) -> None:

@@ -6,7 +6,8 @@ What Redis promises decides what the invariants may ask (docs/redis.md):
    come back with less, or with nothing, and a fail-over may lose the last writes unless all replicas have confirmed
    them (`wait_replicas=`): leases of before are then not checked. Neither are those of before a calendar that jumped
    forward: Redis expires by its wall clock.
-2. A token is never below the calendar of its server. So tokens grow, and a fence loses nothing, also where data is
+2. A key that moves to another node goes on by the calendar of that: its leases end early by as much as that is ahead.
+3. A token is never below the calendar of its server. So tokens grow, and a fence loses nothing, also where data is
    lost, unless the server that goes on has a calendar behind one by which tokens were given out.
 """
 
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from ..world import ByteWorld
 
 PASSWORD = "secret"
+LINE_PREFIX = b"holdfast/line/"
+CLOCK_ALLOWANCE = 1.01
+"""Clients measure by clocks of their own."""
 LOSABLE_S = 1.0
 """So many seconds of writes at most are lost with `appendfsync everysec`."""
 STANDALONE_COMMON = ("file is behind", "programs are forgotten", "connections are killed", "loads", "is busy")
@@ -89,7 +93,7 @@ class SimulatedRedis(SimulatedEngine):
     # What is lost
 
     def lost_writes(self, old: RedisServer, new: RedisServer) -> None:
-        """`new` goes on in place of `old`, or is what `old` has come back as: rules 1 and 2."""
+        """`new` goes on in place of `old`, or is what `old` has come back as: rules 1 and 3."""
         kept = new is not old and self.deployment.confirmed and new.host.calendar() <= old.host.calendar()
         self._forget(not kept, [new])
 
@@ -103,6 +107,12 @@ class SimulatedRedis(SimulatedEngine):
         """From now on it gives out tokens, by its calendar where the last one was lost."""
         if self._has_lost and server.host.calendar() <= self._highest:
             self.world.invariants.forgotten(leases=False)
+
+    def goes_on_elsewhere(self, key: bytes, old: RedisServer, new: RedisServer) -> None:
+        """Rule 2."""
+        ahead_s = new.host.calendar() - old.host.calendar()
+        if ahead_s > 0 and key.startswith(LINE_PREFIX):
+            self.world.invariants.leases.end_early(key.removeprefix(LINE_PREFIX).decode(), ahead_s * CLOCK_ALLOWANCE)
 
     def note(self, server: RedisServer) -> None:
         """It may have given out tokens by its calendar, and from now on it does not."""

@@ -172,7 +172,8 @@ class InCluster(Deployment):
         self._cluster.share_out()
         self.servers = [node.server for node in self._cluster.nodes]
         self.confirmed = chance.random() < 0.3
-        self._moving: list[int] = []
+        self._moving: dict[int, tuple[RedisServer, RedisServer]] = {}
+        """By slot: from where to where."""
 
     def url(self, user: str) -> str:
         confirmed = "?wait_replicas=1" if self.confirmed else ""
@@ -211,7 +212,7 @@ class InCluster(Deployment):
             return
         self._world.fault("slot moves")
         self._world.trace(source.place, "gives slot {} to {}", slot, target.place)
-        self._moving.append(slot)
+        self._moving[slot] = source.server, target.server
         self._engine.note(source.server)
         self._engine.goes_on(target.server)
         self._cluster.begin_move(slot, target)
@@ -221,12 +222,15 @@ class InCluster(Deployment):
         timeline.at(timeline.now + seconds, self._end_move, slot)
 
     def _move_key(self, key: bytes) -> None:
-        if slot_of(key) in self._moving:
+        if ends := self._moving.get(slot_of(key)):
+            self._engine.goes_on_elsewhere(key, *ends)
             self._cluster.move_key(key)
 
     def _end_move(self, slot: int) -> None:
         if slot in self._moving:
-            self._moving.remove(slot)
+            for key in [key for _, key in self._moving[slot][0].keyspace.entries if slot_of(key) == slot]:
+                self._move_key(key)
+            del self._moving[slot]
             self._cluster.finish_move(slot)
 
     def end_faults(self) -> None:

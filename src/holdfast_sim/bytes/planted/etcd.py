@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast._core.flow import Connection, Flow, Open
+from holdfast._core.withdraw import Patience
 from holdfast.backends.connections.pool import ConnectionPool
 from holdfast.backends.etcd import claim_state, gc, sessions
 from holdfast.backends.etcd.client import EtcdClient
@@ -148,3 +149,10 @@ def every_word_is_a_grant(patch: Patch) -> None:
 
     honest = Watch.hear
     patch(Watch, "hear", hear)
+
+
+@client_bug("etcd", "a timeout is kept")
+def each_claim_is_withdrawn_in_its_own_time(patch: Patch) -> None:
+    """An acquisition of several names waits for a server that does not answer once for each (9.42)."""
+    patch(Patience, "exhausted", False)
+    patch(Patience, "limit", lambda self, release: release)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast._core.flow import Flow
+from holdfast._core.flow import NOW, Flow
 from holdfast.backends.relational.connection import TOO_LONG, DatabaseConnection, MultiplexedConnection, Request
 from holdfast.backends.relational.dialer import Dialer
 from holdfast.backends.relational.error_mapping import Silence
@@ -12,7 +12,7 @@ from holdfast.backends.relational.local_queue import LocalQueue
 from holdfast.backends.relational.notifications import Notifications
 from holdfast.backends.relational.session_client import SessionClient
 from holdfast.backends.relational.session_pool import SessionPool
-from holdfast.backends.relational.waiters import UnlistedWaiters
+from holdfast.backends.relational.waiters import ServerWaiter, UnlistedWaiters
 from holdfast.errors import BackendUnavailable
 from holdfast.model import Claim
 
@@ -190,3 +190,29 @@ def seen_waiting_after_a_second_refusal(patch: Patch) -> None:
         self._refused.clear()
 
     patch(UnlistedWaiters, "ask_again", ask_again)
+
+
+@client_bug(SESSION, *STUCK)
+def rested_session_waited_on_without_a_look(patch: Patch) -> None:
+    """A session that has rested does not reach the server any more, and somebody waits on it until keep-alives tell."""
+
+    def until(self: ServerWaiter, deadline: float) -> Flow[bool]:
+        return self.session.until(self.request, deadline)
+
+    patch(ServerWaiter, "until", until)
+
+
+@client_bug(SESSION, "a timeout is kept", "a call ends by its deadline")
+def each_part_of_a_release_has_its_own_time(patch: Patch) -> None:
+    """Who gives up a wait asks one session after the other, and each has the time of a whole request."""
+
+    def check_time(self: SessionPool, deadline: float) -> Flow[None]:
+        yield from ()
+
+    def ask(self: SessionPool, session: Any, order: Any, deadline: float, alone: bool = False) -> Flow[Any]:
+        now: float = yield NOW
+        return (yield from honest(self, session, order, self.patient(deadline, now)))
+
+    honest = SessionPool.ask
+    patch(SessionPool, "check_time", check_time)
+    patch(SessionPool, "ask", ask)

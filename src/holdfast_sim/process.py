@@ -46,6 +46,8 @@ class Process:
         self.files: list[SimFile] = []
         """By their number: connections that a library has opened."""
         self.crashed = False
+        self.closing = False
+        """It has begun to close its coordinator."""
         self.stopped_until = 0.0
         """In true time; in the past if the process runs."""
         self.steps_to_pause = NEVER_STEP_COUNT

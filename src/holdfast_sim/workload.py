@@ -107,8 +107,8 @@ class SimWorker:
             self.task.cancel()
 
     def _check_refusal(self, error: Exception, began: float) -> None:
-        """Only a server that refuses log-ins makes settings wrong that were right."""
-        if isinstance(error, Misconfigured) and not self.world.may_be_refused(began):
+        """Only a server that refuses log-ins makes settings wrong that were right; or the coordinator is closed."""
+        if isinstance(error, Misconfigured) and not self.process.closing and not self.world.may_be_refused(began):
             raise error
 
     def may_take_more(self) -> bool:

@@ -42,7 +42,6 @@ FOUND_SOON = (
     "idle-libpq-connection-used-without-a-look",
     "failed-attempt-leaves-a-socket",
     "connect-timeout-of-at-least-two-seconds",
-    "changed-password-is-a-mistake",
     "error-of-libpq-comes-out",
     "prepared-before-is-an-error",
     *(
@@ -70,7 +69,7 @@ FOUND_SOON = (
 )
 """By a search of a few seeds from 0 on: at which one changes with every draw."""
 FOUND_AT = {
-    "looks-again-while-another-receives": 7,
+    "looks-again-while-another-receives": 49,
     "greeting-without-bound": 4,
     "server-dialled-without-bound": 4,
     "each-piece-has-its-own-time": 74,
@@ -84,17 +83,19 @@ FOUND_AT = {
     "failed-log-in-keeps-its-socket": 4,
     "refused-log-in-is-final": 104,
     "every-refusal-is-misconfigured": 4,
-    "forked-child-uses-the-connections": 21,
+    "forked-child-uses-the-connections": 27,
     "line-without-end": 10,
     "fail-over-of-a-cluster-is-not-followed": 114,
-    "session-taken-up-without-sync": 111,
+    "session-taken-up-without-sync": 402,
+    "companions-without-a-session": 313,
+    "changed-password-is-a-mistake": 101,
+    "each-part-of-a-release-has-its-own-time@mysql+session": 710,
     "next-one-in-before-the-loss-is-told@mysql+session": 107,
-    "refused-unlock-is-dropped@mysql+session": 400,
-    "granted-while-giving-up@mysql+session": 101,
+    "refused-unlock-is-dropped@mysql+session": 182,
+    "granted-while-giving-up@mysql+session": 6,
     "seen-waiting-after-a-refusal@mysql+session": 167,
-    "next-take-overtakes-the-unlock": 1096,
-    "next-one-in-before-the-loss-is-told@postgresql+session": 31,
-    "granted-while-giving-up@postgresql+session": 64,
+    "next-one-in-before-the-loss-is-told@postgresql+session": 62,
+    "granted-while-giving-up@postgresql+session": 6,
 }
 """A search would take too long."""
 

@@ -11,7 +11,7 @@ import pytest
 from holdfast._core.flow import NOW, Connection, Flow
 from holdfast.backends.connections.pool import ConnectionPool, PoolExhausted
 from holdfast.clock import now
-from holdfast.errors import BackendUnavailable
+from holdfast.errors import Misconfigured
 from holdfast.sync.client_driver import Monitor
 
 LIMIT_COUNT = 2
@@ -133,7 +133,7 @@ def test_who_waits_is_told_when_the_pool_is_closed(bench: Bench) -> None:
     def run() -> None:
         try:
             bench.take()
-        except BackendUnavailable as error:
+        except Misconfigured as error:
             failures.append(error)
 
     thread = threading.Thread(target=run, daemon=True)

@@ -27,6 +27,7 @@ from ..violation import Violation
 
 if TYPE_CHECKING:
     from .engines.base import SimulatedEngine
+    from .process import ClientProcess
     from .world import ByteWorld
 
 
@@ -159,14 +160,18 @@ class ByteInvariants:
     def after_close(self) -> None:
         world = self._world
         for process in world.processes:
-            if process.crashed or not process.closed:
-                continue
-            if process.open_connections:
-                raise Violation("a close leaves nothing", f"{process.name}: {process.open_connections} connections")
-            tasks = [task.label for task in process.tasks if task.label != "keeper"]
-            if tasks:
-                raise Violation("a close leaves nothing", f"{process.name}: {', '.join(tasks)} still run")
+            self.after_close_of(process)
         if all(process.crashed or process.closed for process in world.processes):
             for what, count in world.engine.after_close().items():
                 if count:
                     raise Violation("a close leaves nothing", f"the servers still have {count} {what}")
+
+    def after_close_of(self, process: ClientProcess, is_quiet: bool = True) -> None:
+        """What is left in a process some time after it has closed; `is_quiet`: nothing goes on in the background."""
+        if process.crashed or not process.closed or process.stopped_until > self._world.timeline.now:
+            return
+        if process.open_connections:
+            raise Violation("a close leaves nothing", f"{process.name}: {process.open_connections} connections")
+        tasks = [task.label for task in process.tasks if task.label != "keeper" and not task.label.startswith("script")]
+        if is_quiet and tasks:
+            raise Violation("a close leaves nothing", f"{process.name}: {', '.join(tasks)} still run")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from holdfast._core.coordinator_core import SETTLE_LIMIT_S
 from holdfast._core.flow import NOW, Flow, Sleep
 from holdfast._core.lease import Hold
+from holdfast._core.withdraw import UNANSWERED_LIMIT_S
 from holdfast.errors import BackendUnavailable, HoldfastError, Misconfigured, NotAcquired
 from holdfast.ports import Opened
 from holdfast.recipes import specs as recipes
@@ -26,6 +28,8 @@ OPEN_AGAIN_S = 0.3
 TRY_AGAIN_S = 0.1
 CLOSE_S = 1.0
 """How long a process gives its client to say goodbye."""
+LONGEST_PAUSE_S = 1.1
+"""Of what goes on in the background: it learns of a close when it wakes."""
 SLACK_S = 0.1
 
 
@@ -99,7 +103,7 @@ class ClientProcess(Process):
     def fork(self) -> None:
         """See `fork`. The child is one more process of its machine."""
         world = self.world
-        if not self.is_open or self.crashed or self.stopped_until > world.timeline.now:
+        if not self.is_open or self.crashed or self.closing or self.stopped_until > world.timeline.now:
             return
         child = ClientProcess(world, len(world.processes), self.rate, self._base)
         world.fault("process forks")
@@ -160,18 +164,33 @@ class ClientProcess(Process):
         yield from core.let_go(hold)
 
     def close(self) -> None:
-        self.run_script(self._close(), "close")
+        self.closing = True
+        self.run_script(self._close(CLOSE_S + self.world.profile.request_timeout + SLACK_S), "close")
 
-    def _close(self) -> Flow[None]:
+    def close_while_busy(self) -> None:
+        """In the middle of its work: what it holds ends, and whoever waits is told. What is in flight has a moment."""
+        if not self.is_open or self.crashed or self.closing:
+            return
+        self.world.fault("process closes while it is busy")
+        self.world.trace(self.name, "closes while it is busy")
+        self.closing = True
+        limit = SETTLE_LIMIT_S + UNANSWERED_LIMIT_S + self.world.profile.request_timeout + CLOSE_S + SLACK_S
+        self.run_script(self._close(limit), "close")
+
+    def _close(self, limit: float) -> Flow[None]:
         began: float = yield NOW
         yield from self.core.close()
         assert self.client is not None
         now: float = yield NOW
         yield from self.client.close(now + CLOSE_S)
         now = yield NOW
-        if now - began > CLOSE_S + self.world.profile.request_timeout + SLACK_S:
+        if now - began > limit and self.awake_since <= began:
             raise Violation("closing is bounded", f"{self.name} took {now - began:.3f} s to close")
         self.closed = True
+        world = self.world
+        soon = world.timeline.now + world.engine.after_close_s
+        world.timeline.at(soon, world.invariants.after_close_of, self, False)
+        world.timeline.at(soon + LONGEST_PAUSE_S, world.invariants.after_close_of, self)
 
     @property
     def open_connections(self) -> int:

@@ -13,6 +13,7 @@ from ..faults import FaultProfile
 CONNECTION_FATES = ("refused", "unanswered", "silent", "reset", "half open", "byte by byte", "deaf")
 
 SIEGE_RATIO = 0.15
+BUSY_CLOSE_RATIO = 0.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class ByteProfile(FaultProfile):
     refused_writes: int = 0
     password_changes: int = 0
     forks: int = 0
+    busy_closes: int = 0
+    """How often a process closes its coordinator in the middle of its work."""
     lasting_s: tuple[float, float] = (0.2, 4.0)
     """How long a fault of servers lasts that is not over at once."""
     special: int = 0
@@ -74,6 +77,11 @@ def draw_byte_profile(chance: Random) -> ByteProfile:
         wipes=some(1, 0.1),
         special=some(3, 0.5),
     )
+
+
+def with_busy_close(profile: ByteProfile, chance: Random) -> ByteProfile:
+    """Some seeds, also among those without faults, have a process that closes while it is busy."""
+    return replace(profile, busy_closes=1) if chance.random() < BUSY_CLOSE_RATIO else profile
 
 
 def with_shared_faults(profile: ByteProfile, chance: Random) -> ByteProfile:

@@ -48,6 +48,7 @@ def schedule_byte_faults(world: ByteWorld) -> None:
     enter(profile.wipes, lambda: engine.wipe(min(0.5, length()), chance.random() < 0.5))
     enter(profile.wipes, engine.back_up)
     enter(profile.forks, lambda: any_process().fork())
+    enter(profile.busy_closes, lambda: any_process().close_while_busy())
     enter(profile.full, lambda: engine.fill_up(lasting()))
     enter(profile.refused_writes, lambda: engine.refuse_writes(lasting()))
     enter(profile.password_changes, lambda: engine.change_password(lasting()))

@@ -17,7 +17,7 @@ from ..violation import Violation
 from ..workload_recipes import draw_kinds
 from ..world import Teller
 from .engines import ENGINES
-from .profile import draw_byte_profile, with_shared_faults
+from .profile import draw_byte_profile, with_busy_close, with_shared_faults
 from .schedule import schedule_byte_faults
 from .world import ByteWorld
 
@@ -28,6 +28,8 @@ RECONNECT_S = 1.0
 """From a lost connection until there is another one, when no fault is left."""
 REST_S = 2.0
 """Whatever may still come of the past comes within this time, if it comes before the limit at all."""
+BUSY_CLOSE_SALT = 7919
+"""So that what it draws has nothing to do with the other draws of a seed."""
 IDLE_S = 0.03
 """Between the end of idle connections and the next request: too soon for anything but a look."""
 
@@ -38,6 +40,7 @@ def run_bytes(engine: str, seed: int, tell: Teller | None = None) -> Outcome:
     profile = draw_byte_profile(chance)
     if ENGINES[engine].shares_faults:
         profile = with_shared_faults(profile, Random(~seed))
+    profile = with_busy_close(profile, Random(~seed * BUSY_CLOSE_SALT))
     kinds = draw_kinds(chance)
     outcome = Outcome(seed)
     with _same_machine():
@@ -85,7 +88,7 @@ def _live(world: ByteWorld, kinds: dict[str, str]) -> None:
     timeline.run(max(timeline.now, profile.faults_end_at, *(each.stopped_until for each in world.processes)))
     _run_scripts(world, profile.faults_end_at + SETTLE_LIMIT_S, "nobody waits for ever")  # of a child that was forked
     world.trace("world", "is calm")
-    running = [process for process in world.processes if not process.crashed]
+    running = [process for process in world.processes if not process.crashed and not process.closing]
     for process in running:
         process.get_in_again(kinds)
     bound = world.invariants.longest + world.engine.remains_s + 2 * profile.request_timeout
@@ -98,7 +101,7 @@ def _live(world: ByteWorld, kinds: dict[str, str]) -> None:
         process.try_after_idling(f"own{process.number}")
     _run_scripts(world, timeline.now + 5.0, "everybody gets in again")
     _let_pass(world, RECONNECT_S)
-    closed = running if world.chance.random() < 0.5 else running[1:]
+    closed = running if world.chance.random() < 0.5 else running[1:]  # beside those that have closed before
     for process in closed:
         process.close()
     _run_scripts(world, timeline.now + 5.0, "closing is bounded")

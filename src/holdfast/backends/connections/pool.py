@@ -18,7 +18,7 @@ from typing import Generic, Protocol, TypeVar
 from weakref import WeakSet
 
 from ..._core.flow import NEW_EVENT, NOW, Connection, Flow, WaitDial, WakeEvent
-from ...errors import BackendUnavailable
+from ...errors import BackendUnavailable, Misconfigured
 
 
 class Pooled(Protocol):
@@ -30,8 +30,9 @@ class Pooled(Protocol):
 C = TypeVar("C", bound=Pooled)
 
 
-def closed_error() -> BackendUnavailable:
-    return BackendUnavailable("this coordinator is closed; connect() again")
+def closed_error() -> Misconfigured:
+    """What a client raises that is used after its coordinator was closed: to try again is of no use."""
+    return Misconfigured("this coordinator is closed; connect() again")
 
 
 class PoolExhausted(BackendUnavailable):
@@ -81,11 +82,9 @@ class ConnectionPool(Generic[C]):
             raise
         finally:
             self._connecting -= 1
-        try:
-            self._check_open()  # meanwhile it may have been closed
-        except BackendUnavailable:
+        if self.closed:  # meanwhile
             pooled.connection.close()
-            raise
+            raise closed_error()
         self._used.add(pooled)
         return pooled
 

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from ..._core.flow import NOW, Call, Flow
-from ...errors import BackendUnavailable
+from ...errors import BackendUnavailable, Misconfigured
 from .background import post, unchanged
 from .claim_state import ClaimState, given_up
 from .keys import Keys
@@ -46,8 +46,8 @@ def sweep(suspects: Sequence[str], states: Mapping[str, ClaimState], keys: Keys,
         reply: Answer | Rejected
         try:
             [reply] = yield Call((read,), timeout)
-        except BackendUnavailable:
-            return  # next time
+        except (BackendUnavailable, Misconfigured):
+            return  # next time, or never: it is closed
         now: float = yield NOW
         for shown in () if isinstance(reply, Rejected) else reply["responses"]:
             for kv in shown["response_range"].get("kvs", ()):

@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..._core.flow import NOW, RANDOM, Call
-from ...errors import BackendUnavailable
+from ...errors import BackendUnavailable, Misconfigured
 from .fanout import EVERYBODY, Fanout, FanoutFlow, Tally
 from .keys import Keys
 from .records import NOBODY, TRACE_KEPT, HeldRecord, Memory, seed
@@ -99,7 +99,7 @@ class NodeRecovery:
         """The same in the background: what cannot be done now is done by the next one."""
         try:
             yield from self.mend()
-        except BackendUnavailable:
+        except (BackendUnavailable, Misconfigured):
             pass  # closed meanwhile
 
     def _founded(self, memory: Memory, founding: str) -> str:

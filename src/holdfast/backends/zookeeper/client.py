@@ -58,7 +58,7 @@ class ZooKeeperClient:
             return None
         if not mine.kept:
             yield from mine.have_it_kept()
-        return (yield from mine.call(request.ops, deadline, owner))
+        return (yield from mine.call(request.ops, deadline, owner, request.companions))  # which may be new on it
 
     def _call_for_nobody(self, request: Batch, deadline: float) -> Flow[list[Answer] | None]:
         link = request.link

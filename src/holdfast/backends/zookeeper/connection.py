@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..._core.flow import NEW_EVENT, NOW, Flow, Spawn, WaitDial, WakeEvent
+from ..._core.flow import NEW_EVENT, NOW, Connection, Flow, Spawn, WaitDial, WakeEvent
 from ...errors import BackendUnavailable, HoldfastError, Misconfigured, OutcomeUnknown
 from ..connections.multiplexer import Multiplexer, Pending
 from ..connections.pool import closed_error
@@ -53,6 +53,8 @@ class SessionConnection:
         self._news: dict[str, Pending] = {}
         """By owner: done when there is something that it has to hear."""
         self._multiplexer: Multiplexer | None = None
+        self._greeting: list[Connection] = []
+        """The one on which the session is not up yet."""
         self._for_connection: list[WakeEvent] = []
         """Of flows that wait until there is a connection, or never will be."""
         self.alarm: WakeEvent | None = None
@@ -108,7 +110,7 @@ class SessionConnection:
         """To the current server. Raises OSError; if the session turns out to have ended, there is no connection."""
         sent: float = yield NOW
         hear = self._watches.events  # all are woken below
-        connection = yield from connect_session(self.session, self.servers.current, hear, deadline)
+        connection = yield from connect_session(self.session, self.servers.current, hear, deadline, self._greeting)
         if self.over or self.closed:
             connection.close()
             return
@@ -278,6 +280,8 @@ class SessionConnection:
         self.closed = True
         self.session.end()
         self.drop(self._multiplexer, ConnectionAbortedError("closed"))
+        for connection in self._greeting:
+            connection.close()
         self.wake_keepalive()
         self.tell_all()
 

@@ -54,13 +54,19 @@ class Ensemble:
     cluster: str
 
 
-def connect_session(session: Session, endpoint: Endpoint, hear: Hear, deadline: float) -> Flow[Connection]:
+def connect_session(
+    session: Session, endpoint: Endpoint, hear: Hear, deadline: float, greeting: list[Connection]
+) -> Flow[Connection]:
     """A connection on which the session is up, or has turned out to have ended. Raises OSError.
 
-    Watches may fire as soon as they are told to the server: `hear` is called with what they tell.
+    Watches may fire as soon as they are told to the server: `hear` is called with what they tell. Until it is up the
+    connection is in `greeting`: whoever ends the session meanwhile closes it.
     """
     connection: Connection = yield Open(endpoint, deadline)
+    greeting.append(connection)
     try:
+        if session.state is SessionState.GONE:
+            raise ConnectionAbortedError("the session was ended meanwhile")
         yield Send(connection, session.greet(), deadline)
         while session.state is SessionState.GREETING:
             yield from _receive(session, connection, hear, deadline)
@@ -68,6 +74,8 @@ def connect_session(session: Session, endpoint: Endpoint, hear: Hear, deadline: 
         session.drop()
         connection.close()
         raise
+    finally:
+        greeting.remove(connection)
     return connection
 
 
@@ -115,7 +123,7 @@ def ask_ensemble(servers: ServerRotation, credentials: Credentials, tree: Tree, 
 
 def _ask_one(endpoint: Endpoint, credentials: Credentials, tree: Tree, deadline: float) -> Flow[Ensemble]:
     session = Session(0.001, credentials)
-    connection = yield from connect_session(session, endpoint, _hear_nothing, deadline)
+    connection = yield from connect_session(session, endpoint, _hear_nothing, deadline, [])
     try:
         needed = [Exists(tree.root), Exists(tree.names + CLOCK), Exists(tree.names + RATES)]
         found = yield from _ask(session, connection, needed, deadline)

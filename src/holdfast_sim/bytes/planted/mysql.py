@@ -8,8 +8,10 @@ from holdfast._core.flow import NOW, Connection, Flow, Open
 from holdfast.backends.mysql.codec import Codec, Order
 from holdfast.backends.mysql.connection import MariaDBConnection
 from holdfast.backends.mysql.connector import MariaDBConnector
+from holdfast.backends.relational import session_client
+from holdfast.backends.relational.codec import SessionLockCodec
 from holdfast.backends.relational.connection import DatabaseConnection
-from holdfast.backends.relational.session_client import SessionClient
+from holdfast.backends.relational.session_pool import SessionPool
 from holdfast.model import Claim
 
 from ...planted.registry import Patch
@@ -61,8 +63,10 @@ def next_take_overtakes_the_unlock(patch: Patch) -> None:
 
     An unlock takes two statements here."""
 
-    def undo(self: SessionClient, session: DatabaseConnection, name: str, deadline: float) -> Flow[None]:
-        session.start(self._codec.unlock(name))
+    def undo(
+        pool: SessionPool, codec: SessionLockCodec, session: DatabaseConnection, claim: Claim, deadline: float
+    ) -> Flow[None]:
+        session.start(codec.unlock(claim.spec.name))
         yield from ()
 
-    patch(SessionClient, "_undo_take", undo)
+    patch(session_client, "undo_take", undo)

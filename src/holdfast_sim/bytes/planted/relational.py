@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast._core.flow import NOW, Flow
+from holdfast.backends.relational import session_client
+from holdfast.backends.relational.codec import SessionLockCodec
 from holdfast.backends.relational.connection import TOO_LONG, DatabaseConnection, MultiplexedConnection, Request
 from holdfast.backends.relational.dialer import Dialer
 from holdfast.backends.relational.error_mapping import Silence
@@ -119,22 +121,24 @@ def refused_unlock_is_dropped(patch: Patch) -> None:
 def granted_while_giving_up(patch: Patch) -> None:
     """A lock that was granted in the moment in which its waiter gave up is kept by nobody (trap 38)."""
 
-    def give_up(
-        self: SessionClient, session: DatabaseConnection, request: Request, name: str, deadline: float
+    def leave(
+        pool: SessionPool, codec: SessionLockCodec, waiter: ServerWaiter, name: str, deadline: float
     ) -> Flow[None]:
-        shared = yield from self._pool.shared(deadline)
-        yield from self._pool.ask(shared, self._codec.give_up(session.number), deadline)
-        yield from session.until(request, deadline)
-        self._pool.put_back(session)
+        shared = yield from pool.shared(deadline)
+        yield from pool.ask(shared, codec.give_up(waiter.session.number), deadline)
+        yield from waiter.until(deadline)
+        pool.put_back(waiter.session)
 
-    patch(SessionClient, "_give_up", give_up)
+    patch(session_client, "leave_server_queue", leave)
 
 
 @client_bug(SESSION, "no flow breaks")
 def errors_in_the_words_of_the_server(patch: Patch) -> None:
     """What a server refuses, or does not answer, comes out as the driver's own error (9.45)."""
 
-    def ask(self: SessionPool, session: DatabaseConnection, order: Any, deadline: float) -> Flow[Any]:
+    def ask(
+        self: SessionPool, session: DatabaseConnection, order: Any, deadline: float, alone: bool = False
+    ) -> Flow[Any]:
         return session.ask(order, deadline)
 
     patch(SessionPool, "ask", ask)

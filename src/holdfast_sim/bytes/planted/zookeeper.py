@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from holdfast._core.flow import Connection, Endpoint, Flow, Open, Receive, Send, Sleep
@@ -16,6 +17,7 @@ from holdfast.backends.zookeeper.connection import SessionConnection
 from holdfast.backends.zookeeper.connector import Hear
 from holdfast.backends.zookeeper.ops import Exists, Sync
 from holdfast.backends.zookeeper.release import ReleaseFlows
+from holdfast.backends.zookeeper.requests import Batch
 from holdfast.backends.zookeeper.session import Session, SessionState
 from holdfast.errors import BackendUnavailable
 
@@ -150,7 +152,7 @@ def close_leaves_the_session(patch: Patch) -> None:
 def failed_handshake_leaves_a_socket(patch: Patch) -> None:
     """A connection on which the handshake timed out is not closed (9.46)."""
 
-    def connect(session: Session, endpoint: Endpoint, hear: Hear, deadline: float) -> Flow[Connection]:
+    def connect(session: Session, endpoint: Endpoint, hear: Hear, deadline: float, _: object) -> Flow[Connection]:
         opened: Connection = yield Open(endpoint, deadline)
         try:
             yield Send(opened, session.greet(), deadline)
@@ -259,3 +261,16 @@ def keepalive_stops_with_the_hold(patch: Patch) -> None:
 
     patch(ClaimTracker, "settled", settled)
     patch(keepalive, "LINGER_S", 0.0)
+
+
+@client_bug("zookeeper", *OFTEN)
+def companions_without_a_session(patch: Patch) -> None:
+    """Of several claims that enter together the first has its session, and the others are not told of it."""
+
+    def call(self: ZooKeeperClient, request: Batch, deadline: float) -> Flow[Any]:
+        if request.state is not None and request.state.link is not None:
+            request = replace(request, companions=())
+        return honest(self, request, deadline)
+
+    honest = ZooKeeperClient.call
+    patch(ZooKeeperClient, "call", call)

@@ -2,7 +2,8 @@
 
 1. Its disk holds the tree of what it has carried out, and the log of what it has accepted and not carried out yet. Both
    outlive a crash; what was on its way to the disk does not.
-2. It carries out what is committed in order, each transaction once it is on its own disk.
+2. It carries out what is committed in order, each transaction once it is on its own disk. What came while the disk was
+   busy is written together: so a slow disk makes each request late, and not each one later than the one before.
 3. Without a leader it serves nobody: it closes all connections, and each new one at the first bytes.
 4. A follower leaves a leader that it has not heard from for `sync_limit_ticks`, and learns at once of one that has
    crashed or stepped down.
@@ -59,9 +60,9 @@ class Member:
         self._decided: deque[int | Request] = deque()
         """Zxids that are committed and syncs that have come back, in order, to be carried out."""
         self._touched: dict[int, int] = {}
-        self._writing: deque[ProposedEntry] = deque()
-        """On the way to the disk, in order; two timers of one moment may come in any."""
-        self._disk_free_at = 0.0
+        self._unwritten: list[ProposedEntry] = []
+        """What waits until the disk has written what came before."""
+        self._disk_busy = False
         self._heard = 0.0
 
     # The machine
@@ -162,22 +163,30 @@ class Member:
         self.clients.close_all()
         self._decided.clear()
         self._touched.clear()
-        self._writing = deque()
-        self._disk_free_at = 0.0
+        self._unwritten, self._disk_busy = [], False
         self.ensemble.look_soon(self)
 
     # Transactions
 
     def log_entry(self, term: Leadership, entry: ProposedEntry) -> None:
-        """To disk, and acknowledge. One disk writes one after the other."""
-        now, takes = self.machine.host.now(), self.machine.between(self.fsync_s)
-        if takes == 0 and not self._writing and self._disk_free_at <= now:
+        """To disk, and acknowledge. What comes while the disk writes is written together, when it has done."""
+        self._unwritten.append(entry)
+        if not self._disk_busy:
+            self._flush(term)
+
+    def _flush(self, term: Leadership) -> None:
+        entries, self._unwritten = self._unwritten, []
+        self._disk_busy = bool(entries)
+        if entries and (takes := self.machine.between(self.fsync_s)):
+            self.machine.later(takes, lambda: self._flushed(term, entries))
+        elif entries:
+            self._flushed(term, entries)
+
+    def _flushed(self, term: Leadership, entries: list[ProposedEntry]) -> None:
+        for entry in entries:
             self._on_disk(term, entry)
-            return
-        self._disk_free_at = max(now, self._disk_free_at) + takes
-        writing = self._writing
-        writing.append(entry)
-        self.machine.later(self._disk_free_at - now, lambda: self._on_disk(term, writing.popleft()))
+        if self.term is term:
+            self._flush(term)
 
     def _on_disk(self, term: Leadership, entry: ProposedEntry) -> None:
         if self.term is not term:

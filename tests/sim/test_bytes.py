@@ -86,7 +86,7 @@ FOUND_AT = {
     "forked-child-uses-the-connections": 27,
     "line-without-end": 10,
     "fail-over-of-a-cluster-is-not-followed": 114,
-    "session-taken-up-without-sync": 402,
+    "session-taken-up-without-sync": 598,
     "companions-without-a-session": 313,
     "changed-password-is-a-mistake": 101,
     "each-part-of-a-release-has-its-own-time@mysql+session": 710,

@@ -28,8 +28,6 @@ RECONNECT_S = 1.0
 """From a lost connection until there is another one, when no fault is left."""
 REST_S = 2.0
 """Whatever may still come of the past comes within this time, if it comes before the limit at all."""
-BUSY_CLOSE_SALT = 7919
-"""So that what it draws has nothing to do with the other draws of a seed."""
 IDLE_S = 0.03
 """Between the end of idle connections and the next request: too soon for anything but a look."""
 
@@ -40,7 +38,7 @@ def run_bytes(engine: str, seed: int, tell: Teller | None = None) -> Outcome:
     profile = draw_byte_profile(chance)
     if ENGINES[engine].shares_faults:
         profile = with_shared_faults(profile, Random(~seed))
-    profile = with_busy_close(profile, Random(~seed * BUSY_CLOSE_SALT))
+    profile = with_busy_close(profile, Random(~seed * 7919))  # a prime: apart from the other draws of any seed
     kinds = draw_kinds(chance)
     outcome = Outcome(seed)
     with _same_machine():

@@ -100,10 +100,10 @@ class SessionPool:
         session.heard_at = now
         return reply
 
-    def ask_in_time(self, session: DatabaseConnection, order: Order, deadline: float) -> Flow[Any]:
-        """The same, or an error at once if too little time is left."""
+    def ask_in_time(self, session: DatabaseConnection, order: Order, deadline: float) -> Flow[None]:
+        """The same, without a reply, or an error at once if too little time is left."""
         yield from self.check_time(deadline)
-        return (yield from self.ask(session, order, deadline))
+        yield from self.ask(session, order, deadline)
 
     def lives(self, session: DatabaseConnection, order: Order, deadline: float) -> Flow[bool]:
         """Whether it carries out an order now; False if it has ended."""

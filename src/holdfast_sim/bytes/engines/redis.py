@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 PASSWORD = "secret"
 LINE_PREFIX = b"holdfast/line/"
-CLOCK_ALLOWANCE = 1.01
+CLOCK_ALLOWANCE_RATIO = 1.01
 """Clients measure by clocks of their own."""
 LOSABLE_S = 1.0
 """So many seconds of writes at most are lost with `appendfsync everysec`."""
@@ -112,7 +112,9 @@ class SimulatedRedis(SimulatedEngine):
         """Rule 2."""
         ahead_s = new.host.calendar() - old.host.calendar()
         if ahead_s > 0 and key.startswith(LINE_PREFIX):
-            self.world.invariants.leases.end_early(key.removeprefix(LINE_PREFIX).decode(), ahead_s * CLOCK_ALLOWANCE)
+            self.world.invariants.leases.end_early(
+                key.removeprefix(LINE_PREFIX).decode(), ahead_s * CLOCK_ALLOWANCE_RATIO
+            )
 
     def note(self, server: RedisServer) -> None:
         """It may have given out tokens by its calendar, and from now on it does not."""

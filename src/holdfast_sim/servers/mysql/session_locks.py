@@ -18,18 +18,19 @@ if TYPE_CHECKING:
     from .session import MariaDBSession
 
 
-@known(template(SURVEY, first=rb"x'[0-9a-f]*'", last=rb"x'[0-9a-f]*'"))
+@known(template(SURVEY, contended=rb"[01]", first=rb"x'[0-9a-f]*'", last=rb"x'[0-9a-f]*'"))
 def session_survey(session: MariaDBSession, match: re.Match[bytes]) -> Steps[list[Result]]:
     yield from ()
     session.require_table("holdfast_session")
     first, last = text(literals(match[1])[0]), text(literals(match[2])[0])
     tables, holder, now = session.database.sessions, session.server.locks.holder, session.now_us
+    awaited = {waiter.key for waiter in tables.waiters.values()}
     found = []
     for key, (_, name) in tables.names.items():
         if not first <= name < last:
             continue
         row = tables.holders.get(key)
-        if row is not None and holder(key) == row.session:
+        if row is not None and holder(key) == row.session and (match[3] == b"0" or key in awaited):
             found.append((name, row.mark, row.since, row.owner, row.who))
         for owner, waiter in tables.waiters.items():
             if waiter.key == key and holder(f"holdfast-session-{waiter.session}") == waiter.session:

@@ -62,7 +62,7 @@ class ServerStore:
         stamp = [now // 1_000_000, now % 1_000_000]
         match request:
             case Take(claims=[claim], queue=True) if self._turns % 2:
-                kept = self._codec.of(claim.spec)
+                kept = self._codec.of(claim.spec).words
                 said, left = f"{claim.owner} {NOWHERE}{kept.before}{claim.actor}{kept.detail}".split("\r\n", 1)
                 words = [said, left.split("\r\n")[1], *stamp]
                 [token] = self._programs[program("takes").source](keys=[self._codec.line(claim.spec.name)], args=words)

@@ -51,3 +51,22 @@ def test_it_does_not_grow_for_ever() -> None:
     for number in range(3 * KEPT_COUNT):
         specs.get(f"n{number}", {})
     assert len(specs._specs) <= KEPT_COUNT
+
+
+def test_the_same_options_of_a_call_are_the_same_ask() -> None:
+    specs = mutexes()
+    one, other = specs.get("a", {}), specs.get("b", {})
+    assert specs.changed(one, {"timeout": 0}) is specs.changed(one, {"timeout": 0})
+    assert specs.changed(one, {"timeout": 0}).timeout == 0
+    assert specs.changed(other, {"timeout": 0}).name == "b"
+    assert specs.changed(one, {"timeout": 1}).timeout == 1
+    for _ in range(2):
+        with pytest.raises(Misconfigured):
+            specs.changed(one, {"timeout": False})
+
+
+def test_nor_do_the_options_of_calls() -> None:
+    specs = mutexes()
+    for number in range(3 * KEPT_COUNT):
+        specs.changed(specs.get(f"n{number}", {}), {"timeout": 0})
+    assert len(specs._changed) <= KEPT_COUNT

@@ -37,12 +37,12 @@ class Coordinator(BaseCoordinator):
     @shows_options
     def lock(self, name: str, *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> Lock:
         """A mutex: one holder at a time."""
-        return Lock(self, self._mutexes.get(name, options), on_lost)
+        return Lock(self, self._specs.get(name, options), on_lost)
 
     @shows_options
     def reentrant(self, name: str, *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> Lock:
         """A mutex that the same task may take again while it holds it."""
-        return Lock(self, self._mutexes.get(name, options), on_lost, reenter)
+        return Lock(self, self._specs.get(name, options), on_lost, reenter)
 
     @shows_options
     def rwlock(self, name: str, *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> RWLock:

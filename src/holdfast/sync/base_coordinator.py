@@ -51,7 +51,7 @@ class BaseCoordinator:
         self._engine = engine
         self._emit = None if emit is None else guarded(emit)
         self._defaults: Options = {"ttl": ttl, "timeout": timeout}
-        self._mutexes = SpecCache(self._defaults)
+        self._specs = SpecCache(self._defaults)
         self._rates = RateRegistry()
         self._mutex = threading.Lock()
         self._closed = False

@@ -15,7 +15,6 @@ from ..base_lease import Entered, leave_last
 from ..errors import NotAcquired
 from ..model import LockSpec
 from ..recipes.options import Options, check_hook, shows_changes
-from ..recipes.specs import changed
 from .base_lock import BaseLock
 from .decorator import hold_for_calls
 from .lease import Lease
@@ -62,7 +61,7 @@ class Lock(BaseLock):
     @shows_changes()
     def acquire(self, **options: Unpack[Options]) -> Lease:
         """Wait for the lock and hold it. Raises `NotAcquired` once `timeout` has passed (None: never)."""
-        spec = changed(self._spec, options) if options else self._spec
+        spec = self._coordinator._specs.changed(self._spec, options) if options else self._spec
         return self._wait_for(spec, False)
 
     @shows_changes(without="timeout")

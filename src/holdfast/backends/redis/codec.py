@@ -47,43 +47,39 @@ class Order(NamedTuple):
         return self.after_loss or self.read
 
 
-class Written:
-    """What is the same in every call for one ask."""
+class SpecWords:
+    """What is the same in every call with the same options, whatever the name."""
 
-    __slots__ = ("after", "before", "detail", "handing", "key", "leaving", "releasing", "size", "spec", "taking",
-                 "trying")  # fmt: skip
+    __slots__ = ("after", "before", "detail", "handing", "leaving", "releasing", "size", "taking", "trying")
 
-    def __init__(
-        self,
-        spec: LockSpec,
-        key: str,
-        taking: str,
-        before: str,
-        after: str,
-        ending: str,
-        releasing: str,
-        handing: str,
-        leaving: str,
-    ) -> None:
-        self.spec = spec
-        self.key = key
-        """Its line, as one word."""
-        self.taking = taking
-        """A take up to the word that says whose it is, where its push goes, and the detail."""
+    def __init__(self, before: str, after: str, left: str, ending: str, calls: tuple[str, str, str], ttl: int) -> None:
+        self.taking, self.releasing, self.handing = calls
+        """A take, a release, and a release with a channel, up to the key."""
         self.before = before
-        """The detail, up to the actor, and after it; and what follows that word."""
+        """The detail of a claim up to the actor; after it, and what follows: in a take, in one that does not queue, and
+        in one of many."""
         self.after = f"{after}\r\n{ending}"
-        self.trying = f"{after}\r\n{bulks(_left(spec), 0).decode()}"
-        """The same for a claim that does not queue."""
-        self.detail = f"{after}\r\n{bulks(_left(spec)).decode()}"
-        """The same for one of many."""
+        self.trying = f"{after}\r\n{left}$1\r\n0\r\n"
+        self.detail = f"{after}\r\n{left}"
         self.size = 1 + len(before.encode()) + len(after.encode())
-        """Of that word, but for the owner, the channel and the actor."""
-        self.releasing = releasing
-        """A release up to its owner, and the same with a channel."""
-        self.handing = handing
-        self.leaving = leaving
+        """Of the detail and what stands before it, but for the owner, the channel and the actor."""
+        self.leaving = bulks(ttl).decode()
         """What follows the owner in a release that does not linger."""
+
+
+class Written:
+    """What is the same in every call for one spec."""
+
+    __slots__ = ("handing", "key", "releasing", "spec", "taking", "words")
+
+    def __init__(self, spec: LockSpec, key: str, words: SpecWords) -> None:
+        self.spec = spec
+        self.words = words
+        self.key = key
+        """Its line, as one word; then calls up to the word that says whose they are."""
+        self.taking = f"{words.taking}{key}$"
+        self.releasing = f"{words.releasing}{key}$"
+        self.handing = f"{words.handing}{key}$"
 
 
 class Codec:
@@ -100,6 +96,7 @@ class Codec:
         self._host = host
         self._pid = pid
         self._written: dict[int, Written] = {}
+        self._words: dict[tuple[object, ...], SpecWords] = {}
         self._take = program("take")
         self._flags = flags
         self._choose()
@@ -115,6 +112,7 @@ class Codec:
             self._flags = False
             self._choose()
             self._written.clear()
+            self._words.clear()
 
     def line(self, name: str) -> bytes:
         """The key of a name."""
@@ -128,10 +126,10 @@ class Codec:
         kept = self._written.get(id(spec))
         if kept is None or kept.spec is not spec:
             kept = self._write(spec)
-        owner, actor = claim.owner, claim.actor
-        size = len(owner) + len(wake) + len(actor) + kept.size
-        after = kept.after if queue else kept.trying
-        return f"{kept.taking}{size}\r\n{owner} {wake}{kept.before}{actor}{after}".encode()
+        owner, actor, words = claim.owner, claim.actor, kept.words
+        size = len(owner) + len(wake) + len(actor) + words.size
+        after = words.after if queue else words.trying
+        return f"{kept.taking}{size}\r\n{owner} {wake}{words.before}{actor}{after}".encode()
 
     def releasing(self, claim: Claim) -> bytes:
         """A release that does not linger, whole."""
@@ -140,7 +138,7 @@ class Codec:
         if kept is None or kept.spec is not spec:
             kept = self._write(spec)
         owner = claim.owner
-        return f"{kept.releasing}{len(owner)}\r\n{owner}\r\n{kept.leaving}".encode()
+        return f"{kept.releasing}{len(owner)}\r\n{owner}\r\n{kept.words.leaving}".encode()
 
     def handing_over(self, claim: Claim, channel: str) -> bytes:
         """The same, where most likely somebody waits: see release.lua for what the channel is good for."""
@@ -149,20 +147,20 @@ class Codec:
         if kept is None or kept.spec is not spec:
             kept = self._write(spec)
         owner = claim.owner
-        ends = f"{kept.leaving}$1\r\n0\r\n${len(channel)}\r\n{channel}\r\n"
+        ends = f"{kept.words.leaving}$1\r\n0\r\n${len(channel)}\r\n{channel}\r\n"
         return f"{kept.handing}{len(owner)}\r\n{owner}\r\n{ends}".encode()
 
     def take_words(self, claim: Claim, wake: str) -> tuple[str, str]:
         """The key of one take of many, and what is said of it."""
         kept = self.of(claim.spec)
-        owner, actor = claim.owner, claim.actor
-        size = len(owner) + len(wake) + len(actor) + kept.size
-        return kept.key, f"${size}\r\n{owner} {wake}{kept.before}{actor}{kept.detail}"
+        owner, actor, words = claim.owner, claim.actor, kept.words
+        size = len(owner) + len(wake) + len(actor) + words.size
+        return kept.key, f"${size}\r\n{owner} {wake}{words.before}{actor}{words.detail}"
 
     def release_words(self, claim: Claim) -> tuple[str, str]:
         """The key of one release of many, and what is said of it."""
         kept = self.of(claim.spec)
-        return kept.key, f"${len(claim.owner)}\r\n{claim.owner}\r\n{kept.leaving}"
+        return kept.key, f"${len(claim.owner)}\r\n{claim.owner}\r\n{kept.words.leaving}"
 
     def of(self, spec: LockSpec) -> Written:
         """What is the same in every call for this spec."""
@@ -191,24 +189,27 @@ class Codec:
         return before, f" {self._host}"
 
     def _write(self, spec: LockSpec) -> Written:
-        key = bulks(1, self.line(spec.name))
-        ends = (_left(spec),) if self.index is None else (_left(spec), self.index)
-        before, after = self._detail(spec)
-        kept = Written(
-            spec,
-            key=bulks(self.line(spec.name)).decode(),
-            taking=f"{(self._take.call(3 + len(ends)) + key).decode()}$",
-            before=before,
-            after=after,
-            ending=bulks(*ends).decode(),
-            releasing=f"{(self._release.call(4) + key).decode()}$",
-            handing=f"{(self._release.call(6) + key).decode()}$",
-            leaving=bulks(us(spec.ttl)).decode(),
-        )
+        options = (spec.ttl, spec.capacity, spec.weight, spec.fair, spec.lock_delay, spec.mode, spec.margin)
+        words = self._words.get(options)
+        if words is None:
+            words = self._write_options(spec)
+            if len(self._words) >= KEPT_COUNT:
+                self._words.clear()
+            self._words[options] = words
+        line = self.line(spec.name)
+        kept = Written(spec, f"${len(line)}\r\n{line.decode()}\r\n", words)
         if len(self._written) >= KEPT_COUNT:
             self._written.clear()
         self._written[id(spec)] = kept
         return kept
+
+    def _write_options(self, spec: LockSpec) -> SpecWords:
+        before, after = self._detail(spec)
+        left = bulks(_left(spec)).decode()
+        ending = left if self.index is None else left + bulks(self.index).decode()
+        take, one = self._take.call(4 if self.index is None else 5), bulks(1)
+        calls = (take + one).decode(), (self._release.call(4) + one).decode(), (self._release.call(6) + one).decode()
+        return SpecWords(before, after, left, ending, calls, us(spec.ttl))
 
     def release(self, claim: Claim, linger: float) -> Order:
         key = self.line(claim.spec.name)

@@ -107,7 +107,7 @@ class Steps:
         for claim in claims:
             before, after = self._codec._detail(claim.spec)
             words += [f"{claim.owner} {wake}{before}{claim.actor}{after}".encode(), b"86400000"]
-        return self._many("takes", words)
+        return self._many("takes", [*words, (self._codec.index or "").encode()] if chance.random() < 0.5 else words)
 
     def _many(self, verb: str, words: list[bytes]) -> Step:
         data = program(verb).call_with_source(len(words)) + b"".join(map(bulk, words))

@@ -140,7 +140,7 @@ class Scene:
         self.codec = Codec("t", "host", 7)
         self.pool = RedisPool(lambda deadline: _never(), "nowhere")
         self.forgotten: list[str] = []
-        self.batching = Batching(self.pool, self.codec, self.forgotten.append)
+        self.batching = Batching(self.pool, self.codec, self.forgotten.append, lambda: "t/wake/1")
         self.link = RedisConnection(NoConnection(), WeakSet())
         self.batching.busy_count = self.pool.count = 1
         self.flows: list[Flow[None]] = []
@@ -235,6 +235,14 @@ def test_what_is_not_usual_is_made_by_itself_and_the_others_are_told() -> None:
     assert (scene.replies[0], scene.replies[2]) == ([Taken(11)], [Taken(13)])
     assert isinstance(scene.replies[1], RedisRest)
     assert (scene.replies[1].said, scene.replies[1].again, scene.replies[1].link) == (None, False, None)
+
+
+def test_who_finds_its_name_taken_waits_in_its_line() -> None:
+    scene = Scene(3)
+    scene.begin()
+    assert scene.op.data.count(b" t/wake/1 ") == 3
+    scene.step(b"*3\r\n$2\r\n11\r\n*3\r\n:2000000\r\n:4\r\n:77\r\n:-5\r\n")
+    assert scene.replies == [[Taken(11)], [Taken(0, 2.0, 4, mark=77)], [Taken(0, capacity=5)]]
 
 
 def test_who_is_released_waits_no_longer() -> None:
@@ -333,7 +341,7 @@ def test_no_call_is_so_long_that_it_keeps_the_server_from_others() -> None:
 
 def test_all_are_told_when_no_carrier_can_be_started() -> None:
     pool = RedisPool(lambda deadline: _never(), "nowhere")
-    batching = Batching(pool, Codec("t", "host", 7), lambda owner: None)
+    batching = Batching(pool, Codec("t", "host", 7), lambda owner: None, lambda: "t/wake/1")
     flow = batching.call(Release(Claim(LockSpec("n"), "o", "actor"), 0.0), 100.0)
     assert isinstance(flow.send(None), NewEvent)
     assert isinstance(flow.send(Event()), Spawn)

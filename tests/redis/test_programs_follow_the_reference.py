@@ -20,6 +20,7 @@ from holdfast.backends.memory.store import MemoryStore
 from holdfast.backends.queue_backend import Allow, Evict, Release, Renew, Survey, Take, Taken
 from holdfast.backends.redis.codec import NOWHERE, Codec, write
 from holdfast.backends.redis.programs import VERBS, program, source
+from holdfast.backends.redis.replies import one_taken
 from holdfast.model import Claim, LockSpec, LockView
 from tests.support.redis_server import RedisServer
 
@@ -64,9 +65,9 @@ class ServerStore:
             case Take(claims=[claim], queue=True) if self._turns % 2:
                 kept = self._codec.of(claim.spec).words
                 said, left = f"{claim.owner} {NOWHERE}{kept.before}{claim.actor}{kept.detail}".split("\r\n", 1)
-                words = [said, left.split("\r\n")[1], *stamp]
-                [token] = self._programs[program("takes").source](keys=[self._codec.line(claim.spec.name)], args=words)
-                return [Taken(int(token))] if token else None
+                words = [said, left.split("\r\n")[1], "t/contended", *stamp]
+                [reply] = self._programs[program("takes").source](keys=[self._codec.line(claim.spec.name)], args=words)
+                return one_taken(reply) if reply else None
             case Release(claim=claim, linger=0.0) if self._turns % 2:
                 words = [claim.owner, us(claim.spec.ttl), *stamp]
                 [said] = self._programs[program("releases").source](

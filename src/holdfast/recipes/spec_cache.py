@@ -1,4 +1,4 @@
-"""A cache of specs: the same name and options give the same `LockSpec` object, also where a call has options of its own.
+"""A cache of specs: the same name and options give the same `LockSpec` object, also where a call has its own options.
 
 `with locks.lock("orders/7"):` makes a lock each time. Engines cache the encoded request of a spec by its identity, so a
 spec that is used again saves the encoding and the checks.

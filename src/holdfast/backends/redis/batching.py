@@ -5,9 +5,9 @@
    gets few calls of many. Whoever it tells the reply may ask again before it looks who waits: such tasks go in step.
 2. Nobody waits for longer than `PATIENCE_S`: then another carrier opens another connection. So one that is dead, or a
    server that is far, keeps nobody waiting.
-3. The programs do what is usual: take what is free, release what nobody waits for. All else is made as a call of its
-   own, and so is everything if the server does not want many in one (a proxy that spreads keys over servers). One that
-   is alone in its call is given the connection.
+3. Who would have to subscribe before it queues, and whoever meets an error, makes a call of its own; and so does
+   everybody if the server does not want many in one (a proxy that spreads keys over servers). One that is alone in its
+   call is given the connection.
 4. Each is told by itself, as if it had been alone. A call of many that has no answer has none for each of them. It ends
    when the time of its first one does, so whoever has less time than those before does not wait here.
 """
@@ -21,13 +21,14 @@ from ..._core.flow import NEW_EVENT, NOW, Flow, PendingReply, Sleep, Spawn, Tell
 from ...errors import OutcomeUnknown
 from ...ports import Rest
 from ..queue_backend import Release, Take, Taken
-from .codec import NOWHERE, Codec
+from .codec import NOT_YET_HEARING, Codec
 from .connection import RedisConnection
 from .error_mapping import cannot_read, no_answer
 from .pool import MOST_COUNT as MOST_CONNECTIONS_COUNT
 from .pool import RedisPool, Waiter
 from .programs import Program, program
-from .resp import Error, Reply
+from .replies import one_taken
+from .resp import Error, Reply, bulks
 
 MOST_COUNT = 128
 """So many at once: for as long as a call of them takes, the server does nothing else."""
@@ -91,9 +92,10 @@ class BatchCall(NamedTuple):
     words: bytes
     read: Callable[[Reply], Batched | None]
     """What is told to one of them; None: it is to make a call of its own."""
+    size: int
 
     def frame(self, with_source: bool = False) -> bytes:
-        size = 1 + 3 * len(self.group)
+        size = self.size
         call = self.program.call_with_source if with_source else self.program.call
         return call(size) + self.words
 
@@ -101,10 +103,14 @@ class BatchCall(NamedTuple):
 class Batching:
     """Carries out requests together, on the connections of one pool. `forget` is told each owner that was released."""
 
-    def __init__(self, pool: RedisPool, codec: Codec, forget: Callable[[str], None]) -> None:
+    def __init__(
+        self, pool: RedisPool, codec: Codec, forget: Callable[[str], None], channel: Callable[[], str]
+    ) -> None:
+        """`channel` is where pushes reach all of them, or `NOT_YET_HEARING`."""
         self._pool = pool
         self._codec = codec
         self._forget = forget
+        self._channel = channel
         self.allowed = True
         """The server takes many in one call, as far as is known."""
         self.busy_count = BUSY_COUNT[False]
@@ -281,20 +287,24 @@ class Batching:
         takes: list[Joined] = []
         releases: list[Joined] = []
         take_words, release_words = [], []
-        codec = self._codec
+        codec, channel = self._codec, self._channel()
         for joined in group:
             request = joined[0]
             if isinstance(request, Take):
                 takes.append(joined)
-                take_words.append(codec.take_words(request.claims[0], NOWHERE))
+                wake = channel if request.queue else NOT_YET_HEARING
+                take_words.append(codec.take_words(request.claims[0], wake))
             else:
                 releases.append(joined)
                 release_words.append(codec.release_words(request.claim))
         batches = []
         if takes:
-            batches.append(BatchCall(program("takes"), takes, _join(take_words), _taken))
+            noted = b"" if codec.index is None else bulks(codec.index)
+            size = 1 + 3 * len(takes) + bool(noted)
+            batches.append(BatchCall(program("takes"), takes, _join(take_words) + noted, _taken, size))
         if releases:
-            batches.append(BatchCall(codec.releases, releases, _join(release_words), _released))
+            size = 1 + 3 * len(releases)
+            batches.append(BatchCall(codec.releases, releases, _join(release_words), _released, size))
         return batches
 
     def _watch(self) -> Flow[None]:
@@ -318,7 +328,7 @@ def _join(words: Sequence[tuple[str, str]]) -> bytes:
 
 
 def _taken(said: Reply) -> list[Taken] | None:
-    return [Taken(int(said))] if isinstance(said, bytes) else None
+    return one_taken(said) if said else None
 
 
 def _released(said: Reply) -> bool | None:

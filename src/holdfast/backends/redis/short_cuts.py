@@ -61,7 +61,10 @@ class RedisShortCuts:
         self._listener = listener
         self._waiters = waiters
         self._general = general
-        self.batching = Batching(pool, codec, general.forget)
+        self.batching = Batching(pool, codec, general.forget, self._shared_channel)
+
+    def _shared_channel(self) -> str:
+        return self._listener.channel if self._listener.ready else NOT_YET_HEARING
 
     def begin(self, request: object) -> tuple[RedisConnection, bytes] | None:
         idle = self._pool.idle
@@ -85,7 +88,7 @@ class RedisShortCuts:
                 return None
             wake = link.channel
             if not wake or len(self._waiters.by_owner) >= MOST_WAITERS_COUNT:
-                wake = self._listener.channel if self._listener.ready else NOT_YET_HEARING
+                wake = self._shared_channel()
             link.wake = wake
             return self._codec.taking(request.claims[0], wake, request.queue)
         if not isinstance(request, Release) or request.linger:

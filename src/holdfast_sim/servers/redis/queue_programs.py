@@ -60,24 +60,34 @@ def _take_if_free(run: Run, key: bytes, said: bytes, left: bytes) -> bytes | Non
 
 def takes(run: Run) -> Reply:
     replies: list[Reply] = []
+    index = run.args[2 * len(run.keys)] if len(run.args) > 2 * len(run.keys) else None
     for at, key in enumerate(run.keys):
+        said, left = run.args[2 * at : 2 * at + 2]
         try:
-            replies.append(_take_if_free(run, key, run.args[2 * at], run.args[2 * at + 1]) or 0)
+            token = _take_if_free(run, key, said, left)
+            hears = read_claim(said, run.now_us).place.wake != NOT_YET_HEARING
+            replies.append(token or (_take(run, [key], [said, left], index)[0] if hears else 0))
         except ErrorReply:
             replies.append(0)
     return replies
 
 
 def take(run: Run) -> Reply:
-    keys, now, count = run.keys, run.now_us, len(run.keys)
+    keys, count = run.keys, len(run.keys)
     if count == 1 and (token := _take_if_free(run, keys[0], run.args[0], run.args[1])) is not None:
         return token
     index = run.args[2 * count] if len(run.args) > 2 * count else None
+    replies = _take(run, keys, run.args, index)
+    return replies[0] if count == 1 else replies
+
+
+def _take(run: Run, keys: list[bytes], args: list[bytes], index: bytes | None) -> list[Reply]:
+    now, count = run.now_us, len(keys)
     lines = [load(run, key) for key in keys]
-    claims = [read_claim(run.args[2 * at], now) for at in range(count)]
+    claims = [read_claim(args[2 * at], now) for at in range(count)]
     other = [line.mismatch(asked.capacity, now) for asked, line in zip(claims, lines, strict=True)]
     if any(capacity is not None for capacity in other):
-        return _one_or_all([-(capacity or 0) for capacity in other])
+        return [-(capacity or 0) for capacity in other]
     queue = index != b"0"
     known = [_stands(line, asked.place.owner, now) for asked, line in zip(claims, lines, strict=True)]
     for asked, here in zip(claims, known, strict=True):
@@ -107,17 +117,13 @@ def take(run: Run) -> Reply:
         settle(run, line)
     if index is not None and any(isinstance(reply, list) for reply in replies) and len(lines[0].waiting()) == 1:
         run.call(b"ZREMRANGEBYSCORE", index, b"-inf", b"%d" % now)
-        run.call(b"PEXPIRE", index, run.args[1])
-    return _one_or_all(replies)
+        run.call(b"PEXPIRE", index, args[1])
+    return replies
 
 
 def _stands(line: ServedLine, owner: str, now: int) -> bool:
     place = line.find(owner)
     return place is not None and not place.evicted and (bool(place.token) or not place.gone(now))
-
-
-def _one_or_all(replies: list[Reply]) -> Reply:
-    return replies[0] if len(replies) == 1 else replies
 
 
 def _is_holder(entry: KeyspaceEntry | None, owner: str) -> TypeGuard[KeyspaceEntry]:

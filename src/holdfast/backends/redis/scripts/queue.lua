@@ -1,4 +1,4 @@
--- What a take does that is not the usual one: one claim at one line, or several, of which all are granted or none.
+-- A take that is not the usual one.
 
 -- include line
 
@@ -100,4 +100,63 @@ local function open(key, text, capacity, now)
     line.capacity = capacity
   end
   return line
+end
+
+-- Enter the lines of all claims in one step. `args`, `index` and what it answers are those of take.lua; `text` is what MGET
+-- says of the only key, if that is known.
+local function take(keys, text, args, index, now)
+  local queue = index ~= '0'
+  local lines, claims, places, replies = {}, {}, {}, {}
+  local mismatch, all, waits = false, true, false
+  for i, key in ipairs(keys) do
+    local asked, capacity = enter(args[2 * i - 1], now)
+    local line = open(key, text, capacity, now)
+    lines[i], claims[i], replies[i] = line, asked, 0
+    if line.capacity ~= capacity then
+      replies[i] = -line.capacity
+      mismatch = true
+    end
+  end
+  if mismatch then
+    return replies
+  end
+  for i, line in ipairs(lines) do
+    local hears = claims[i].wake ~= '?'
+    if not hears then
+      change_detail(claims[i], '-', claims[i].delay)
+    end
+    places[i] = come(line, claims[i], now)
+    queue = queue and (hears or places[i] ~= nil) -- who stands there already keeps its place
+    if places[i] then
+      all = all and places[i].token > 0
+    else
+      all = all and fits(line, claims[i], now)
+    end
+  end
+  for i, line in ipairs(lines) do
+    local mine = places[i]
+    if all or queue then
+      if not mine then
+        mine = claims[i]
+        join(line, mine, now)
+      end
+      replies[i] = mine.token
+      if mine.token == 0 then
+        replies[i], waits = queued(line, mine, now), true
+        note(line, mine, index)
+      end
+    elseif mine and mine.token == 0 then -- all or none
+      leave(line, mine)
+      drop(line, mine.owner)
+    elseif not mine and fits(line, claims[i], now) then
+      line.mark = math.max(line.mark + 1, now) -- the reference grants it, and takes it back
+    end
+    settle(line, now)
+  end
+  if waits and index and lines[1].waiting == 1 then
+    -- Forget the names for which nobody waits any more, and all of them when nobody has waited anywhere for a day.
+    redis.call('ZREMRANGEBYSCORE', index, '-inf', string.format('%.0f', now))
+    redis.call('PEXPIRE', index, args[2])
+  end
+  return replies
 end

@@ -15,9 +15,9 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 Role: TypeAlias = Literal["floor", "bare", "holdfast", "peer"]
 """The floor is the unit of all ratios; `bare` is another use of the bare engine, for comparison."""
-Measure: TypeAlias = Literal["pair", "handoff", "own", "leases", "import", "step"]
+Measure: TypeAlias = Literal["pair", "handoff", "growth", "own", "leases", "import", "step"]
 
-MEASURES: tuple[Measure, ...] = ("pair", "handoff", "own", "leases", "import", "step")
+MEASURES: tuple[Measure, ...] = ("pair", "handoff", "growth", "own", "leases", "import", "step")
 TAKE_TIMEOUT_S = 10.0
 """Seconds that any contender may wait for a lock; no turn is nearly as long."""
 
@@ -57,6 +57,10 @@ class Contender:
     pair: Callable[[Target], AbstractContextManager[Callable[[], object]]] | None = None
     """One take and release as one call; made from `lock_factory` where it is not given."""
     async_pair: Callable[[Target], AbstractAsyncContextManager[Callable[[], Awaitable[object]]]] | None = None
+    task_locks: (
+        Callable[[Target], AbstractAsyncContextManager[Callable[[], AbstractAsyncContextManager[object]]]] | None
+    ) = None
+    """What many tasks of one process wait for, as each of them makes it: always the same lock."""
     lease_set: Callable[[Target], AbstractContextManager[LeaseSet]] | None = None
     imports: str = ""
     """The statement that its users start with; empty: nothing to measure."""
@@ -165,6 +169,26 @@ class HandoffResult:
 
 
 @dataclass(frozen=True, slots=True)
+class GrowthResult:
+    """So many tasks of one process want one lock, and each asks again at once. Seconds; NaN: not seen in time."""
+
+    contender: str
+    role: Role
+    waiters: int
+    first_round: float
+    """Until each had it once."""
+    rate: float
+    gap_p50: float
+    """From one's release to the next one's grant."""
+    gap_ratio: float
+    """To its own gap with the fewest waiters."""
+    cancel: float
+    """To end them all."""
+    server_cpu: float
+    """CPU time of the engine for a hand-off, where it is a process of its own."""
+
+
+@dataclass(frozen=True, slots=True)
 class LeasesResult:
     """Many leases kept alive by one client, over `window` seconds."""
 
@@ -221,6 +245,7 @@ class Report:
     environment: dict[str, str]
     pair: list[PairResult] = field(default_factory=list)
     handoff: list[HandoffResult] = field(default_factory=list)
+    growth: list[GrowthResult] = field(default_factory=list)
     own: list[Figure] = field(default_factory=list)
     leases: list[LeasesResult] = field(default_factory=list)
     imports: list[ImportResult] = field(default_factory=list)

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from bench import registry
-from bench.measures import handoff, imports, leases, pair, step
+from bench.measures import growth, handoff, imports, leases, pair, step
 from bench.model import Absent, Contender, Engine, Measure, Report, Target
 from bench.progress import say
 from bench.run_length import Effort
@@ -67,6 +67,7 @@ class _Run:
                 self._guarded("pair", lambda: self._pair(target))
                 os.sched_setaffinity(0, cores)
                 self._guarded("handoff", lambda: self._handoff(target))
+                self._guarded("growth", lambda: self._growth(target))
                 for name in self._engine.own:
                     self._guarded("own", partial(self._own, name, target))
         finally:
@@ -111,6 +112,10 @@ class _Run:
         there = self._entrants("handoff", lambda each: each.lock_factory)
         self._report.handoff, absent = handoff.measure(self._engine, there, target, self._effort.handoff)
         self._report.absent += absent
+
+    def _growth(self, target: Target) -> None:
+        there = self._entrants("growth", lambda each: each.task_locks)
+        self._report.growth = growth.measure(there, target, self._effort.growth)
 
     def _own(self, name: str, target: Target) -> None:
         module = importlib.import_module(f"bench.engines.{self._engine.name}.{name}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bench.measures.growth import GrowthPlan
 from bench.measures.handoff import Plan
 
 
@@ -15,6 +16,7 @@ class Effort:
     pair_rounds: int
     pair_turn: float
     handoff: Plan
+    growth: GrowthPlan
     leases: int
     ttl: float
     window: float
@@ -29,6 +31,7 @@ FULL = Effort(
     pair_rounds=21,
     pair_turn=0.1,
     handoff=Plan(turn=0.5, holding_turn=1.0, turns=5, peer_turns=2),
+    growth=GrowthPlan((10, 100, 1_000, 10_000), seconds=5.0, peers_up_to=100),
     leases=10_000,
     ttl=30.0,
     window=30.0,
@@ -42,6 +45,7 @@ QUICK = Effort(
     pair_rounds=5,
     pair_turn=0.1,
     handoff=Plan(turn=0.25, holding_turn=0.4, turns=2, peer_turns=1, peers_up_to=8),
+    growth=GrowthPlan((10, 100, 1_000), seconds=2.0, peers_up_to=10),
     leases=10_000,
     ttl=30.0,
     window=10.0,

@@ -10,9 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from bench.holdfast_contenders import CONTENDERS
 from bench.model import HandoffResult, Layout, LeasesResult, Report
 
 OURS = "holdfast"
+USES = frozenset(each.name for each in CONTENDERS if each.pair is not None)
+"""What programs write, in threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +76,33 @@ def _ms(seconds: float) -> str:
 
 
 def pair_at_most(limit: float) -> Limit:
-    def find(report: Report) -> Finding | None:
-        found = next((each for each in report.pair if each.contender == OURS), None)
-        return _at_most(found.ratio, limit, lambda ratio: f"{ratio:.2f}") if found else None
+    """Of every use in threads: the one that costs most is named."""
 
-    return Limit("uncontended pair, × floor (p50)", find)
+    def find(report: Report) -> Finding | None:
+        uses = [each for each in report.pair if each.contender in USES]
+        if not uses:
+            return None
+        worst = max(uses, key=lambda each: each.ratio)
+        finding = _at_most(worst.ratio, limit, lambda ratio: f"{ratio:.2f}")
+        return Finding(
+            f"{finding.text} ({worst.contender.removeprefix(OURS).strip(' ,') or 'a kept lock'})", finding.met
+        )
+
+    return Limit("uncontended pair, × floor (p50), the dearest use", find)
+
+
+def growth_at_most(limit: float) -> Limit:
+    """The gap with the most waiters, as a multiple of the gap with the fewest."""
+
+    def find(report: Report) -> Finding | None:
+        ours = [each for each in report.growth if each.contender.startswith(OURS)]
+        if not ours:
+            return None
+        most = max(ours, key=lambda each: each.waiters)
+        finding = _at_most(most.gap_ratio, limit, lambda ratio: f"{ratio:.2f}")
+        return Finding(f"{finding.text} with {most.waiters:,}", finding.met)
+
+    return Limit("hand-off gap p50 with the most waiters, × with 10", find)
 
 
 def _handoffs(report: Report, layout: Layout, hold: float) -> tuple[HandoffResult, HandoffResult] | None:
@@ -160,6 +185,7 @@ def _overlaps(report: Report) -> Finding | None:
 
 
 EVERYWHERE = (
+    growth_at_most(2.0),
     Limit("grants that overlap in any hand-off", _overlaps),
     Limit(
         "leases: threads beside the main one",

@@ -15,7 +15,8 @@ import pytest
 
 from bench import __main__ as command
 from bench import progress, registry
-from bench.measures import handoff, imports, leases, pair, step
+from bench.measures import growth, handoff, imports, leases, pair, step
+from bench.measures.growth import GrowthPlan
 from bench.model import MEASURES, Contender, Layout, Target, WorkerLock
 from bench.trial import attempt
 
@@ -59,10 +60,10 @@ def test_a_contender_that_is_not_there_becomes_a_reason(target: Target) -> None:
 
 
 def test_pair(target: Target) -> None:
-    there = entrants("bare SQLite", "holdfast", "holdfast with", "holdfast asyncio")
+    there = entrants("bare SQLite", "holdfast", "holdfast with, new names", "holdfast asyncio")
     floor, *ours = pair.measure(there, target, rounds=2, turn=0.01)
     assert (floor.ratio, floor.ratio_p99, floor.ratio_cpu) == (1.0, 1.0, 1.0)
-    assert [each.contender for each in ours] == ["holdfast", "holdfast with", "holdfast asyncio"]
+    assert [each.contender for each in ours] == ["holdfast", "holdfast with, new names", "holdfast asyncio"]
     for each in (floor, *ours):
         assert each.turns == 2
         assert each.pairs >= 2
@@ -87,6 +88,15 @@ def test_handoff(target: Target) -> None:
         if each.contender == "bare SQLite":
             assert each.commands == 1.0  # the engine's own count is exact: one commit for each grant
             assert each.rate_ratio == 1.0
+
+
+def test_growth(target: Target) -> None:
+    plan = GrowthPlan((3, 6), seconds=0.1, peers_up_to=3)
+    found = growth.measure(entrants("holdfast asyncio"), target, plan)
+    assert [each.waiters for each in found] == [3, 6]
+    assert found[0].gap_ratio == 1.0
+    assert found[1].gap_ratio == found[1].gap_p50 / found[0].gap_p50
+    assert all(each.rate > 0 and each.first_round > 0 and each.cancel >= 0 for each in found)
 
 
 def test_a_contender_that_fails_in_a_hand_off_is_listed_and_the_others_go_on(target: Target) -> None:

@@ -14,6 +14,7 @@ def tables(report: Report, engine: Engine, verdicts: Sequence[Verdict]) -> list[
         _verdicts(verdicts),
         _pair(report),
         *_handoff(report, engine),
+        _growth(report),
         _leases(report, engine),
         _imports(report),
         _step(report),
@@ -82,6 +83,27 @@ def _handoff(report: Report, engine: Engine) -> list[Table]:
         note = "Gap: from a release to the grant of another worker. Re-grants: back to the same worker."
         found.append(Table(title, note, head, rows))
     return found
+
+
+def _growth(report: Report) -> Table:
+    rows = [
+        (
+            each.contender,
+            f"{each.waiters:,}",
+            f"{each.rate:.0f}",
+            time(each.gap_p50),
+            ratio(each.gap_ratio),
+            time(each.server_cpu),
+            time(each.first_round),
+            time(each.cancel),
+        )
+        for each in report.growth
+    ]
+    head = ("contender", "waiters", "per s", "gap p50", "× fewest", "server CPU", "first round", "cancel all")
+    note = (
+        "Tasks of one process on one lock, each asks again at once. Server CPU: for one hand-over, all of them waiting."
+    )
+    return Table("Growth with the waiters", note, head, rows)
 
 
 def _leases(report: Report, engine: Engine) -> Table:

@@ -116,7 +116,7 @@ def _kept(report: Report) -> Finding | None:
 
 LAYOUTS = (Layout(1, 8), Layout(1, 64), Layout(8, 1))
 LIMITS = (
-    verdicts.pair_at_most(1.25),
+    verdicts.pair_at_most(1.2),
     Limit("client CPU of a pair, × plain HTTP", _client_cpu),
     Limit("the fastest peer's pair, × holdfast's", _fastest_peer),
     *(

@@ -17,7 +17,13 @@ def _session(target: Target) -> Target:
 
 @contextmanager
 def pair(target: Target) -> Iterator[Callable[[], object]]:
-    with holdfast_contenders.pair(_session(target)) as body:
+    with holdfast_contenders.pair_of(holdfast_contenders.kept)(_session(target)) as body:
+        yield body
+
+
+@contextmanager
+def new_names(target: Target) -> Iterator[Callable[[], object]]:
+    with holdfast_contenders.pair_of(holdfast_contenders.new_names)(_session(target)) as body:
         yield body
 
 
@@ -27,4 +33,7 @@ def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]
         yield worker_lock
 
 
-CONTENDERS = (Contender(SESSION, "holdfast", lock_factory=lock_factory, pair=pair, counted=True),)
+CONTENDERS = (
+    Contender(SESSION, "holdfast", lock_factory=lock_factory, pair=pair, counted=True),
+    Contender(f"{SESSION}, new names", "holdfast", pair=new_names),
+)

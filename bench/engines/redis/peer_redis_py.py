@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Any
 
 from bench.model import TAKE_TIMEOUT_S, Contender, Target, WorkerLock
@@ -27,6 +28,28 @@ def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]
             return WorkerLock(take=take, release=lock.release)
 
         yield worker_lock
+
+
+@contextmanager
+def new_names(target: Target) -> Iterator[Callable[[], object]]:
+    import redis
+
+    numbers = itertools.count()
+    with redis.Redis.from_url(target.url) as client:
+
+        def body() -> None:
+            with client.lock(f"redis-py/orders/{next(numbers)}", timeout=10, blocking_timeout=5):
+                pass
+
+        yield body
+
+
+@asynccontextmanager
+async def task_locks(target: Target) -> AsyncIterator[Callable[[], AbstractAsyncContextManager[object]]]:
+    from redis.asyncio import Redis
+
+    async with Redis.from_url(target.url) as client:
+        yield lambda: client.lock("redis-py/growth", timeout=30)
 
 
 @asynccontextmanager
@@ -96,5 +119,6 @@ def lease_set(target: Target) -> Iterator[RedisPyLocks]:
 
 CONTENDERS = (
     Contender("redis-py", "peer", lock_factory=lock_factory, lease_set=lease_set, imports="import redis", counted=True),
-    Contender("redis-py asyncio", "peer", async_pair=async_pair, imports="import redis.asyncio"),
+    Contender("redis-py with, new names", "peer", pair=new_names),
+    Contender("redis-py asyncio", "peer", async_pair=async_pair, task_locks=task_locks, imports="import redis.asyncio"),
 )

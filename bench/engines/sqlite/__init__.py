@@ -44,7 +44,7 @@ ENGINE = Engine(
     commands=commits,
     command="transactions",
     limits=(
-        verdicts.pair_at_most(2.0),
+        verdicts.pair_at_most(1.7),
         verdicts.gap_no_worse(PROCESSES, hold=0.005),
         verdicts.gap_tail_better(PROCESSES, hold=0.005),
         verdicts.share_at_least(0.8, PROCESSES, hold=0.0),

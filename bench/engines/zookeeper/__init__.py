@@ -103,7 +103,7 @@ def _kept(report: Report) -> Finding | None:
 
 LAYOUTS = (Layout(1, 8), Layout(1, 64), Layout(8, 1))
 LIMITS = (
-    verdicts.pair_at_most(1.6),
+    verdicts.pair_at_most(1.2),
     Limit("client CPU of a pair, × a raw socket's", _client_cpu),
     Limit("kazoo's pair, × holdfast's", _kazoo),
     *(

@@ -44,6 +44,13 @@ def leave_server_queue(
             pass
         pool.put_back(session)
     except BaseException as error:
-        session.close()
+        close_waiting(pool, codec, waiter)
         if not isinstance(error, HoldfastError):
             raise
+
+
+def close_waiting(pool: SessionPool, codec: SessionLockCodec, waiter: ServerWaiter) -> None:
+    """Close a session that may wait at the server, which would not notice it (MariaDB): it is told, if that can be."""
+    if not waiter.request.done and (shared := pool.current) is not None and not shared.closed:
+        shared.start(codec.give_up(waiter.session.number))
+    waiter.session.close()

@@ -23,7 +23,7 @@ from .codec import SessionLockCodec
 from .connection import DatabaseConnection, DatabaseConnector
 from .error_mapping import Refused, Silence
 from .local_queue import LOOK_AGAIN_S, LocalQueue
-from .release import leave_server_queue, undo_take
+from .release import close_waiting, leave_server_queue, undo_take
 from .session_pool import SessionPool
 from .timing import LOOK_TRIES_COUNT, TIDY_COUNT, pause_before_look_s, requests_until_tidy
 from .waiters import ServerWaiter, UnlistedWaiters
@@ -183,7 +183,7 @@ class SessionClient:
             except BackendUnavailable:
                 if not session.closed:
                     raise  # refused: it is still held
-            if owner not in self._waiters:  # else it is there still: whoever waited was interrupted (rule 5)
+            if getattr(self._waiters.get(owner), "session", None) is not session:  # else interrupted (rule 5)
                 self._pool.put_back(session)
         self._queue.holds.pop(owner, None)
         self._taking.pop(owner, None)
@@ -198,7 +198,7 @@ class SessionClient:
             self._unlisted.add(owner, seen)
             if not isinstance(error, BackendUnavailable):
                 if waiter is not None:
-                    waiter.session.close()
+                    close_waiting(self._pool, self._codec, waiter)
                 raise
         finally:
             self._leave(name, owner)
@@ -232,10 +232,10 @@ class SessionClient:
                 return None
             try:
                 alive_by = self._pool.patient(0.0, (yield NOW))
-                if self._claims.get(owner) is claim and not self._closed:  # while it was dialled
+                if self._claims.get(owner) is claim and not self._closed and owner not in self._waiters:  # meanwhile
                     self._waiters[owner] = ServerWaiter(session, alive_by, self._codec.alive(), self._codec.wait(claim))
             finally:
-                if owner not in self._waiters:
+                if getattr(self._waiters.get(owner), "session", None) is not session:
                     session.close()
         waiter = self._waiters.get(owner)
         return None if waiter is None else (yield from self._wait_at_server(claim, waiter, deadline))

@@ -48,6 +48,11 @@ class SessionPool:
         """Have it be the shared one."""
         self._shared = session
 
+    @property
+    def current(self) -> DatabaseConnection | None:
+        """The shared one as it is, dialled or not, alive or not."""
+        return self._shared
+
     def shared(self, deadline: float) -> Flow[DatabaseConnection]:
         """The session of locks that nobody has to wait for; nothing on it ever waits."""
         now: float = yield NOW

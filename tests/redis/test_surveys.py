@@ -37,6 +37,15 @@ def test_a_sequencer_is_checked_without_a_scan(server: RedisServer) -> None:
         assert scans(server) == 0
 
 
+def test_one_name_is_looked_at_without_a_scan(server: RedisServer) -> None:
+    with holdfast.connect(server.url) as locks, locks.lock("orders/7"), locks.lock("orders/70"):
+        server.client().config_resetstat()
+        assert [view.name for view in locks.survey("orders/7", exact=True)] == ["orders/7"]
+        assert not locks.survey("orders", exact=True)
+        assert scans(server) == 0
+        assert [view.name for view in locks.survey("orders/7")] == ["orders/7", "orders/70"]
+
+
 def test_a_circle_is_found_without_a_scan(server: RedisServer) -> None:
     server.client().mset({f"somebody-else/{number}": 1 for number in range(MANY)})
     server.client().config_resetstat()

@@ -91,12 +91,16 @@ class Coordinator(BaseCoordinator):
         """The engine's address, as it may be shown: without passwords."""
         return self._engine.url
 
-    def survey(self, prefix: str = "") -> list[LockView]:
-        """Every name that begins with `prefix` and has a live claim: who holds it, who waits."""
+    def survey(self, prefix: str = "", *, exact: bool = False) -> list[LockView]:
+        """Every name that begins with `prefix` and has a live claim: who holds it, who waits.
+
+        `exact`: the name that is the prefix, and no other. That is one read, however many names there are.
+        """
         backend = self._engine.backend
         if not isinstance(backend, Surveys):
             raise Misconfigured(f"{backend.scheme} cannot be surveyed")
-        return self._run(backend.survey(check_prefix(prefix)))
+        views = self._run(backend.survey(check_prefix(prefix), exact))
+        return [view for view in views if view.name == prefix] if exact else views
 
     def evict(self, name: str, token: int) -> bool:
         """End the hold with this token, by hand. Its holder learns of it at its next renewal."""

@@ -44,13 +44,15 @@ async def _older(context: Context, age: float) -> bool:
 
 @promise()
 async def by_prefix(context: Context) -> None:
-    """Only names that begin with it, in order; the empty prefix is all."""
+    """Only names that begin with it, in order, or the one that it is; the empty prefix is all."""
     locks = await context.connect()
     names = ["orders", "orders/7", "orders/70", "people/7", "Orders/7", "orders%", "orders_"]
     leases = [await locks.lock(name).acquire() for name in names]
     for prefix in ("", "orders", "orders/", "orders/7", "orders/70", "o", "p", "x", "orders%", "_", "%"):
         found = [view.name for view in await locks.survey(prefix)]
         assert found == sorted(name for name in names if name.startswith(prefix)), prefix
+        exact = [view.name for view in await locks.survey(prefix, exact=True)]
+        assert exact == [name for name in names if name == prefix], prefix
     for lease in leases:
         assert await lease.release()
 

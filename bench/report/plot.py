@@ -76,6 +76,12 @@ def charts(report: Report) -> Iterator[Chart]:
             for each in there
         ]
         yield Chart(f"Fairness: {layout}, hold 0", "worst worker, % of its fair share; more is better", bars, False)
+    if report.growth:
+        bars = [
+            Bar(f"{each.contender}, {each.waiters:,}", each.role, each.gap_p50 * 1e3, math.nan, time(each.gap_p50))
+            for each in report.growth
+        ]
+        yield Chart("Release to next holder: so many tasks wait", "ms (p50); less is better", bars)
     if report.imports:
         bars = [Bar(each.contender, each.role, each.p50 * 1e3, math.nan, time(each.p50)) for each in report.imports]
         yield Chart("Import, over bare Python", "ms; less is better", bars, False)

@@ -9,15 +9,25 @@ ELSEWHERE = frozenset({"READONLY", "MASTERDOWN", "CLUSTERDOWN", "MOVED", "ASK", 
 """The server is not, or not now, the one to ask: nothing was carried out."""
 
 _SETTINGS = frozenset({"NOPERM", "NOAUTH", "WRONGPASS"})
+_NO_RIGHTS = "user executing the script can't"
+"""NOPERM, in a program on Redis 7.0."""
+NEEDED = (
+    "EVALSHA EVAL GET SET MGET HGET HMGET HSET HDEL HGETALL EXISTS DEL TIME PUBLISH SUBSCRIBE SCAN ZADD ZRANGE "
+    "ZREMRANGEBYSCORE PEXPIRE"
+)
+"""What a user must be allowed to do; and CLUSTER SLOTS in a cluster."""
 
 
 def translated(error: Error) -> Exception:
     """An error reply as one of ours. A server that answers with an error has not carried the request out."""
-    if error.code in _SETTINGS:
+    if error.code in ("NOAUTH", "WRONGPASS"):
         ours: Exception = Misconfigured(
+            f"Redis refused: {error}; put the user and password into the URL: redis://user:password@host"
+        )
+    elif error.code in _SETTINGS or _NO_RIGHTS in str(error):
+        ours = Misconfigured(
             f"Redis refused: {error}; holdfast needs keys and channels that begin with its namespace and '/', and the "
-            "commands EVALSHA, EVAL, GET, SET, TIME, PUBLISH, SUBSCRIBE, SCAN, ZADD, ZRANGE, ZREMRANGEBYSCORE and "
-            "PEXPIRE (and CLUSTER SLOTS in a cluster)"
+            f"commands {NEEDED} (and CLUSTER SLOTS in a cluster)"
         )
     elif error.code == "NOREPLICAS":
         ours = BackendUnavailable(f"Redis refused: {error}; it has fewer replicas than min-replicas-to-write")
@@ -47,7 +57,9 @@ def refused(place: str, error: Exception) -> Exception:
         return error
     said = str(error) or type(error).__name__
     if isinstance(error, Error) and (error.code in _SETTINGS or "AUTH" in said):
-        ours: Exception = Misconfigured(f"Redis at {place} refused the user or password: {said}")
+        ours: Exception = Misconfigured(
+            f"Redis at {place} refused the user or password: {said}; they stand in the URL: redis://user:password@host"
+        )
     elif isinstance(error, NotRedis):
         ours = Misconfigured(f"what answers at {place} is not Redis: {said}; check the host and the port")
     else:

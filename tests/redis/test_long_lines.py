@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -19,7 +20,7 @@ MUTEX, READER, WRITER = (
     LockSpec("a", ttl=30.0, capacity=1_000_000, mode="read"),
     LockSpec("a", ttl=30.0, capacity=1_000_000, weight=1_000_000, mode="write"),
 )
-FEW, MANY = 20, 2000
+FEW, MANY, CROWD = 20, 2000, 9000
 
 
 class Server:
@@ -125,6 +126,21 @@ def test_nothing_is_left_of_those_who_have_left(ours: Server) -> None:
         ours.call(Release(claim(MUTEX, number), 0.0))
     assert ours.client.type("t/line/a") == b"string"
     assert ours.client.strlen("t/line/a") == 16
+
+
+@pytest.mark.parametrize("spec", [LockSpec("a", ttl=3.0), LockSpec("a", ttl=3.0, capacity=1_000_000, mode="read")])
+def test_all_of_a_crowd_may_be_gone_at_once(ours: Server, spec: LockSpec) -> None:
+    """A process with very many waiters, or readers, was killed: whoever comes next drops them all in one step."""
+    ours.take(spec, 0)
+    pipeline = ours.client.pipeline(transaction=False)
+    for number in range(CROWD):
+        order = ours.order(Take((claim(spec, number),), True))
+        pipeline.evalsha(order.program.sha.decode(), *order.words.split(b"\r\n")[1::2])
+    pipeline.execute()
+    assert ours.client.hlen("t/line/a") > CROWD
+    time.sleep(3.1)
+    assert ours.take(spec, CROWD)
+    assert ours.client.hlen("t/line/a") < 20
 
 
 def test_nobody_is_told_of_a_grant_that_is_not_written(ours: Server) -> None:

@@ -32,6 +32,7 @@
 local DAY = 86400000000
 local HOUR = 3600000000
 local NEVER = '9999999999999999'
+local MOST_WORDS = 4000 -- of one command: Lua can hand over twice as many
 local DETAIL = '^(%S+) %d+ (%d+) (%d+) (%d) (%d+) (%d+) (%d+)'
 local PLACE = '^(%d) (%d+) (%d+) (.*)'
 local HEADER = '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$'
@@ -164,6 +165,18 @@ local function become_hash(line)
   line.hash = true
 end
 
+-- Set fields. Whoever may not do this undoes nothing: what was a string is one again.
+local function write(line, words, left)
+  local written = redis.pcall(unpack(words))
+  if type(written) == 'table' and written['err'] then
+    if line.text then
+      redis.call('SET', line.key, line.text, 'PX', string.format('%.0f', left / 1000))
+    end
+    error(redis.REDIS_VERSION_NUM and written or written['err'], 0)
+  end
+  line.text = nil
+end
+
 local function save(line, now)
   local key = line.key
   if line.slots == 0 and line.waiting == 0 then
@@ -192,7 +205,8 @@ local function save(line, now)
   local words = {'HSET', key, '=', string.format('%.0f %.0f %.0f %.0f %.0f %.0f %d %d %.0f %.0f %d', line.mark,
     math.min(line.quiet, NEVER + 0), line.kept, line.noted, line.capacity, line.used, line.waiting, line.unfair, line.ranks,
     line.first, line.slots)}
-  local gone = {}
+  local gone = {'HDEL', key}
+  become_hash(line)
   for field in pairs(line.changed) do
     local place = line.places[field]
     local value = place and string.format('%016.0f%016.0f%016.0f%d %.0f %d %s', place.token, place.expires,
@@ -202,19 +216,20 @@ local function save(line, now)
     else
       gone[#gone + 1] = field
     end
+    if #words >= MOST_WORDS then
+      write(line, words, left)
+      words = {'HSET', key}
+    elseif #gone >= MOST_WORDS then
+      redis.call(unpack(gone))
+      gone = {'HDEL', key}
+    end
   end
   line.changed = {}
-  become_hash(line)
-  local written = redis.pcall(unpack(words))
-  if type(written) == 'table' and written['err'] then
-    if line.text then -- whoever may not do this undoes nothing
-      redis.call('SET', key, line.text, 'PX', string.format('%.0f', left / 1000))
-    end
-    error(redis.REDIS_VERSION_NUM and written or written['err'], 0)
+  if #words > 2 then
+    write(line, words, left)
   end
-  line.text = nil
-  if #gone > 0 then
-    redis.call('HDEL', key, unpack(gone))
+  if #gone > 2 then
+    redis.call(unpack(gone))
   end
   if kept then
     redis.call('PEXPIRE', key, string.format('%.0f', (line.kept - now) / 1000))

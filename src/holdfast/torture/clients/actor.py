@@ -60,7 +60,7 @@ class Actor:
         locks = opened(config.url, namespace=config.namespace, ttl=config.ttl, request_timeout=config.request_timeout)
         backend: Any = locks._core.backend
         take = backend.take
-        in_order = "config" not in locks.promises.notes  # an engine has a note about order only if it keeps none
+        in_order = "order" not in locks.promises.lacks
 
         def watched(*words: Any, **more: Any) -> Any:
             outcome = yield from take(*words, **more)

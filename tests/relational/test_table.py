@@ -13,6 +13,7 @@ from holdfast.backends.queue_backend import Push, Release, Take, Taken
 from holdfast.backends.relational.connection import Request
 from holdfast.backends.relational.error_mapping import ErrorMapping
 from holdfast.backends.relational.notifications import Heard
+from holdfast.backends.relational.opening import OpeningConnections
 from holdfast.backends.relational.replies import Released
 from holdfast.backends.relational.table_client import TableClient
 from holdfast.clock import now
@@ -75,11 +76,12 @@ class FakeConnector:
     timeout_s = 5.0
     errors = ErrorMapping("a server", {}, frozenset())
 
+    def __init__(self) -> None:
+        self.opening = OpeningConnections()
+
     def connect(self, deadline: float) -> Flow[FakeConnection]:
         yield from ()
         return FakeConnection()
-
-    def abandon(self) -> None: ...
 
 
 class FakeCodec:

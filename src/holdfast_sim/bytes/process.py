@@ -30,6 +30,8 @@ CLOSE_S = 1.0
 """How long a process gives its client to say goodbye."""
 LONGEST_PAUSE_S = 1.1
 """Of what goes on in the background: it learns of a close when it wakes."""
+A_MOMENT_S = 0.2
+"""After a close its own connections have ended, though the servers may not know it yet."""
 SLACK_S = 0.1
 
 
@@ -188,7 +190,7 @@ class ClientProcess(Process):
             raise Violation("closing is bounded", f"{self.name} took {now - began:.3f} s to close")
         self.closed = True
         world = self.world
-        soon = world.timeline.now + world.engine.after_close_s
+        soon = world.timeline.now + A_MOMENT_S
         world.timeline.at(soon, world.invariants.after_close_of, self, False)
         world.timeline.at(soon + LONGEST_PAUSE_S, world.invariants.after_close_of, self)
 

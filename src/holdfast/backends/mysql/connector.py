@@ -12,6 +12,7 @@ from ..._core.flow import NOW, Connection, Flow, Open, Receive, Send, StartTls
 from ...errors import Misconfigured
 from ..relational.error_mapping import Refused
 from ..relational.exchange import run_exchange
+from ..relational.opening import OpeningConnections
 from .capabilities import greet
 from .connection import MariaDBConnection
 from .error_mapping import ERRORS
@@ -44,7 +45,7 @@ class MariaDBConnector:
         self._statements = statements
         self._first_words = first_words
         self._greeted = False
-        self._opening: set[Connection] = set()
+        self.opening = OpeningConnections()
 
     def connect(self, deadline: float) -> Flow[MariaDBConnection]:
         try:
@@ -57,14 +58,14 @@ class MariaDBConnector:
         except OSError as error:
             what = f"{login.endpoint}: {error}; is it running, and reachable from here?"
             raise self.errors.unreachable(Exception(what)) from error
-        self._opening.add(connection)
+        self.opening.add(connection)
         try:
             made = yield from self._enter(connection, login, deadline)
         except BaseException:
             connection.close()
             raise
         finally:
-            self._opening.discard(connection)
+            self.opening.discard(connection)
         made.heard_at = yield NOW
         self._greeted = True
         return made
@@ -124,9 +125,3 @@ class MariaDBConnector:
         except StopIteration:
             assert handshake.hello is not None
             return handshake.hello
-
-    def abandon(self) -> None:
-        """In a forked child: what is being made is the parent's."""
-        for connection in self._opening:
-            connection.abandon()
-        self._opening.clear()

@@ -112,6 +112,7 @@ class MariaDBNotifications:
     def listen(self, beside: Callable[[], int], heard: Heard, deadline: float) -> Flow[MariaDBListener]:
         connector = self._connector
         connection = yield from connector.connect(deadline)
+        connector.opening.add(connection)
         try:
             self._wake = self._wake or (yield from _new_wake())
             if not (yield from ask(connection, listener_open(self._wake), deadline, connector.errors)):
@@ -120,6 +121,8 @@ class MariaDBNotifications:
         except BaseException:
             connection.close()
             raise
+        finally:
+            connector.opening.discard(connection)
         return MariaDBListener(connection, self._wake, beside, heard)
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from ..._core.flow import NOW, RANDOM, Blocking, FileWatch, Flow, WaitAny, WatchFile
 from ...errors import HoldfastError, Misconfigured
 from ..relational.exchange import run_exchange
+from ..relational.opening import OpeningConnections, Unfinished
 from .capabilities import greet
 from .connection import PostgreSQLConnection
 from .error_mapping import ERRORS
@@ -48,7 +49,7 @@ class PostgreSQLConnector:
         self._start = start
         self._first_words = first_words
         self._greeted = False
-        self._opening: set[Transport] = set()
+        self.opening = OpeningConnections()
 
     def connect(self, deadline: float) -> Flow[PostgreSQLConnection]:
         began: float = yield NOW
@@ -58,15 +59,20 @@ class PostgreSQLConnector:
             raise self.errors.too_late(max(0.0, deadline - began)) from error
         except (OSError, RuntimeError) as error:  # RuntimeError: no thread could be started
             raise self._not_connected(error) from error
+        unfinished: Unfinished = transport
         try:
             watch: FileWatch = yield WatchFile(transport.handle.socket, transport)
             transport.keep(watch)
-            connection = yield from self._greet(PostgreSQLConnection(transport, watch), deadline)
+            connection = PostgreSQLConnection(transport, watch)
+            self.opening.discard(transport)
+            self.opening.add(connection)  # whoever closes it tells the flow that waits on it
+            unfinished = connection
+            yield from self._greet(connection, deadline)
         except BaseException:
-            transport.close()
+            unfinished.close()
             raise
         finally:
-            self._opening.discard(transport)
+            self.opening.discard(unfinished)
         connection.heard_at = yield NOW
         self._greeted = True
         return connection
@@ -92,11 +98,11 @@ class PostgreSQLConnector:
 
     def _attempt(self, attempt: Parameters, deadline: float) -> Flow[Transport]:
         transport: Transport = yield Blocking(lambda: self._start(attempt), deadline)
-        self._opening.add(transport)
+        self.opening.add(transport)
         try:
             yield from _poll(transport, deadline)
         except BaseException as error:
-            self._opening.discard(transport)
+            self.opening.discard(transport)
             transport.close()
             if isinstance(error, transport.error):
                 raise ConnectionError(str(error)) from error
@@ -111,7 +117,7 @@ class PostgreSQLConnector:
             )
         return self.errors.unreachable(error)
 
-    def _greet(self, connection: PostgreSQLConnection, deadline: float) -> Flow[PostgreSQLConnection]:
+    def _greet(self, connection: PostgreSQLConnection, deadline: float) -> Flow[None]:
         try:
             talk = greet(connection.number, self.timeout_s)
             greeting = yield from run_exchange(talk, lambda text: connection.say(text, deadline))
@@ -123,13 +129,6 @@ class PostgreSQLConnector:
                 raise
             raise known from error
         connection.begin(greeting)
-        return connection
-
-    def abandon(self) -> None:
-        """In a forked child: what is being made is the parent's."""
-        for transport in self._opening:
-            transport.abandon()
-        self._opening.clear()
 
 
 def _poll(transport: Transport, deadline: float) -> Flow[None]:

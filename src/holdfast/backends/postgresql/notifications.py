@@ -61,6 +61,7 @@ class PostgreSQLNotifications:
         self._channel = self._channel or (yield from _new_channel())
         event: WakeEvent = yield NEW_EVENT
         connection = yield from self._connector.connect(deadline)
+        self._connector.opening.add(connection)
         try:
             for text in listen(self._channel, connection.greeting):
                 yield from connection.say(text, deadline)
@@ -69,6 +70,8 @@ class PostgreSQLNotifications:
             if isinstance(error, Refused | Silence):
                 raise self._connector.errors.greeting(error, True) from error
             raise
+        finally:
+            self._connector.opening.discard(connection)
         return PostgreSQLListener(connection, self._channel, event, heard)
 
 

@@ -15,6 +15,7 @@ from ..._core.flow import Flow
 from ...errors import HoldfastError
 from ..connections.multiplexer import Multiplexer, Pending
 from .error_mapping import ErrorMapping, Refused, Silence
+from .opening import OpeningConnections
 
 Order: TypeAlias = Any
 """One statement with its values and the way its reply is read. A codec writes it, a connection carries it out."""
@@ -171,13 +172,11 @@ class DatabaseConnector(Protocol):
 
     timeout_s: float
     errors: ErrorMapping
+    opening: OpeningConnections
+    """Those that `connect` is making. Whoever says more on one before it is used keeps it there meanwhile."""
 
     def connect(self, deadline: float) -> Flow[Any]:
         """A connection on which requests can be made. Raises an error in holdfast's words."""
-        ...
-
-    def abandon(self) -> None:
-        """In a forked child: let go of what is being made."""
         ...
 
 

@@ -287,6 +287,7 @@ class SessionClient:
         yield from ()
         self._closed = True
         self._pool.close()
+        self._connector.opening.close()
         for session in self._sessions():
             session.close()
         for event in self._events.values():
@@ -294,7 +295,7 @@ class SessionClient:
 
     def after_fork_in_child(self) -> None:
         """As `Client.after_fork_in_child`."""
-        self._connector.abandon()
+        self._connector.opening.abandon()
         for session in self._sessions():
             session.abandon()
         self._begin()

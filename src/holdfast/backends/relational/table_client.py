@@ -183,6 +183,7 @@ class TableClient:
         finally:
             self._dialer.close()
             self._notifications.close()
+            self._connector.opening.close()
             if self._connection is not None:
                 self._connection.close()
 
@@ -202,7 +203,7 @@ class TableClient:
 
     def after_fork_in_child(self) -> None:
         """As `Client.after_fork_in_child`."""
-        self._connector.abandon()
+        self._connector.opening.abandon()
         self._notifications.abandon()
         if self._connection is not None:
             self._connection.abandon()

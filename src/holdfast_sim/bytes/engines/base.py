@@ -29,7 +29,7 @@ class SimulatedEngine:
     remains_s = 1.0
     """How long after a claim's own time something of it may be at the servers; longer if a calendar is set back."""
     after_close_s = 1.0
-    """How long after a close something of that process may be left."""
+    """How long after a close something of that process may be left at the servers."""
     most_connections = 1
     most_tasks = 2
     """Of one process that holds nothing."""

@@ -12,6 +12,7 @@ from holdfast.backends.relational.dialer import Dialer
 from holdfast.backends.relational.error_mapping import Silence
 from holdfast.backends.relational.local_queue import LocalQueue
 from holdfast.backends.relational.notifications import Notifications
+from holdfast.backends.relational.opening import OpeningConnections
 from holdfast.backends.relational.session_client import SessionClient
 from holdfast.backends.relational.session_pool import SessionPool
 from holdfast.backends.relational.waiters import ServerWaiter, UnlistedWaiters
@@ -82,6 +83,12 @@ def late_row_taken_for_the_next(patch: Patch) -> None:
 def close_leaves_the_listener(patch: Patch) -> None:
     """A close forgets the connection that listens for pushes (9.46)."""
     patch(Notifications, "close", lambda self: self._dialer.close())
+
+
+@client_bug(TABLE + SESSION, *LEAK)
+def close_leaves_what_is_being_made(patch: Patch) -> None:
+    """A close does not end the connection that is being made: at a server that is silent it stays (9.46)."""
+    patch(OpeningConnections, "close", lambda self: None)
 
 
 @client_bug(SESSION, *OVERLAP)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..._core.flow import NEW_EVENT, NOW, Connection, Flow, Spawn, WaitDial, WakeEvent
-from ...errors import BackendUnavailable, HoldfastError, Misconfigured, OutcomeUnknown
+from ...errors import BackendUnavailable, Misconfigured, OutcomeUnknown
 from ..connections.multiplexer import Multiplexer, Pending
 from ..connections.pool import closed_error
 from . import keepalive
@@ -22,7 +22,7 @@ from .claim_state import ClaimState
 from .claim_tracker import ClaimTracker
 from .connector import ServerRotation, connect_session
 from .error_mapping import unknown
-from .ops import Answer, CloseSession, Op, Watches
+from .ops import Answer, Op, Watches
 from .session import Credentials, Session, SessionState, Ticket
 from .timing import lasts, session_for
 from .watch_registry import Proof, WatchRegistry, proves, repeatable
@@ -273,10 +273,7 @@ class SessionConnection:
     def close(self, deadline: float) -> Flow[None]:
         """End the session, so that its nodes vanish at once."""
         if self._multiplexer is not None and not self.over:
-            try:
-                yield from self.call((CloseSession(),), deadline)
-            except HoldfastError:
-                pass  # it will expire
+            yield from keepalive.end(self, deadline)
         self.closed = True
         self.session.end()
         self.drop(self._multiplexer, ConnectionAbortedError("closed"))

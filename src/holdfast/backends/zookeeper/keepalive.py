@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ..._core.flow import NEW_EVENT, NOW, Flow, WaitEvent
 from ...errors import HoldfastError, Misconfigured
-from .ops import Answer, Op, Sync
+from .ops import Answer, CloseSession, Op, Sync
 from .session import SessionRefused
 from .timing import beat, connect_timeout, forsaken, silence
 
@@ -111,6 +111,20 @@ def ask(link: SessionConnection, ops: Sequence[Op], deadline: float, waits: bool
             link.servers.next()
             link.drop(multiplexer, TimeoutError("the server did not answer in time"))
         raise
+
+
+def end(link: SessionConnection, deadline: float) -> Flow[None]:
+    """Say goodbye. What stands on a session that is not ended stays until it expires: so a server that has not answered
+    in half of the time is left, and the rest of it is another one's."""
+    now: float = yield NOW
+    for by in (now + (deadline - now) / 2, deadline):
+        multiplexer = link.up
+        try:
+            yield from link.call((CloseSession(),), by)
+            return
+        except HoldfastError:
+            link.servers.next()
+            link.drop(multiplexer, TimeoutError("the server did not answer in time"))
 
 
 def _connect(link: SessionConnection, tries: int) -> Flow[int]:

@@ -15,11 +15,11 @@ from holdfast.backends.zookeeper.claim_tracker import ClaimTracker
 from holdfast.backends.zookeeper.client import ZooKeeperClient
 from holdfast.backends.zookeeper.connection import SessionConnection
 from holdfast.backends.zookeeper.connector import Hear
-from holdfast.backends.zookeeper.ops import Exists, Sync
+from holdfast.backends.zookeeper.ops import CloseSession, Exists, Sync
 from holdfast.backends.zookeeper.release import ReleaseFlows
 from holdfast.backends.zookeeper.requests import Batch
 from holdfast.backends.zookeeper.session import Session, SessionState
-from holdfast.errors import BackendUnavailable
+from holdfast.errors import BackendUnavailable, HoldfastError
 
 from ...planted.registry import Patch
 from .registry import client_bug
@@ -146,6 +146,19 @@ def close_leaves_the_session(patch: Patch) -> None:
         yield from ()
 
     patch(SessionConnection, "close", close)
+
+
+@client_bug("zookeeper", "a close leaves nothing")
+def goodbye_to_one_server(patch: Patch) -> None:
+    """A connection does not reach its server any more, and a close says its only goodbye on it (9.21)."""
+
+    def end(link: SessionConnection, deadline: float) -> Flow[None]:
+        try:
+            yield from link.call((CloseSession(),), deadline)
+        except HoldfastError:
+            pass
+
+    patch(keepalive, "end", end)
 
 
 @client_bug("zookeeper", "nothing grows", "a close leaves nothing")

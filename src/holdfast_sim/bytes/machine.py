@@ -3,7 +3,7 @@
 1. A machine's clock runs at its own rate, within the allowance; its calendar may differ from the others', and may jump.
 2. A server may hang: its machine still accepts connections and takes bytes in, and nothing is done with them.
 3. A server that stops ends its connections, or its whole machine is lost: then its clients are told nothing, and learn
-   of it when they write to it after it is back.
+   of it when they write to it after it is back, or after a long time.
 """
 
 from __future__ import annotations
@@ -72,6 +72,8 @@ class Listener:
         self._hangs = False
         self._held: list[Callable[[], None]] = []
         self._sessions: dict[AcceptedSession, None] = {}
+        self._untold: list[AcceptedSession] = []
+        """Of a machine that was lost: their clients do not know that they have ended."""
 
     @property
     def session_count(self) -> int:
@@ -107,6 +109,10 @@ class Listener:
         for session in list(self._sessions):
             if chance is None or chance.random() < 0.5:
                 session.end()
+        if chance is None:  # in so long a time somebody has asked whether they live
+            for session in self._untold:
+                session.tell()
+            self._untold.clear()
 
     def stop(self, lost: bool = False) -> None:
         if not self.up:
@@ -116,7 +122,11 @@ class Listener:
         self.server.stop()
         sessions, self._sessions = list(self._sessions), {}
         for session in sessions:
-            session.die(told=not lost)
+            session.die()
+            if not lost:
+                session.tell()
+        if lost:
+            self._untold += sessions
 
     def start(self, memory: Memory) -> None:
         if not self.up:
@@ -165,8 +175,10 @@ class AcceptedSession:
             self._tell_closed()
             self._output.close()
 
-    def die(self, told: bool) -> None:
+    def die(self) -> None:
         """With its server."""
         self._dead = True
-        if told:
-            self._output.close()
+
+    def tell(self) -> None:
+        """Its client learns that it has ended."""
+        self._output.close()

@@ -87,9 +87,12 @@ def _live(world: ByteWorld, kinds: dict[str, str]) -> None:
     _run_scripts(world, profile.faults_end_at + SETTLE_LIMIT_S, "nobody waits for ever")  # of a child that was forked
     world.trace("world", "is calm")
     running = [process for process in world.processes if not process.crashed and not process.closing]
+    bound = world.invariants.longest + world.engine.remains_s + 2 * profile.request_timeout
+    if not running:  # what the others have left is for whoever comes next
+        running = [world.newcomer(kinds)]
+        _run_scripts(world, timeline.now + bound, "everybody gets in again")
     for process in running:
         process.get_in_again(kinds)
-    bound = world.invariants.longest + world.engine.remains_s + 2 * profile.request_timeout
     _run_scripts(world, timeline.now + bound, "everybody gets in again")
     _come_to_rest(world, timeline.now + world.invariants.longest + world.engine.remains_s)
     for listener in world.engine.listeners:

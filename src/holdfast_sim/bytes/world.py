@@ -37,9 +37,20 @@ class ByteWorld:
         self.invariants = ByteInvariants(self)
         self.engine: SimulatedEngine = ENGINES[engine](self)
         self.ttls = self.engine.ttls
-        self.processes = [
-            ClientProcess(self, number, self.rate(), chance.uniform(100.0, 1000.0)) for number in range(clients)
-        ]
+        self.processes: list[ClientProcess] = []
+        for _ in range(clients):
+            self._add_process()
+
+    def _add_process(self) -> ClientProcess:
+        process = ClientProcess(self, len(self.processes), self.rate(), self.chance.uniform(100.0, 1000.0))
+        self.processes.append(process)
+        return process
+
+    def newcomer(self, kinds: dict[str, str]) -> ClientProcess:
+        """One more process, without work of its own."""
+        process = self._add_process()
+        process.begin(0, kinds)
+        return process
 
     def host(self, name: str, ahead: float | None = None) -> SimHost:
         """`ahead`: by how much its calendar is; None for any."""

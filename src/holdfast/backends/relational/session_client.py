@@ -287,7 +287,6 @@ class SessionClient:
         yield from ()
         self._closed = True
         self._pool.close()
-        self._connector.opening.close()
         for session in self._sessions():
             session.close()
         for event in self._events.values():

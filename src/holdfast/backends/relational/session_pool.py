@@ -149,3 +149,4 @@ class SessionPool:
         self._closed = True
         for dialer in self._dialers:
             dialer.close()
+        self._connector.opening.close()

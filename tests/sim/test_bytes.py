@@ -86,7 +86,7 @@ FOUND_AT = {
     "forked-child-uses-the-connections": 27,
     "line-without-end": 10,
     "fail-over-of-a-cluster-is-not-followed": 114,
-    "session-taken-up-without-sync": 598,
+    "session-taken-up-without-sync": 1055,
     "companions-without-a-session": 313,
     "goodbye-to-one-server": 1777,
     "close-leaves-what-is-being-made@mysql": 35,

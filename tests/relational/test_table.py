@@ -11,9 +11,9 @@ from holdfast.aio.client_driver import run_client
 from holdfast.backends.connections.multiplexer import Pending
 from holdfast.backends.queue_backend import Push, Release, Take, Taken
 from holdfast.backends.relational.connection import Request
+from holdfast.backends.relational.connector import OpeningConnections
 from holdfast.backends.relational.error_mapping import ErrorMapping
 from holdfast.backends.relational.notifications import Heard
-from holdfast.backends.relational.opening import OpeningConnections
 from holdfast.backends.relational.replies import Released
 from holdfast.backends.relational.table_client import TableClient
 from holdfast.clock import now

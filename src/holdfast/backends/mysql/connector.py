@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 
 from ..._core.flow import NOW, Connection, Flow, Open, Receive, Send, StartTls
 from ...errors import Misconfigured
+from ..relational.connector import OpeningConnections
 from ..relational.error_mapping import Refused
 from ..relational.exchange import run_exchange
-from ..relational.opening import OpeningConnections
 from .capabilities import greet
 from .connection import MariaDBConnection
 from .error_mapping import ERRORS

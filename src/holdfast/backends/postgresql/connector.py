@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 
 from ..._core.flow import NOW, RANDOM, Blocking, FileWatch, Flow, WaitAny, WatchFile
 from ...errors import HoldfastError, Misconfigured
+from ..relational.connector import OpeningConnections, Unfinished
 from ..relational.exchange import run_exchange
-from ..relational.opening import OpeningConnections, Unfinished
 from .capabilities import greet
 from .connection import PostgreSQLConnection
 from .error_mapping import ERRORS

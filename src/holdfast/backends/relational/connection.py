@@ -14,8 +14,8 @@ from typing import Any, Protocol, TypeAlias
 from ..._core.flow import Flow
 from ...errors import HoldfastError
 from ..connections.multiplexer import Multiplexer, Pending
+from .connector import OpeningConnections
 from .error_mapping import ErrorMapping, Refused, Silence
-from .opening import OpeningConnections
 
 Order: TypeAlias = Any
 """One statement with its values and the way its reply is read. A codec writes it, a connection carries it out."""

@@ -5,7 +5,7 @@
 2. What is made is given to `keep`, and then all who wait are told: each looks there. Those who wait for an attempt that
    fails are told its error.
 3. Whoever finds an attempt that has not begun begins it: who made it may have been interrupted right then.
-4. Once closed, a dialer closes what it makes, and whoever waits is told at once. Whoever closes it has `opening`
+4. Once closed, a dialer closes what it makes, and whoever waits is told at once. Whoever closes it has the connector
    end what is being made.
 """
 

@@ -8,11 +8,11 @@ from holdfast._core.flow import NOW, Flow
 from holdfast.backends.relational import session_client
 from holdfast.backends.relational.codec import SessionLockCodec
 from holdfast.backends.relational.connection import TOO_LONG, DatabaseConnection, MultiplexedConnection, Request
+from holdfast.backends.relational.connector import OpeningConnections
 from holdfast.backends.relational.dialer import Dialer
 from holdfast.backends.relational.error_mapping import Silence
 from holdfast.backends.relational.local_queue import LocalQueue
 from holdfast.backends.relational.notifications import Notifications
-from holdfast.backends.relational.opening import OpeningConnections
 from holdfast.backends.relational.session_client import SessionClient
 from holdfast.backends.relational.session_pool import SessionPool
 from holdfast.backends.relational.waiters import ServerWaiter, UnlistedWaiters

@@ -1,4 +1,4 @@
-"""The connections of one coordinator that are being made: nobody else knows of them, so whoever closes ends them here.
+"""What connectors share: the connections that they are making. Nobody else knows of them, so a close ends them here.
 
 A connection is made beside those who wait for it (`dialer`), and may have a whole request timeout left when its
 coordinator is closed: at a server that says nothing it would stay for as long.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import subprocess
 import sys
 import threading
@@ -183,6 +184,17 @@ def test_an_ended_session_is_a_lost_lease(session_url: str, house: House) -> Non
         newer = locks.lock("door").acquire(timeout=LONG)
         assert newer.token > lease.token
         newer.release()
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_a_lease_that_nobody_has_ends_with_its_ttl(session_url: str, house: House) -> None:
+    """The server would keep it for as long as the session lives."""
+    with holdfast.connect(session_url, request_timeout=LONG) as locks:
+        kept = locks.lock("kept", **PATIENT).acquire()
+        locks.lock("door", ttl=1).acquire()
+        gc.collect()
+        until(lambda: house.holder(session_url, "door") is None)
+        assert kept.release()
 
 
 def test_what_a_session_can_not_keep_is_refused(session_url: str) -> None:

@@ -9,6 +9,7 @@
 3. One failed renewal never ends renewal: the hold is in jeopardy and is tried again until its deadline. A renewal
    that was ended from outside (its task was cancelled) has its holds due again, and the watch starts the next one.
 4. A hold that was released or lost is never renewed again; nor is one whose lease was garbage-collected.
+5. Such a one ends with its ttl. Where the engine does not see to that, it is released then.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ..ports import AnyBackend
 from .flow import NOW, RANDOM, Flow, WaitEvent, WakeEvent
 from .lease import NEVER, Hold, Renewal
 from .renewal_schedule import RenewalSchedule
+from .withdraw import release_until_done
 
 RENEWER_COUNT = 3
 """How many renewals may be in flight at a time."""
@@ -113,6 +115,8 @@ class Keeper:
             self.dropped(hold)
         if (reason := hold.over(now)) is not None:
             hold.lose(reason)
+            if hold.forgotten and "ttl" in self._backend.promises.lacks:
+                self._begin(release_until_done(self._backend, hold.claim))  # rule 5
             return
         # Slots come early: a renewal that is nearly due joins this batch, a deadline waits for a finer slot.
         if now >= hold.renew_at - (hold.deadline - hold.renew_at) / 8:

@@ -29,7 +29,8 @@ TRY_AGAIN_S = 0.1
 CLOSE_S = 1.0
 """How long a process gives its client to say goodbye."""
 LONGEST_PAUSE_S = 1.1
-"""Of what goes on in the background: it learns of a close when it wakes."""
+"""Of what goes on in the background: it learns of a close when it wakes. Nor can anybody end a dial that is not
+answered before its time is over: that of a request at most."""
 A_MOMENT_S = 0.2
 """After a close its own connections have ended, though the servers may not know it yet."""
 SLACK_S = 0.1
@@ -192,7 +193,8 @@ class ClientProcess(Process):
         world = self.world
         soon = world.timeline.now + A_MOMENT_S
         world.timeline.at(soon, world.invariants.after_close_of, self, False)
-        world.timeline.at(soon + LONGEST_PAUSE_S, world.invariants.after_close_of, self)
+        quiet = soon + max(LONGEST_PAUSE_S, world.profile.request_timeout)
+        world.timeline.at(quiet, world.invariants.after_close_of, self)
 
     @property
     def open_connections(self) -> int:

@@ -116,8 +116,8 @@ class Side:
 
     def _text(self, text: bytes) -> str:
         said = text.decode("utf-8", "backslashreplace").replace(self.run_id or "no id", " RUN ")
-        if (held := re.fullmatch(r"H(\d{20})(\d+)", said)) is not None:
-            return f"H{self._number(int(held[1]))} {self._number(int(held[2]))}"
+        if (held := re.fullmatch(r"H(\d{20})(\d+) (\d+)", said)) is not None:
+            return f"H{self._number(int(held[1]))} {self._number(int(held[2]))} {held[3]}"
         said = re.sub(
             r"(?<![0-9a-f])[0-9a-f]{40}", lambda found: self.symbols.setdefault(found[0], f"R{len(self.symbols)}"), said
         )

@@ -20,6 +20,8 @@ ASKER, PUSHED, LISTENER, STRANGER = range(CLIENTS)
 """One asks in version 2, one in version 3 and is pushed to, one only listens, one says anything."""
 SPACE = "hf"
 CHANNELS = {PUSHED: f"{SPACE}/wake/p", LISTENER: f"{SPACE}/wake/l"}
+LISTENS = "aaaaaaaa"
+"""Where those who wait for redlock's names would be told."""
 OWNERS = [f"owner{number}" for number in range(6)]
 LONG_S, OVER_S = 1000.0, 1e-6
 """A ttl that no play outlives, and one that is over before the next request."""
@@ -177,19 +179,25 @@ class Steps:
             loaded = redlock_program(chance.choice(HOT)).source
             return plain(self._asker(), b"*3\r\n" + bulk(b"SCRIPT") + bulk(b"LOAD") + bulk(loaded))
         if verb == "take":
-            since = (f"{self._ballots[0]:016d}",) if chance.random() < 0.5 else ()
-            keys, args = (hold, marks), (span, text, *since)
+            luck = chance.random()
+            place = str(self._ballots[1]) if luck < 0.25 else ""
+            since = (f"{self._ballots[0]:016d}{place}",) if luck < 0.5 else ()
+            keys, args = (hold, marks), (span, LISTENS if luck < 0.75 else "", text, *since)
         elif verb == "extend":
             keys, args = (marks, hold, trace), ("86400000", span, text)
         elif verb == "release":
             keys = (hold, marks, trace) if chance.random() < 0.5 else (hold, marks)
-            args = (begins, "400000") if chance.random() < 0.3 else (begins,)
+            luck = chance.random()
+            args = (begins, "400000") if luck < 0.3 else (begins,)
+            if luck > 0.7:
+                args = (begins, "0", f'{self._ballots[0]:016d}{LISTENS}{hold}\n{delay}{owner} detail/é "x"')
         elif verb == "evict":
             keys, args = (hold, marks, trace), (ballot, "86400000")
         elif verb == "survey":
             keys, args, how = (marks,), ("0", f"{SPACE}/hold/*", "1000"), "json"
         elif verb == "leave":
-            keys, args = (marks,), (f'{self._ballots[0]:016d}{hold}\n{delay}{owner} detail/é "x"',)
+            waiter = f'{self._ballots[0]:016d}{LISTENS}{hold}\n{delay}{owner} detail/é "x"'
+            keys, args = (hold, marks), (waiter, owner)
         elif verb == "hello":
             nonce = f"{chance.getrandbits(64):016x}".replace("0", "a")
             keys, args = (marks,), (f"n{nonce[1:]}", f"{chance.randint(1, 99):016d}", "0")

@@ -13,13 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.backends.redis.reader import make_reader
-from holdfast.backends.redis.resp import NOT_YET, Error
+from holdfast.backends.redis.resp import NOT_YET, Error, command
 from holdfast.backends.redlock.fanout import EVERYBODY, Fanout
 from holdfast.backends.redlock.programs import frame_with_source
-from holdfast_sim.quorum.node import NodeModel
+from holdfast.backends.redlock.records import waiter_text
+from holdfast_sim.quorum.node import RESERVED, NodeModel
 from tests.support.redis_server import RedisServer
 
 OWNERS = ("o1", "o2", "o11")
+LISTENS, DEAF, NOWHERE = "aaaaaaaa", "bbbbbbbb", ""
+"""Words of waiters: whom a node can tell, whom it cannot, and who does not wait."""
 numbers = itertools.count(1)
 
 
@@ -33,10 +36,12 @@ def steps(draw: st.DrawFn) -> list[tuple[str, Any]]:
     ballot = st.integers(-3, 5)
     owner = st.sampled_from(OWNERS)
     delay = st.sampled_from(("0000000000", "0000100000"))
+    waits = st.sampled_from((None, 0, 0, 1))
     one = st.one_of(
-        st.tuples(st.just("take"), ballot, owner, delay),
+        st.tuples(st.just("take"), ballot, owner, delay, st.sampled_from((LISTENS, DEAF, NOWHERE)), waits),
+        st.tuples(st.just("leave"), ballot, owner, delay, st.sampled_from((LISTENS, DEAF)), waits),
         st.tuples(st.just("extend"), ballot, owner, delay),
-        st.tuples(st.just("release"), ballot, owner, delay, st.booleans(), st.booleans()),
+        st.tuples(st.just("release"), ballot, owner, delay, st.booleans(), st.booleans(), waits),
         st.tuples(st.just("evict"), ballot),
         st.tuples(st.just("expire")),
         st.tuples(st.just("lapse")),
@@ -58,8 +63,44 @@ class Twins:
         self._link = link
         info = server.raw("INFO", "server").decode()
         self.run = info.partition("run_id:")[2][:40]
-        self.model = NodeModel(self.run)
+        self.heard = list[tuple[str, str]]()
+        self.model = NodeModel(self.run, self._publish)
         self.base = self._clock()
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.connect(str(server.unix_path))
+        self._listener.sendall(command("SUBSCRIBE", f"{self.marks}/{LISTENS}"))
+        self._reader, self._told = make_reader(), list[tuple[str, str]]()
+
+    def _publish(self, channel: str, owner: str) -> int:
+        if channel != f"{self.marks}/{LISTENS}":
+            return 0
+        self.heard.append((channel, owner))
+        return 1
+
+    def told(self) -> list[tuple[str, str]]:
+        """What the server has told so far, on which channel."""
+        self._listener.sendall(command("PING"))
+        while True:
+            while (message := self._reader.gets()) is NOT_YET:
+                self._reader.feed(self._listener.recv(65536))
+            assert isinstance(message, list)
+            if message[0] == b"pong":
+                return self._told
+            if message[0] == b"message":
+                self._told.append((message[1].decode(), message[2].decode()))
+
+    def keep_reserved(self) -> None:
+        """What lasts for a moment lasts for the whole story: the two do not look at the same clock at the same time."""
+        if (self.model.get(self.hold) or "").startswith(RESERVED):
+            self.both("PEXPIRE", self.hold, "500000")
+            self.model._set(self.hold, self.model.texts[self.hold][0], "500000")
+            until = self.base // 1000 + 900_000
+            for member in self.model.waiting.above(0):
+                self.both("ZADD", f"{self.marks}/waiters", str(until), member)
+                self.model.waiting.add(member, until)
+
+    def close(self) -> None:
+        self._listener.close()
 
     def _clock(self) -> int:
         seconds, micros = self._server.raw("TIME").split(b"\r\n")[2:5:2]
@@ -73,25 +114,31 @@ class Twins:
         assert not isinstance(said, Error), said
         return said, self.model.carry_out(verb, keys, args, self._clock())
 
+    def waiter(self, step: tuple[Any, ...]) -> str:
+        """As `take` has written it down, where it had asked before."""
+        return waiter_text(self.base, step[4], self.hold, f"{step[3]}{step[2]} ", "1 h lock x")
+
     def both(self, *words: str) -> None:
         """A change by hand, at the server; the caller does the same to the model."""
         self._server.raw(*words)
 
     def seen(self) -> tuple[object, object]:
-        """What the two keep: hold, trace, mark, and the memory without its times."""
+        """What the two keep: hold, trace, mark, the memory without its times, and the line."""
         raw = self._server.raw
         hold, trace = raw("GET", self.hold).split(b"\r\n")[1], raw("GET", self.trace).split(b"\r\n")[1]
         mark, memory = raw("ZSCORE", self.marks, self.hold).split(b"\r\n")[1], raw("GET", f"{self.marks}/memory")
         model = self.model
+        line = raw("ZRANGE", f"{self.marks}/line/{self.hold}", "0", "-1").split(b"\r\n")[2::2]
         score = model.marks.get(self.hold)
         kept = model.get(f"{self.marks}/memory")
         return (
-            (hold, trace, mark, b"S" if b"\r\nS" in memory else memory.split(b"\r\n")[1]),
+            (hold, trace, mark, b"S" if b"\r\nS" in memory else memory.split(b"\r\n")[1], line),
             (
                 (model.get(self.hold) or "").encode(),
                 (model.get(self.trace) or "").encode(),
                 b"" if score is None else str(score).encode(),
                 b"S" if (kept or "").startswith("S") else (kept or "").encode(),
+                [member.encode() for member in model.line(self.hold).above(-1)],
             ),
         )
 
@@ -101,14 +148,23 @@ def play(twins: Twins, step: tuple[Any, ...]) -> Sequence[Any]:
     number = f"{twins.base + step[1]:020d}" if len(step) > 1 and isinstance(step[1], int) else ""
     match step[0]:
         case "take":
-            return twins.ask("take", keys, ("500000", f"{number}{step[3]}{step[2]} 1 h lock x"))
+            args: tuple[str, ...] = ("500000", step[4], f"{number}{step[3]}{step[2]} 1 h lock x")
+            place = "" if step[5] else str(twins.base)
+            return twins.ask("take", keys, args if step[5] is None else (*args, f"{twins.base:016d}{place}"))
+        case "leave":
+            return twins.ask("leave", keys, (twins.waiter(step), step[2]))
         case "extend":
             text = f"{number}{step[3]}{step[2]} 1 h lock x"
             return twins.ask("extend", (twins.marks, twins.hold, twins.trace), ("900000", "500000", text))
         case "release":
             begins = f"{number}{step[3]}{step[2]} "
-            traced, lingers = step[4], step[5]
-            return twins.ask("release", (*keys, twins.trace)[: 3 if traced else 2], (begins, "300000")[: 1 + lingers])
+            traced, lingers, waited = step[4:]
+            args = (begins, "300000" if lingers else "0")
+            if waited is not None:
+                args = (*args, twins.waiter((*step[:4], LISTENS)))
+            elif not lingers:
+                args = (begins,)
+            return twins.ask("release", (*keys, twins.trace)[: 3 if traced else 2], args)
         case "evict":
             return twins.ask("evict", (*keys, twins.trace), (number, "900000"))
         case "become":
@@ -127,9 +183,11 @@ def play(twins: Twins, step: tuple[Any, ...]) -> Sequence[Any]:
             if twins.model.get(twins.hold) is not None:
                 twins.model._set(twins.hold, twins.model.texts[twins.hold][0], "90000")
         case "forget":
-            twins.both("DEL", twins.marks, f"{twins.marks}/memory", twins.hold, twins.trace)
+            line = f"{twins.marks}/line/{twins.hold}"
+            twins.both("DEL", twins.marks, f"{twins.marks}/memory", twins.hold, twins.trace, line)
             twins.model.texts.clear()
             twins.model.marks.clear()
+            twins.model.lines.clear()
         case "restart":  # as if it came back from a snapshot of another run
             known = twins.model.get(f"{twins.marks}/memory")
             if known is not None:
@@ -148,6 +206,11 @@ def play(twins: Twins, step: tuple[Any, ...]) -> Sequence[Any]:
     return 1, 1
 
 
+def refusal(said: bytes) -> tuple[bytes, bytes, int]:
+    left, _, rank = said[21:].partition(b" ")
+    return said[:21], rank, int(left)
+
+
 @given(steps())
 @settings(max_examples=300)
 def test_the_model_is_faithful(server: RedisServer, story: list[tuple[str, Any]]) -> None:
@@ -155,16 +218,20 @@ def test_the_model_is_faithful(server: RedisServer, story: list[tuple[str, Any]]
     sock = socket.socket(socket.AF_UNIX)
     sock.connect(str(server.unix_path))
     link = sock
+    twins = Twins(server, link)
     try:
-        twins = Twins(server, link)
         play(twins, ("restart", False))
         play(twins, ("become", -100, ""))
         for step in story:
             said, modelled = play(twins, step)
-            if isinstance(said, bytes) and said[:1] == b"H":
-                said, modelled = said[:21], modelled[:21]
+            if isinstance(said, bytes) and said[:1] == b"H":  # but for the time that is left, unless it is unknown
+                (*said, left), (*modelled, modelled_left) = map(refusal, (said, modelled))
+                assert (left == 0) == (modelled_left == 0), step
             assert said == modelled, step
+            assert twins.told() == twins.heard, step
+            twins.keep_reserved()
             kept, model_keeps = twins.seen()
             assert kept == model_keeps, step
     finally:
+        twins.close()
         link.close()

@@ -12,7 +12,7 @@ import pytest
 
 from holdfast._core.flow import Endpoint, Flow, Sleep
 from holdfast.backends.redis import connection as redis_connection
-from holdfast.backends.redis.resp import Reply, RespReader
+from holdfast.backends.redis.resp import Pushed, Reply, RespReader
 from holdfast.backends.redlock import connection as redlock_connection
 from holdfast.backends.redlock.backend import RedlockBackend
 from holdfast.backends.redlock.connection import Node, PendingRound
@@ -60,7 +60,7 @@ class QuorumByteWorld(ClientWorld):
         for _ in range(3):
             ahead = chance.choice((0.0, 5.0, -5.0))
             engine = RedlockEngine(URL, "hf", 1.0, partial(self._calendar_us, ahead))
-            process = self.add_process(RedlockBackend(engine._quorum, PROMISES, lambda: 0))
+            process = self.add_process(RedlockBackend(engine._quorum, PROMISES, lambda: 0, "0" * 8))
             process.scripts += 1
             process.spawn(self.live(process, engine.open, self._work, 2), "script")
 
@@ -94,9 +94,14 @@ def play(seed: int) -> QuorumByteWorld:
 
 @pytest.fixture(autouse=True)
 def a_reader_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    read_in_python(monkeypatch)
+
+
+def read_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a seed is the same story with and without hiredis."""
-    monkeypatch.setattr(redis_connection, "make_reader", RespReader)
-    monkeypatch.setattr(redlock_connection, "make_reader", RespReader)
+    for module in (redis_connection, redlock_connection):
+        monkeypatch.setattr(module, "make_reader", RespReader)
+        monkeypatch.setattr(module, "PUSHED", Pushed)
 
 
 def test_whatever_nodes_and_network_do_nobody_holds_twice_and_everybody_gets_in() -> None:
@@ -132,7 +137,6 @@ def test_the_short_way_decides_as_the_general_one(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(QuorumConnections, "_ask_usual", QuorumConnections._ask)
     general = play_all(range(SEEDS // 3))
     monkeypatch.undo()
-    monkeypatch.setattr(redis_connection, "make_reader", RespReader)
-    monkeypatch.setattr(redlock_connection, "make_reader", RespReader)
+    read_in_python(monkeypatch)
     short = play_all(range(SEEDS // 3))
     assert 0.8 < short / general < 1.25

@@ -45,7 +45,7 @@ class QuorumInvariants:
         if request.verb == "extend":
             self._disturbed.update(owner_of(text) for text in request.args[2::2])
         elif request.verb in ("take", "release"):
-            self._disturbed.add(owner_of(request.args[1] if request.verb == "take" else request.args[0]))
+            self._disturbed.add(owner_of(request.args[2] if request.verb == "take" else request.args[0]))
 
     def brought_back(self, holds: Iterable[str]) -> None:
         """A node restarted from a snapshot in which these were held."""

@@ -7,25 +7,36 @@ Times are microseconds of the node's own clock; as at a server, a key is gone on
 from __future__ import annotations
 
 import json
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from fnmatch import fnmatchcase
 from typing import Any, TypeAlias
 
+from .waiters import Scored, ScoredTexts
+
 NOBODY = "0" * 20
 DAY_US = 86_400_000_000
+RESERVED = f"{NOBODY}{0:010d}>"
+KEPT_MS, RESERVED_MS = 10_000, 200
+LINE_MS = 2 * KEPT_MS
+"""As in `scripts/turns.lua`."""
 
 Word: TypeAlias = int | bytes
 
 
 class NodeModel:
-    """One node: its keys, its marks, and which run of the server it is."""
+    """One node: its keys, its marks, and which run of the server it is.
 
-    def __init__(self, run: str = "0" * 40) -> None:
+    `publish` tells an owner, on a channel, and answers how many have heard it.
+    """
+
+    def __init__(self, run: str, publish: Callable[[str, str], int]) -> None:
         self.run = run
         self.now = 0
         self.texts: MutableMapping[str, tuple[str, int | None]] = {}
         self.marks: MutableMapping[str, int] = {}
-        self.waiting: MutableMapping[str, int] = {}
+        self.waiting: Scored = ScoredTexts()
+        self.lines: dict[str, Scored] = {}
+        self._publish = publish
 
     def carry_out(self, verb: str, keys: tuple[str, ...], args: tuple[str, ...], now: int) -> Word:
         self.now = now
@@ -67,30 +78,68 @@ class NodeModel:
     def is_live(self, key: str, hold: str) -> bool:
         return int(hold[20:30]) == 0 or self._left(key) > int(hold[20:30])
 
+    # Turns
+
+    def line(self, key: str) -> Scored:
+        return self.lines.setdefault(key, ScoredTexts())
+
+    def _leave_line(self, key: str, member: str) -> int:
+        self.line(key).remove(member)
+        return self.waiting.remove(member)
+
+    def _join_line(self, key: str, member: str, place: int) -> int:
+        now, line = self.now // 1000, self.line(key)
+        self.waiting.add(member, now + KEPT_MS)
+        self.waiting.remove_until(now)
+        self.waiting.keep(LINE_MS)
+        line.add(member, place)
+        line.keep(LINE_MS)
+        return line.rank(member)
+
+    def _hand_over(self, marks: str, key: str, gone: str) -> None:
+        now, line = self.now // 1000, self.line(key)
+        while (first := line.first()) is not None:
+            owner = first.partition("\n")[2][10:].partition(" ")[0]
+            waits = owner != gone and (self.waiting.score(first) or 0) > now
+            if waits and self._publish(f"{marks}/{first[16:24]}", owner) > 0:
+                self._set(key, f"{RESERVED}{owner} ", str(RESERVED_MS))
+                self.waiting.add(first, now + RESERVED_MS)
+                return
+            self._leave_line(key, first)
+        self.texts.pop(key, None)
+
     # The programs
 
     def _take(self, keys: tuple[str, ...], args: tuple[str, ...]) -> Word:
-        key, text = keys[0], args[1]
-        ballot = int(text[:20])
+        (key, marks), (span, listens, text), waits = keys, args[:3], args[3] if len(args) > 3 else ""
+        ballot, owner = int(text[:20]), owner_of(text)
         hold = self.get(key)
-        if hold is None and ballot > self.marks.get(key, ballot):
-            self._set(key, text, args[0])
+        if not waits and hold is None and ballot > self.marks.get(key, ballot):
+            self._set(key, text, span)
             self.marks[key] = ballot
             return 1
-        memory = self._remembers(keys[1])
+        memory = self._remembers(marks)
         if memory is None:
             return b"A"
         mark = self._mark(key, memory)
-        if hold is not None:
-            if not is_held_by(hold, owner_of(text)):
-                if len(args) > 2:
-                    self.waiting[f"{args[2]}{key}\n{text[20:]}"] = self.now // 1000 + 2000
-                return b"H%020d%d" % (mark, self._left(key))
+        waiter = f"{waits[:16] or text[4:20]}{listens}{key}\n{text[20:]}"
+        if hold is not None and hold != f"{RESERVED}{owner} ":
+            if not is_held_by(hold, owner):
+                rank, left = 0, self._left(key)
+                if listens:
+                    rank = self._join_line(key, waiter, int(waits[16:] or mark))
+                    if hold[:20] != NOBODY and not hold.endswith("\n"):
+                        self.texts[key] = (f"{hold}\n", self.texts[key][1])
+                return b"H%020d%d %d" % (mark, 0 if hold.startswith(RESERVED) else left, rank)
             if int(hold[:20]) == ballot and self.is_live(key, hold):
                 return 1
         if mark >= ballot:
             return b"M%020d" % mark
-        self._set(key, text, args[0])
+        if waits:
+            self._leave_line(key, waiter)
+            if len(self.line(key)):
+                text = f"{text}\n"
+        self._set(key, text, span)
         self._raise(key, ballot)
         return 1
 
@@ -121,7 +170,8 @@ class NodeModel:
     def _release(self, keys: tuple[str, ...], args: tuple[str, ...]) -> Word:
         key, begins = keys[0], args[0]
         hold = self.get(key)
-        if hold is not None and len(keys) == 2 and len(args) == 1 and hold.startswith(begins) and not int(hold[20:30]):
+        usual = hold is not None and len(keys) == 2 and len(args) == 1 and not hold.endswith("\n")
+        if usual and hold is not None and hold.startswith(begins) and not int(hold[20:30]):
             del self.texts[key]
             return 1
         memory = self._remembers(keys[1])
@@ -132,11 +182,18 @@ class NodeModel:
             del self.texts[keys[2]]
         if self._mark(key, memory) < int(ballot):
             self._raise(key, int(ballot))
+        if len(args) > 2 and args[2]:
+            self._leave_line(key, args[2])
+        if hold == f"{RESERVED}{owner} ":
+            self._hand_over(keys[1], key, owner)
+            return 0
         if hold is None or not is_held_by(hold, owner) or hold[:20] > ballot:
             return 0
         held = self.is_live(key, hold)
-        if held and len(args) > 1:
+        if held and len(args) > 1 and args[1] != "0":
             self._set(key, NOBODY + hold[20:], args[1])
+        elif hold.endswith("\n"):
+            self._hand_over(keys[1], key, owner)
         else:
             del self.texts[key]
         return int(held)
@@ -152,6 +209,8 @@ class NodeModel:
             held, delay = self.is_live(keys[0], hold), int(hold[20:30])
             if held and delay:
                 self._set(keys[0], NOBODY + hold[20:], str(delay))
+            elif hold.endswith("\n"):
+                self._hand_over(keys[1], keys[0], owner_of(hold))
             else:
                 del self.texts[keys[0]]
             self._set(keys[2], f"{args[0]}!{owner_of(hold)}", args[1])
@@ -164,17 +223,21 @@ class NodeModel:
         memory = self._remembers(keys[0])
         if memory is None:
             return b"A"
-        waiting = {text: gone for text, gone in self.waiting.items() if gone > self.now // 1000}
         said: list[Any] = ["0", f"{max([int(memory[1:21]), *self.marks.values()]):020d}"]
-        said.append(sorted(waiting, key=lambda text: (waiting[text], text)) or 0)
+        said.append(self.waiting.above(self.now // 1000) or 0)
         for key in sorted(self.texts):
             if (key == keys[1] if keys[1:] else fnmatchcase(key, args[1])) and (hold := self.get(key)) is not None:
+                if hold[30:31] == ">":
+                    continue
                 mark = f"{self.marks[key]:020d}" if key in self.marks else ""
                 said += (key, hold, self._left(key), mark)
         return json.dumps(said).encode()
 
     def _leave(self, keys: tuple[str, ...], args: tuple[str, ...]) -> Word:
-        return int(self.waiting.pop(args[0], None) is not None)
+        hold, left = self.get(keys[0]), self._leave_line(keys[0], args[0])
+        if hold == f"{RESERVED}{args[1]} ":
+            self._hand_over(keys[1], keys[0], args[1])
+        return left
 
     def _hello(self, keys: tuple[str, ...], args: tuple[str, ...]) -> Word:
         memory = new = self.get(f"{keys[0]}/memory")

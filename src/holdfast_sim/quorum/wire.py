@@ -3,6 +3,7 @@
 1. A connection never outlives a run of its node: a message that reaches another run is lost, and the handshake
    (`hello`) comes before anything else.
 2. A request is answered when it is decided, or after its timeout; a later reply is dropped.
+3. What nodes tell may be late or lost as well; a majority wakes whoever waits, and so does the time after the first.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 from math import log
 from typing import TYPE_CHECKING, Any
 
-from holdfast.backends.redlock.fanout import SENT, Fanout, Tally
+from holdfast.backends.redlock.fanout import HEARD, SENT, Fanout, Tally
+from holdfast.backends.redlock.notifications import RESERVED_S
+from holdfast.backends.redlock.replies import SOON_S
 
 from ..driver import TICK_S, Task
 
@@ -38,6 +41,17 @@ class QuorumRequest:
             self.task.wake(self.epoch, self.tally)
 
 
+class SimTurn:
+    """Somebody who waits to be told."""
+
+    __slots__ = ("epoch", "task", "told")
+
+    def __init__(self, task: Task, told: set[int]) -> None:
+        self.task = task
+        self.epoch = task.epoch
+        self.told = told
+
+
 class QuorumWire:
     """One process's connections."""
 
@@ -45,6 +59,8 @@ class QuorumWire:
         self._world = world
         self._process = process
         self._runs = [""] * len(world.nodes)
+        self._turns: dict[str, SimTurn] = {}
+        self._early: dict[str, set[int]] = {}
 
     def call(self, task: Task, request: Fanout, timeout: float) -> None:
         world = self._world
@@ -59,7 +75,37 @@ class QuorumWire:
             self._process.after(timeout, self._time_out, poll)
 
     def wait(self, task: Task, owner: str, timeout: float) -> None:
-        raise AssertionError("nothing is pushed on a quorum")
+        turn = self._turns[owner] = SimTurn(task, self._early.pop(owner, set()))
+        self._process.after(timeout, self._wake, owner, turn)
+        self._look_at(owner, turn)
+
+    def told(self, node: SimNode, owner: str) -> int:
+        """A node tells an owner of this process. Answers whether there is anybody to hear it."""
+        world = self._world
+        if self._process.crashed or self._runs[node.index] != node.model.run:
+            return 0
+        if not (world.faults_active() and world.chance.random() < world.profile.loss):
+            delay = TICK_S + min(20.0, -log(1.0 - world.chance.random())) * world.profile.latency
+            self._process.receive(world.timeline.now + delay, self._hear_turn, node, owner)
+        return 1
+
+    def _hear_turn(self, node: SimNode, owner: str) -> None:
+        if (turn := self._turns.get(owner)) is None:
+            self._early.setdefault(owner, set()).add(node.index)
+            return
+        turn.told.add(node.index)
+        self._look_at(owner, turn)
+
+    def _look_at(self, owner: str, turn: SimTurn) -> None:
+        if len(turn.told) >= self._world.majority:
+            self._wake(owner, turn)
+        elif len(turn.told) == 1:
+            self._process.after(RESERVED_S * (1 + self._world.chance.random()), self._wake, owner, turn)
+
+    def _wake(self, owner: str, turn: SimTurn) -> None:
+        if self._turns.get(owner) is turn:
+            del self._turns[owner]
+            turn.task.wake(turn.epoch, None)
 
     def _delay(self, poll: QuorumRequest) -> float:
         world = self._world
@@ -119,6 +165,8 @@ class QuorumWire:
             done = poll.tally.add(node.index, said)
         if done:
             poll.finish()
+        elif poll.request.until is HEARD and poll.tally.decided():
+            self._process.after(SOON_S, poll.finish)
 
     def _time_out(self, poll: QuorumRequest) -> None:
         if poll.done:

@@ -10,6 +10,7 @@ from holdfast._core.flow import Flow, Shield, Sleep
 from holdfast.backends.redlock.backend import RedlockBackend
 from holdfast.backends.redlock.fanout import Fanout
 from holdfast.backends.redlock.quorum import Quorum
+from holdfast.backends.redlock.records import LISTENS_DIGITS_COUNT
 from holdfast.errors import BackendUnavailable, LeaseLost, NotAcquired
 from holdfast.model import LockSpec, Promises
 
@@ -76,7 +77,7 @@ class SimNode:
         self.index = index
         self._rate = rate
         self._runs = 0
-        self.model = NodeModel(f"{index:040x}")
+        self.model = NodeModel(f"{index:040x}", self._publish)
         self._snapshot: tuple[dict[str, tuple[str, int | None]], dict[str, int]] = ({}, {})
         self.stopped_until = 0.0
 
@@ -92,6 +93,11 @@ class SimNode:
                 if "/hold/" in key:
                     self._world.invariants.looked_at(key)
         return said
+
+    def _publish(self, channel: str, owner: str) -> int:
+        process = self._world.processes[int(channel[-LISTENS_DIGITS_COUNT:], 16)]
+        wire: Any = process.wire
+        return int(wire.told(self, owner))
 
     def greet(self) -> None:
         args = (f"{self._world.chance.getrandbits(64):016x}", f"{int(LONGEST_TTL_S * 1e6):016d}", "0")
@@ -116,7 +122,7 @@ class SimNode:
         self._world.fault("node restarts")
         self._world.trace(f"n{self.index}", "restarts")
         self._runs += 1
-        self.model = NodeModel(f"{self._runs:08x}{self.index:032x}")
+        self.model = NodeModel(f"{self._runs:08x}{self.index:032x}", self._publish)
         if self._world.chance.random() < 0.5:
             self.model.texts, self.model.marks = dict(self._snapshot[0]), dict(self._snapshot[1])
             self._world.invariants.brought_back(text for key, (text, _) in self.model.texts.items() if "/hold/" in key)
@@ -143,7 +149,7 @@ class QuorumWorld:
         self.invariants: Any = QuorumInvariants(self)
         self.processes: list[Process] = []
         for number in range(chance.randint(2, 4)):
-            self.backend = self._backend(count, chance.choice((0.0, 0.0, 5.0, -5.0, 1e6)))
+            self.backend = self._backend(number, count, chance.choice((0.0, 0.0, 5.0, -5.0, 1e6)))
             process = Process(self, number, self._rate(), chance.uniform(100.0, 1000.0))  # type: ignore[arg-type]
             process.wire = QuorumWire(self, process)  # type: ignore[assignment]
             self.processes.append(process)
@@ -151,7 +157,7 @@ class QuorumWorld:
                 QuorumWorker(self, process, script)
         self._schedule_faults(profile)
 
-    def _backend(self, nodes: int, ahead: float) -> RedlockBackend:
+    def _backend(self, number: int, nodes: int, ahead: float) -> RedlockBackend:
         jump, at = self.chance.choice((0.0, -10.0, 100.0)), self.chance.uniform(0.0, 8.0)
 
         def calendar() -> int:
@@ -160,7 +166,7 @@ class QuorumWorld:
 
         timeout = self.chance.choice((0.02, 0.1))
         quorum = Quorum(tuple(map(str, range(nodes))), "q", "sim", timeout, LONGEST_TTL_S, 1.0)
-        return RedlockBackend(quorum, Promises(frozenset({"fencing"})), calendar)
+        return RedlockBackend(quorum, Promises(frozenset({"fencing"})), calendar, f"{number:0{LISTENS_DIGITS_COUNT}x}")
 
     def _schedule_faults(self, profile: QuorumFaultProfile) -> None:
         chance = self.chance

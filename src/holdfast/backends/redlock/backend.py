@@ -1,4 +1,4 @@
-"""The flows of a quorum: ballots, a majority, and no line.
+"""The flows of a quorum: ballots, a majority, and turns.
 
 1. A round is (owner, ballot): one ballot for all nodes, above all that this client has seen and not below its calendar.
    Within an acquisition every round goes above the one before.
@@ -8,7 +8,9 @@
 4. An extension keeps the token. Nodes that missed the take are taken in with it: what a slow or restarted node lacks is
    made good with the next renewal.
 5. A node's silence is neither yes nor no. Enough of it, and there is no verdict: `BackendUnavailable`.
-6. There is no line on a quorum: whoever waits looks again after a random pause that grows, and nobody's turn is kept.
+6. Whoever waits asks when nodes tell that it is its turn (`scripts/turns.lua`), and now and then without that: the
+   sooner, the fewer wait before it. That only decides who asks when; a grant is a grant by rule 2 alone. Where votes
+   were split, the next try comes after a random pause that grows.
 """
 
 from __future__ import annotations
@@ -17,12 +19,12 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 from ..._core import backoff
-from ..._core.flow import NOW, RANDOM, Call, Sleep, Spawn
+from ..._core.flow import NOW, RANDOM, Call, Sleep, Spawn, Wait
 from ..._core.withdraw import release_until_done
 from ...errors import BackendUnavailable, Misconfigured, OutcomeUnknown
 from ...model import Claim, Extension, Grant, LockSpec, LockView, Promises, Queued, Refusal
-from .ballots import Ballots, Round, opens_in
-from .fanout import DECIDED, EVERYBODY, KEPT, SENT, Fanout, FanoutFlow, Tally, Until
+from .ballots import Ballots, Round, is_split, opens_in, place_in, rank_in
+from .fanout import DECIDED, EVERYBODY, HEARD, KEPT, SENT, Fanout, FanoutFlow, Tally, Until
 from .keys import Keys
 from .quorum import Kept, Quorum
 from .records import TRACE_KEPT, ballot_text, ms, waiter_text, words
@@ -31,7 +33,12 @@ from .views import survey
 
 ROUNDS_COUNT = 4
 """Rounds in one take: a name that is free, but marked above our calendar, is asked for again at once."""
-SHORTEST_PAUSE, FIRST_PAUSE, LONGEST_PAUSE = 0.0005, 0.004, 0.25
+SHORTEST_SPLIT_S, FIRST_SPLIT_S, LONGEST_SPLIT_S = 0.0005, 0.004, 0.25
+"""Pauses after a round in which votes were split."""
+FIRST_LOOK_S, LONGEST_LOOK_S = 0.5, 4.0
+"""When the first in line looks again without being told, and when those far behind do."""
+STEP_S = 0.005
+"""By how much each in line looks later than the one before it, once a hold has expired."""
 SHORTEST_TIMEOUT_S = 0.02
 KEPT_SPECS_COUNT = 1024
 MEND_EVERY_S = 1.0
@@ -44,13 +51,15 @@ class RedlockBackend:
     scheme = "redlock"
     least_ttl = 0.05
 
-    def __init__(self, quorum: Quorum, promises: Promises, calendar_us: Callable[[], int]) -> None:
+    def __init__(self, quorum: Quorum, promises: Promises, calendar_us: Callable[[], int], listens: str) -> None:
+        """`listens`: by which word nodes know where waiters of this client are told."""
         self.cluster = quorum.cluster
         self.promises = promises
         self._quorum = quorum
         self._need = quorum.majority
         self._keys = Keys(quorum.namespace)
         self._calendar_us = calendar_us
+        self._listens = listens
         self._ballots = Ballots(calendar_us)
         self._mender = NodeRecovery(len(quorum.nodes), self._keys, quorum.longest_ttl, quorum.found_after)
         self._mend_at = 0.0
@@ -71,17 +80,18 @@ class RedlockBackend:
         span, begins, ends = round_.words
         for attempt in range(ROUNDS_COUNT):
             ballot = self._ballots.next(spec.name, round_, sent, spec.ttl)
-            args: tuple[str, ...] = (span, f"{ballot:020d}{begins}{ends}")
-            written = kept.take
-            if round_.since:  # it is not the first try: let others see that it waits
-                args, written = (*args, f"{round_.since:016d}"), ""
-            tally: Tally = yield Call(Fanout("take", kept.keys, args, DECIDED, head=written), timeout)
+            args: tuple[str, ...] = (span, self._listens if queue else "", f"{ballot:020d}{begins}{ends}")
+            written = kept.queue if queue else kept.take
+            if round_.since:
+                args, written = (*args, f"{round_.since:016d}{round_.place or ''}"), ""
+            request = Fanout("take", kept.keys, args, HEARD if queue else DECIDED, head=written)
+            tally: Tally = yield Call(request, timeout)
             if tally.yes >= self._need:
                 if tally.ailing:
                     yield from self._look_after(sent)
-                if round_.since:
-                    yield from self._leave(claim, round_, SENT)
                 return Grant(ballot, sent, spec.ttl)
+            if queue:
+                round_.since, round_.place = round_.since or ballot, round_.place or place_in(tally)
             low, lost = self._ballots.read(spec.name, tally)
             if lost == len(tally.said):  # never used before, most likely
                 yield from self._mender.mend()
@@ -97,11 +107,17 @@ class RedlockBackend:
             raise self._no_majority(spec.name, tally)
         if not queue:
             return None
-        round_.since = round_.since or ballot
         chance: float = yield RANDOM
-        pause = chance * backoff.ceiling(round_.tries, FIRST_PAUSE, LONGEST_PAUSE)
-        round_.tries += 1
-        return Queued(max(SHORTEST_PAUSE, min(pause, opens_in(tally) or pause)), 1, sent, 0.0)
+        rank, opens = rank_in(tally), opens_in(tally)
+        if is_split(tally):
+            pause = max(SHORTEST_SPLIT_S, chance * backoff.ceiling(round_.tries, FIRST_SPLIT_S, LONGEST_SPLIT_S))
+            round_.tries += 1
+        else:
+            pause = min(LONGEST_LOOK_S, FIRST_LOOK_S * (1 + rank)) * (0.75 + chance / 2)
+            round_.tries = 0
+        if opens:
+            pause = min(pause, opens + STEP_S * (rank + chance))
+        return Queued(pause, 1 + rank, sent, 0.0)
 
     def _describe(self, spec: LockSpec) -> Kept:
         """What is the same for every claim of an ask; refuses what a quorum cannot keep."""
@@ -117,7 +133,7 @@ class RedlockBackend:
         if len(self._kept) >= KEPT_SPECS_COUNT:
             self._kept.clear()
         keys = (self._keys.hold + spec.name, self._keys.marks)
-        kept = self._kept[id(spec)] = Kept(spec, keys, self._timeout(spec.ttl, None))
+        kept = self._kept[id(spec)] = Kept(spec, keys, self._timeout(spec.ttl, None), self._listens)
         return kept
 
     def _undo(self, claim: Claim, round_: Round, tally: Tally, queue: bool) -> FanoutFlow[None]:
@@ -142,14 +158,8 @@ class RedlockBackend:
                     cast("FanoutFlow[None]", release_until_done(self, claim))
                 )  # it asks this backend, and no other
 
-    def _leave(self, claim: Claim, round_: Round, until: Until) -> FanoutFlow[None]:
-        """No longer seen waiting."""
-        text = waiter_text(round_.since, self._keys.hold + claim.spec.name, *round_.words[1:])
-        round_.since = 0
-        yield Call(Fanout("leave", (self._keys.marks,), (text,), until), self._quorum.node_timeout)
-
     def turn(self, claim: Claim, queued: Queued, timeout: float) -> FanoutFlow[Grant | None]:
-        yield Sleep(timeout)
+        yield Wait(claim.owner, timeout)
         return None
 
     # Keeping
@@ -202,12 +212,15 @@ class RedlockBackend:
         if round_ is None:
             return False
         round_.ending = True
-        if round_.since:
-            yield from self._leave(claim, round_, KEPT)
         if round_.clean:
+            if round_.since:
+                key, waiter = self._keys.hold + claim.spec.name, self._waiter(claim, round_)
+                leave = Fanout("leave", (key, self._keys.marks), (waiter, claim.owner), KEPT, gone=claim.owner)
+                yield Call(leave, self._quorum.node_timeout)
             self._ballots.end(claim)
             return False
-        tally: Tally = yield Call(self._release(claim, round_, linger, DECIDED), self._timeout(claim.spec.ttl, None))
+        request = self._release(claim, round_, linger, DECIDED, self._waiter(claim, round_))
+        tally: Tally = yield Call(request, self._timeout(claim.spec.ttl, None))
         if tally.ailing:
             yield from self._look_after((yield NOW))
         if tally.yes < self._need and len(tally.said) - tally.said.count(None) < self._need:
@@ -215,16 +228,26 @@ class RedlockBackend:
         self._ballots.end(claim)
         return tally.yes >= self._need or (not tally.left and tally.yes + len(tally.trouble) >= self._need)
 
-    def _release(self, claim: Claim, round_: Round, linger: float, until: Until) -> Fanout:
+    def _waiter(self, claim: Claim, round_: Round) -> str:
+        """What nodes may have written down of it while it waited."""
+        if not round_.since:
+            return ""
+        return waiter_text(round_.since, self._listens, self._keys.hold + claim.spec.name, *round_.words[1:])
+
+    def _release(self, claim: Claim, round_: Round, linger: float, until: Until, waiter: str = "") -> Fanout:
+        """`waiter`: it leaves the line as well."""
         spec = claim.spec
         begins = f"{round_.ballot:020d}{round_.words[1]}"
         kept = self._kept.get(id(spec))
-        if kept is not None and kept.spec is spec and not round_.renewed and not linger:
+        if kept is not None and kept.spec is spec and not round_.renewed and not linger and not waiter:
             return Fanout("release", kept.keys, (begins,), until, head=kept.release)
         keys: tuple[str, ...] = (self._keys.hold + spec.name, self._keys.marks)
         if round_.renewed:
             keys = (*keys, self._keys.trace + spec.name)
-        return Fanout("release", keys, (begins, str(ms(linger))) if linger else (begins,), until)
+        args: tuple[str, ...] = (begins,)
+        if linger or waiter:
+            args = (begins, str(ms(linger)), waiter)
+        return Fanout("release", keys, args, until, gone=claim.owner if waiter else "")
 
     # Looking after them
 

@@ -23,14 +23,16 @@ NO_WORDS = ("", "", "")
 class Round:
     """What one owner has under way. `words`: what its claim looks like at a node, but for the ballot."""
 
-    __slots__ = ("ballot", "clean", "ending", "expires", "renewed", "since", "tries", "words")
+    __slots__ = ("ballot", "clean", "ending", "expires", "place", "renewed", "since", "tries", "words")
 
     def __init__(self) -> None:
         self.ballot = 0
         self.words = NO_WORDS
         self.tries = 0
         self.since = 0
-        """Since when others see it waiting, by its own calendar in µs; 0 if they do not."""
+        """Since when others see it waiting, by its own calendar in µs; 0 if they never did."""
+        self.place = 0
+        """Where in line it waits: the highest mark that it met first (see `scripts/turns.lua`)."""
         self.clean = True
         """Nothing of it can be at any node."""
         self.expires = 0.0
@@ -120,6 +122,26 @@ class Ballots:
 
 def opens_in(tally: Tally) -> float:
     """In how many seconds a majority may be free, as far as the nodes told."""
-    waits = sorted(int(said[21:] or 0) for said in tally.said if isinstance(said, bytes) and said[:1] == b"H")
+    waits = sorted(int(said[21:].partition(b" ")[0]) for said in _refusals(tally))
     spare = len(tally.said) - tally.need
     return waits[-1 - spare] / 1000 if len(waits) > spare else 0.0
+
+
+def rank_in(tally: Tally) -> int:
+    """How many wait before it, as far as the nodes told."""
+    return max((int(said.rpartition(b" ")[2]) for said in _refusals(tally)), default=0)
+
+
+def is_split(tally: Tally) -> bool:
+    """Whether several have parts of it: nobody who was refused has met one mark at a majority."""
+    marks = [said[1:21] for said in _refusals(tally)]
+    return all(marks.count(mark) < tally.need for mark in set(marks))
+
+
+def place_in(tally: Tally) -> int:
+    """The highest mark that it met."""
+    return max((int(said[1:21]) for said in _refusals(tally)), default=0)
+
+
+def _refusals(tally: Tally) -> list[bytes]:
+    return [said for said in tally.said if isinstance(said, bytes) and said[:1] == b"H"]

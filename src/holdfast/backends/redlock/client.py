@@ -29,6 +29,8 @@ class RedlockClient:
         yield from self._connections.open()
 
     def call(self, request: Fanout, deadline: float) -> Flow[Tally]:
+        if request.gone:
+            self._connections.turns.forget(request.gone)
         if request.dial:
             return self._look(request, deadline)
         return self._connections.ask(request, deadline)
@@ -39,7 +41,7 @@ class RedlockClient:
         return tally
 
     def wait(self, owner: str, deadline: float) -> Flow[None]:
-        raise NotImplementedError("nothing is pushed on a quorum")
+        yield from self._connections.turns.wait(owner, deadline)
 
     def close(self, deadline: float) -> Flow[None]:
         yield from ()

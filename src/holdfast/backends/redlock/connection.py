@@ -1,4 +1,4 @@
-"""One node: the connection to it, or why there is none, and what it owes.
+"""One node: the connection to it, or why there is none, what it owes, and what it tells unasked.
 
 1. Replies come in the order of requests. One whose round is over is dropped when it comes: so a node that answers late
    never answers the wrong question.
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from ..._core.flow import OpenConnection
 from ..connections.multiplexer import Pending
 from ..redis.connection import RedisConnection
-from ..redis.reader import make_reader
+from ..redis.reader import PUSHED, make_reader
 from ..redis.resp import NOT_YET, NotRedis, Reply
 from ..redis.server import Server
 from .fanout import Fanout, Tally
@@ -46,12 +46,23 @@ class PendingRound(Pending):
         return self._tally
 
 
+class PendingTurn(Pending):
+    """Somebody who waits to be told. `told`: by which nodes (`Node.bit`); done with the first, and with a majority."""
+
+    __slots__ = ("told",)
+
+    def __init__(self, told: int) -> None:
+        super().__init__()
+        self.told = told
+
+
 class Node:
     """What a client knows of one node."""
 
     __slots__ = (
         "_feed", "_gets", "_link", "behind", "bit", "closed_until", "connection", "dialled", "forgetful", "index",
-        "owed", "place", "redial", "sends_rest", "server", "slow", "unsent", "waiting", "whole", "why", "write",
+        "listens", "owed", "place", "redial", "sends_rest", "server", "slow", "told", "unsent", "waiting", "whole",
+        "why", "write",
     )  # fmt: skip
 
     def __init__(self, index: int, server: Server, place: str) -> None:
@@ -71,6 +82,10 @@ class Node:
         """It could not be reached, and is not tried again before."""
         self.owed: deque[PendingRound] = deque()
         """Whose replies are to come, in this order."""
+        self.told: list[str] = []
+        """Whose turn it is, as it has told, and nobody has looked yet."""
+        self.listens = False
+        """It tells, on this connection."""
         self.waiting: list[PendingRound] = []
         """What it is asked once it is connected."""
         self.unsent: list[bytes] = []
@@ -91,6 +106,7 @@ class Node:
         self._link, self.connection, self.write = link, link.connection, link.connection.write
         self.redial = True
         self.slow = self.forgetful = False
+        self.listens = bool(link.channel)
 
     def flush(self) -> bool:
         """False if some of what waits to be sent did not fit."""
@@ -102,6 +118,10 @@ class Node:
         self._feed(data)
         owed, answered = self.owed, list[tuple[PendingRound, Reply]]()
         while (reply := self._gets()) is not NOT_YET:
+            if reply.__class__ is PUSHED:
+                if isinstance(reply, list) and reply[0] == b"message":
+                    self.told.append(bytes(reply[2]).decode())
+                continue
             if not owed:
                 raise NotRedis("it answers what nobody has asked")
             round_ = owed.popleft()
@@ -118,6 +138,7 @@ class Node:
         if self._link is not None:
             self._link.close()
             self._link = self.connection = None
+            self.listens = False
         asked = [*self.owed, *self.waiting]
         self.owed.clear()
         self.waiting, self.unsent = [], []

@@ -5,6 +5,8 @@ from __future__ import annotations
 from ..._core.flow import RANDOM, Flow
 from ..redis.connection import RedisConnection
 from ..redis.connector import Connector
+from ..redis.handshake import subscribe
+from ..redis.resp import Error
 from ..redis.server import Server
 from .handshake import Handshake, check
 
@@ -30,7 +32,12 @@ class NodeConnector:
             high: float = yield RANDOM
             low: float = yield RANDOM
             hello = self._handshake.hello(replies, f"{int(high * 2**32):08x}{int(low * 2**32):08x}")
-            check((yield from link.exchange(hello, deadline)))
+            listens = not isinstance(replies[0], Error)  # in version 2 nothing could be asked after SUBSCRIBE
+            channel = self._handshake.channel
+            yield from link.send(hello + subscribe(channel) if listens else hello, deadline)
+            check((yield from link.read(deadline)))
+            if listens and not isinstance((yield from link.read_any(deadline)), Error):
+                link.listens_on(channel)
         except BaseException as error:
             link.close()
             if isinstance(error, TimeoutError):

@@ -8,7 +8,7 @@ import socket
 from collections.abc import Callable
 
 from ... import clock
-from ..._core.flow import Flow
+from ..._core.flow import RANDOM, Flow
 from ...model import Promises
 from ...ports import Opened
 from ..client_engine import ClientEngine
@@ -19,8 +19,9 @@ from .fanout import Fanout, Tally
 from .handshake import Handshake
 from .keys import Keys
 from .quorum import Quorum
+from .records import LISTENS_DIGITS_COUNT
 
-NO_QUEUE = "there is no line on a quorum: whoever asks at the right moment is next, and nobody's turn is kept"
+NO_QUEUE = "each node of a quorum keeps a line of its own: they tell whose turn it is, and need not agree"
 COUNTS = "majorities do not preserve counts: two sets of permits can each have one; use one Redis, or etcd"
 PROMISES = Promises(
     frozenset({"fencing"}),
@@ -59,16 +60,19 @@ class RedlockEngine(ClientEngine[Fanout, Tally]):
             socket.gethostname(),
             os.getpid,
         )
-        self._handshake = Handshake(Keys(namespace).marks, int(address.longest_ttl * 1_000_000))
+        self._keys, self._longest_us = Keys(namespace), int(address.longest_ttl * 1_000_000)
 
     def open(self) -> Flow[Opened[Fanout, Tally]]:
-        client = RedlockClient(self._address.servers, self._address.places, self._handshake)
+        chance: float = yield RANDOM
+        listens = f"{int(chance * 16**LISTENS_DIGITS_COUNT):0{LISTENS_DIGITS_COUNT}x}"
+        handshake = Handshake(self._keys.marks, self._longest_us, self._keys.channel(listens))
+        client = RedlockClient(self._address.servers, self._address.places, handshake)
         try:
             yield from client.open()
         except BaseException:  # cancelled: nobody else would close what has been opened so far
             yield from client.close(0.0)
             raise
-        return Opened(RedlockBackend(self._quorum, PROMISES, self._calendar_us), client)
+        return Opened(RedlockBackend(self._quorum, PROMISES, self._calendar_us, listens), client)
 
 
 def open_engine(url: str, namespace: str, request_timeout: float) -> RedlockEngine:

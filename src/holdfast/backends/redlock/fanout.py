@@ -19,21 +19,23 @@ class Until(Enum):
     """When a request to many has been answered."""
 
     DECIDED = "a majority has said yes, or can no longer do so"
+    HEARD = "as DECIDED; but before a no, all who answer soon are heard: they have nothing to be undone"
     KEPT = "a majority has said yes, or everybody has answered"
     EVERYBODY = "everybody has answered"
     SENT = "it has left; replies are of no interest"
 
 
-DECIDED, KEPT, EVERYBODY, SENT = Until.DECIDED, Until.KEPT, Until.EVERYBODY, Until.SENT
+DECIDED, HEARD, KEPT, EVERYBODY, SENT = Until.DECIDED, Until.HEARD, Until.KEPT, Until.EVERYBODY, Until.SENT
 
 
 class Fanout:
     """One call of a program, to all nodes or to `only` one. `dial`: connect to those that are missing first.
 
-    `head` is how the call is written up to its last argument, if that is known (`programs.head`).
+    `head` is how the call is written up to its last argument, if that is known (`programs.head`). `gone` is an owner
+    that waits no longer.
     """
 
-    __slots__ = ("args", "dial", "head", "keys", "only", "until", "verb")
+    __slots__ = ("args", "dial", "gone", "head", "keys", "only", "until", "verb")
 
     def __init__(
         self,
@@ -44,6 +46,7 @@ class Fanout:
         only: int | None = None,
         dial: bool = False,
         head: str = "",
+        gone: str = "",
     ) -> None:
         self.verb = verb
         self.keys = keys
@@ -52,6 +55,7 @@ class Fanout:
         self.only = only
         self.dial = dial
         self.head = head
+        self.gone = gone
 
 
 T = TypeVar("T")
@@ -112,12 +116,16 @@ class Tally:
         self.left += 1
         self.trouble = [each for each in self.trouble if each.node != node]
 
+    def decided(self) -> bool:
+        if self.yes >= self.need or not self.left:
+            return True
+        return self.yes + self.left < self.need <= self.voted
+
     def done(self) -> bool:
+        """Whether it is answered; with `HEARD`, by everybody who was asked."""
         until = self.until
         if until is DECIDED:
-            if self.yes >= self.need or not self.left:
-                return True
-            return self.yes + self.left < self.need <= self.voted
-        if until is KEPT:
+            return self.decided()
+        if until is KEPT or until is HEARD:
             return self.yes >= self.need or not self.left
         return not self.left

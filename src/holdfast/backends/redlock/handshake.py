@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...errors import Misconfigured
+from ..redis.handshake import HELLO
 from ..redis.resp import Error, Reply, bulk, command
 from .fanout import EVERYBODY, Fanout
 from .programs import HOT, frame_with_source, program
@@ -17,20 +18,21 @@ from .programs import HOT, frame_with_source, program
 
 @dataclass(frozen=True, slots=True)
 class Handshake:
-    """What every node is told: where its marks are, and for how long leases may last."""
+    """What every node is told: where its marks are, for how long leases may last, and where we listen."""
 
     marks: str
     longest_us: int
+    channel: str
 
     def questions(self) -> list[bytes]:
         """Asked first, all in one write."""
         loads = [b"*3\r\n" + bulk(b"SCRIPT") + bulk(b"LOAD") + bulk(program(verb).source) for verb in HOT]
-        return [command("CONFIG", "GET", "append*"), command("CONFIG", "GET", "maxmemory*"), *loads]
+        return [HELLO, command("CONFIG", "GET", "append*"), command("CONFIG", "GET", "maxmemory*"), *loads]
 
     def hello(self, replies: Sequence[Reply], nonce: str) -> bytes:
         """What comes after these replies; `nonce` is new for each. `Misconfigured`: this node cannot be used."""
-        appending, memory = _settings(replies[0]), _settings(replies[1])
-        for reply in replies[2:]:
+        appending, memory = _settings(replies[1]), _settings(replies[2])
+        for reply in replies[3:]:
             check(reply)
         policy = memory.get("maxmemory-policy", "noeviction")
         if policy != "noeviction" and memory.get("maxmemory", "0") != "0":

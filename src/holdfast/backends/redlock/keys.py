@@ -13,6 +13,10 @@ class Keys:
         self.hold = f"{namespace}/hold/"
         self.trace = f"{namespace}/trace/"
 
+    def channel(self, listens: str) -> str:
+        """Where the client of this word is told that it is somebody's turn."""
+        return f"{self.marks}/{listens}"
+
     def trace_of(self, hold: str) -> str:
         return self.trace + hold.removeprefix(self.hold)
 

@@ -32,12 +32,13 @@ class Quorum:
 class Kept:
     """What is the same for every claim of one ask."""
 
-    __slots__ = ("delay", "keys", "release", "span", "spec", "take", "timeout")
+    __slots__ = ("delay", "keys", "queue", "release", "span", "spec", "take", "timeout")
 
-    def __init__(self, spec: LockSpec, keys: tuple[str, str], timeout: float) -> None:
+    def __init__(self, spec: LockSpec, keys: tuple[str, str], timeout: float, listens: str) -> None:
         self.spec = spec
         self.keys = keys
         self.timeout = timeout
         delay = ms(spec.lock_delay)
         self.span, self.delay = str(ms(spec.ttl) + delay), f"{delay:010d}"
-        self.take, self.release = head("take", keys, (self.span,)), head("release", keys, ())
+        self.take, self.queue = head("take", keys, (self.span, "")), head("take", keys, (self.span, listens))
+        self.release = head("release", keys, ())

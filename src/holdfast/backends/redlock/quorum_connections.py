@@ -12,22 +12,19 @@
 
 from __future__ import annotations
 
-from ..._core.flow import NEW_EVENT, NOW, Flow, OpenConnection, Receive, Sleep, WaitAny
-from ..connections.multiplexer import Pending
+from ..._core.flow import NOW, Flow, Receive, Sleep
 from ..connections.pool import closed_error
-from ..redis.resp import Error, Reply
 from .connection import Node, PendingRound
-from .connections import NodeConnections
-from .fanout import DECIDED, KEPT, SENT, Fanout, Tally
-from .programs import frame, frame_with_source
+from .fanout import DECIDED, HEARD, KEPT, SENT, Fanout, Tally
+from .programs import frame
+from .replies import SOON_S, NodeReplies
 
-SOON_S = 0.008
 CATCH_UP_COUNT = 32
 """Replies that are owed before somebody looks for them."""
 YES = b":1\r\n"
 
 
-class QuorumConnections(NodeConnections):
+class QuorumConnections(NodeReplies):
     """Of one client."""
 
     _asking_count = 0
@@ -61,7 +58,7 @@ class QuorumConnections(NodeConnections):
     def ask(self, request: Fanout, deadline: float) -> Flow[Tally]:
         """Send a round, and read until it is answered or the time is over."""
         until = request.until
-        if self._usual and request.only is None and (until is DECIDED or until is KEPT):
+        if self._usual and request.only is None and (until is DECIDED or until is HEARD or until is KEPT):
             return self._ask_usual(request, deadline)
         return self._ask(request, deadline)
 
@@ -91,10 +88,10 @@ class QuorumConnections(NodeConnections):
             self._interrupted(round_)
             raise
         self._asking_count -= 1
-        round_.done = True
+        answered, round_.done = round_.done, True
         if len(self._others[0].owed) >= CATCH_UP_COUNT and not self._receiving:
             yield from self._catch_up(round_.began)
-        if not round_.tally.done():
+        if not answered:
             self._miss_all(round_, deadline - round_.began)
         if not self._asking_count:
             self._arrange()
@@ -187,94 +184,11 @@ class QuorumConnections(NodeConnections):
         self._ask_absent(round_, connected)
         round_.tally.ailing |= self._all_yes.tally.ailing
 
-    # Reading
-
-    def _receive_for(self, pending: Pending, deadline: float) -> Flow[bool]:
-        assert isinstance(pending, PendingRound)
-        self._receiving = True
-        try:
-            for node in (*self._first, *self._others):
-                if pending.left & node.bit and not node.slow:
-                    now: float = yield NOW
-                    if not (yield from self._receive(node, min(now + SOON_S, deadline))):
-                        break
-                    if pending.done:
-                        return True
-            if self._changed is None:
-                self._changed = yield NEW_EVENT
-            owing = {node.connection: node for node in self.nodes if node.connection is not None and node.owed}
-            ready = yield WaitAny([*owing, self._changed], deadline)
-            for source in ready:
-                if source in owing:
-                    yield from self._receive(owing[source], pending.began)
-            return bool(ready)
-        finally:
-            self._receiving = False
-
-    def _receive(self, node: Node, deadline: float) -> Flow[bool]:
-        """Hand out what one node says. False if it says nothing in time."""
-        if (connection := node.connection) is None:
-            return True
-        try:
-            if (data := connection.read()) is None:
-                data = yield Receive(connection, deadline)
-        except OSError as error:
-            self._failed(node, connection, error)
-            return not isinstance(error, TimeoutError)
-        self._take_in(node, connection, data)
-        if self._beside:
-            yield from self._begin_beside()
-        return True
-
-    def _take_in(self, node: Node, connection: OpenConnection, data: bytes) -> None:
-        if node.connection is not connection:
-            return
-        try:
-            if not data:
-                raise ConnectionError("the node closed the connection")
-            for round_, reply in node.take_in(data):
-                self._hear(node, round_, reply)
-        except OSError as error:
-            self._lose(node, error)
-        if node.slow and not node.owed:
-            node.slow = False
-            self._arrange()
-
-    def _failed(self, node: Node, connection: OpenConnection | None, error: OSError) -> None:
-        if isinstance(error, TimeoutError):
-            node.slow = True
-            self._arrange()
-        elif node.connection is connection:
-            self._lose(node, error)
-
-    def _hear(self, node: Node, round_: PendingRound, reply: Reply) -> None:
-        if isinstance(reply, Error) and reply.code == "NOSCRIPT":
-            self._send(node, round_, frame_with_source(round_.request))
-            return
-        round_.left &= ~node.bit
-        if isinstance(reply, int) or isinstance(reply, bytes):  # noqa: SIM101  a union is made anew with each call
-            answered = round_.tally.add(node.index, reply)
-        else:
-            answered = round_.tally.miss(node.place, str(reply))
-        if answered:
-            self.finish(round_)
-
-    def _catch_up(self, now: float) -> Flow[None]:
-        """Read what the others have answered meanwhile (rule 1)."""
-        self._receiving = True
-        try:
-            for node in self._others:
-                if node.connection is not None and node.connection.readable():
-                    yield from self._receive(node, now)
-        finally:
-            self._receiving = False
-            self._pass_on()
-        self._arrange()
-
     def _miss_all(self, round_: PendingRound, timeout: float) -> None:
         """The time is over: those that have not answered have no word in it."""
         for node in self.nodes:
             if round_.left & node.bit:
+                node.slow |= round_.request.until is HEARD
                 round_.tally.miss(node.place, f"no answer within {timeout:.2g} s")
             elif round_ in node.waiting:
                 round_.tally.miss(node.place, "it does not answer a new connection")

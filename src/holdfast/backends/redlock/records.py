@@ -10,6 +10,8 @@ from ...model import Claim
 NOBODY = "0" * 20
 HIGHEST_NUMBER = 2**53 - 1
 """The highest ballot that a node can keep: the year 2255."""
+LISTENS_DIGITS_COUNT = 8
+"""Of the word by which a client is known where it listens."""
 TRACE_KEPT = "86400000"
 """For how long a node knows whose hold ran out there, in ms."""
 
@@ -27,9 +29,9 @@ def words(claim: Claim, span: str, delay: str, host: str, pid: int) -> tuple[str
     return span, f"{delay}{claim.owner} ", f"{pid} {host} {claim.spec.mode} {claim.actor}"
 
 
-def waiter_text(since: int, key: str, begins: str, ends: str) -> str:
+def waiter_text(since: int, listens: str, key: str, begins: str, ends: str) -> str:
     """What a node writes down of somebody who waits: what `leave` takes away again."""
-    return f"{since:016d}{key}\n{begins}{ends}"
+    return f"{since:016d}{listens}{key}\n{begins}{ends}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class HeldRecord:
 
     @classmethod
     def parse(cls, text: str, left: int, mark: str) -> HeldRecord:
-        owner, _, detail = text[30:].partition(" ")
+        owner, _, detail = text[30:].removesuffix("\n").partition(" ")
         return cls(text[:20], int(text[20:30]), owner, detail, left, mark)
 
     @property
@@ -64,7 +66,7 @@ class WaitingRecord:
 
     @classmethod
     def parse(cls, text: str) -> WaitingRecord:
-        key, _, claim = text[16:].partition("\n")
+        key, _, claim = text[16 + LISTENS_DIGITS_COUNT :].partition("\n")
         owner, _, detail = claim[10:].partition(" ")
         return cls(key, int(text[:16]), owner, detail)
 

@@ -93,6 +93,7 @@ _ALL = (
 )
 COMMANDS = {command.name: command for command in _ALL}
 _OF_PROGRAMS = (
+    Command("append", 3, "write denyoom", 1, 1),
     Command("hdel", -3, "write", 1, 1),
     Command("hget", 3, "", 1, 1),
     Command("hgetall", 2, "", 1, 1),

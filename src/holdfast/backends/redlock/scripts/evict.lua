@@ -12,6 +12,7 @@ if not memory or string.byte(memory) ~= 43 then
 end
 
 -- include marks
+-- include turns
 
 if mark_of(KEYS[2], KEYS[1], memory) < tonumber(ARGV[1]) then
   raise(KEYS[2], KEYS[1], ARGV[1])
@@ -21,6 +22,8 @@ if hold and sub(hold, 1, 20) == ARGV[1] then
   local held, delay = is_live(KEYS[1], hold), tonumber(sub(hold, 21, 30))
   if held and delay > 0 then
     redis.call('SET', KEYS[1], NOBODY .. sub(hold, 21), 'PX', delay)
+  elseif is_met(hold) then
+    hand_over(KEYS[2], KEYS[1], owner_of(hold))
   else
     redis.call('DEL', KEYS[1])
   end

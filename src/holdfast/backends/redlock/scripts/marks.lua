@@ -2,11 +2,10 @@
 --
 --   hold    a string: ballot (20 digits), delay in ms (10), owner, a space, and the detail of the claim. It ends by its own
 --           expiry: the ttl, and then the lock's delay, during which nobody holds and nobody is let in. A ballot of zeros:
---           closed, and nobody's.
+--           closed, and nobody's. A new line at its end: somebody waits for it (see turns.lua).
 --   marks   one sorted set for all names: the highest ballot that was ever accepted here, or that a release named
 --   trace   a string, ballot and owner: whose hold may be given back here if it runs out and nobody has come since. Only
 --           extensions leave one.
---   waiters a sorted set: who was seen waiting, and until when (ms of this node's calendar) that counts
 --   memory  whether this node remembers (see hello.lua)
 --
 -- 1. A mark outlives its hold: it is dropped once this node's calendar has passed it by a day. So what is no longer known is

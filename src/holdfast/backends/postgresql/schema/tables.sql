@@ -10,7 +10,11 @@
 --    read after the seat was locked is the truth; what is decided in the locking statement itself looks at the
 --    seat's own columns only (`crowded` is there for that).
 -- 3. Times are microseconds of the server's clock, read after the seat was locked. No client's clock is looked at.
--- 4. A promoted claim is told in the same transaction: NOTIFY on its owner's channel (`wake`), with owner and token.
+-- 4. The seat of a name with places behind it (`crowded`) says what else would take a look at all of them: `first`, `last`,
+--    `behind`, `holds`, `used`, `quiet`, `overtakers`. So what a verb reads and writes does not grow with those who wait:
+--    the seat, the asker's own row (by the index on `queued`), and whom it grants. A waiter whose time is over is dropped
+--    once it is the first; holds that are over are looked for when `quiet` has passed.
+-- 5. A promoted claim is told in the same transaction: NOTIFY on its owner's channel (`wake`), with owner and token.
 --    It is delivered if, and only if, the promotion is committed.
 --
 -- The rules of the line are those of `holdfast/_core/line.py`; a property test compares every reply.
@@ -46,6 +50,22 @@ CREATE TABLE IF NOT EXISTS holdfast_rate (
     name text COLLATE "C" PRIMARY KEY,
     tat  bigint NOT NULL
 ) WITH (fillfactor = 40);
+
+-- Of a seat with places behind it; NULL in all other rows, and in a line that an older holdfast has left, which is
+-- counted by whoever comes next.
+ALTER TABLE holdfast_claim
+    ADD COLUMN IF NOT EXISTS first      integer,  -- nobody waits before this place
+    ADD COLUMN IF NOT EXISTS last       integer,  -- no place behind this one was given
+    ADD COLUMN IF NOT EXISTS behind     integer,  -- rows behind the seat
+    ADD COLUMN IF NOT EXISTS holds      integer,  -- rows with a token, the seat's own among them
+    ADD COLUMN IF NOT EXISTS used       bigint,   -- the weight of those that count
+    ADD COLUMN IF NOT EXISTS quiet      bigint,   -- until then no hold ends by itself; its renewals do not move this
+    ADD COLUMN IF NOT EXISTS overtakers integer,  -- as many that are not fair have come, or fewer
+    -- Of a place behind the seat: its owner. The seat has none, so that a take and a release change nothing that an index
+    -- holds.
+    ADD COLUMN IF NOT EXISTS queued text GENERATED ALWAYS AS (CASE WHEN place > 0 THEN owner END) STORED;
+
+CREATE INDEX IF NOT EXISTS holdfast_claim_queued ON holdfast_claim (queued, name) WHERE queued IS NOT NULL;
 
 CREATE OR REPLACE FUNCTION holdfast_now() RETURNS bigint LANGUAGE sql VOLATILE AS $$
     SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint

@@ -53,25 +53,33 @@ DECLARE
     old     boolean[] := '{}';
     granted boolean := true;
     other   boolean := false;
-    line    record;
-    mine    integer;
+    seat    holdfast_claim;
+    mine    holdfast_claim;
+    step    record;
+    first_  integer;
+    behind_ integer;
+    last_   integer;
     token_  bigint;
 BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'holdfast needs READ COMMITTED' USING ERRCODE = 'feature_not_supported';
+    END IF;
     FOR i IN 1 .. count LOOP
-        line := holdfast_look(names[i], owners[i], now);
-        IF line.over THEN
-            PERFORM holdfast_sweep(names[i], now);
-            line := holdfast_look(names[i], owners[i], now);
+        SELECT * INTO seat FROM holdfast_claim c WHERE c.name = names[i] AND c.place = 0;
+        IF NOT seat.crowded OR seat.quiet <= now OR seat.quiet IS NULL THEN
+            seat := holdfast_count(seat, now);
         END IF;
         reply := reply || ARRAY[0, 0, 0, 0, 0]::bigint[];
-        IF line.capacity <> capacities[i] THEN
-            IF line.standing > 0 THEN
-                reply[5 * i - 1] := line.capacity;
+        IF seat.capacity <> capacities[i] THEN
+            step := holdfast_front(seat, now);
+            seat := step.seat;
+            IF seat.used > 0 OR step.front IS NOT NULL THEN
+                reply[5 * i - 1] := seat.capacity;
                 other := true;
             ELSE
-                UPDATE holdfast_claim c SET capacity = capacities[i] WHERE c.name = names[i] AND c.place = 0;
-                line.free := line.free + capacities[i] - line.capacity;
+                seat.capacity := capacities[i];
             END IF;
+            PERFORM holdfast_save(seat);
         END IF;
     END LOOP;
     IF other THEN
@@ -80,39 +88,72 @@ BEGIN
 
     FOR i IN 1 .. count LOOP
         IF count > 1 THEN
-            line := holdfast_look(names[i], owners[i], now);
+            SELECT * INTO seat FROM holdfast_claim c WHERE c.name = names[i] AND c.place = 0;
+            IF NOT seat.crowded THEN
+                seat := holdfast_count(seat, now);
+            END IF;
         END IF;
-        mine := line.mine;
-        token_ := coalesce(line.token, 0);
-        old := old || (mine IS NOT NULL);
-        IF mine IS NOT NULL AND NOT line.evicted THEN
+        first_ := seat.first;
+        behind_ := seat.behind;
+        last_ := seat.last;
+        mine := NULL;
+        IF seat.owner = owners[i] THEN
+            mine := seat;
+        ELSIF seat.behind > 0 THEN
+            SELECT * INTO mine FROM holdfast_claim c WHERE c.queued = owners[i] AND c.name = names[i];
+            IF mine.token = 0 AND mine.expires <= now THEN  -- it has lost its place
+                DELETE FROM holdfast_claim c WHERE c.name = names[i] AND c.place = mine.place;
+                seat.behind := seat.behind - 1;
+                mine := NULL;
+            END IF;
+        END IF;
+        old := old || (mine.place IS NOT NULL);
+        IF mine.evicted THEN  -- its hold is over, but for its delay; who comes again stands at the end
+            UPDATE holdfast_claim c SET owner = '~' || c.owner WHERE c.name = names[i] AND c.place = mine.place;
+            IF mine.place = 0 THEN
+                seat.owner := '~' || seat.owner;
+            END IF;
+            mine := NULL;
+        END IF;
+        token_ := coalesce(mine.token, 0);
+        IF mine.place IS NOT NULL THEN
             UPDATE holdfast_claim c SET wake = wake_,
                    expires = now + CASE WHEN c.token > 0 THEN c.ttl ELSE c.patience END
-                WHERE c.name = names[i] AND c.place = mine;
-        ELSE
-            IF mine IS NOT NULL THEN  -- its hold is over, but for its delay; who comes again stands at the end
-                UPDATE holdfast_claim c SET owner = '~' || c.owner WHERE c.name = names[i] AND c.place = mine;
-                token_ := 0;
-            END IF;
-            mine := coalesce(line.last + 1, 0);
+                WHERE c.name = names[i] AND c.place = mine.place;
+        ELSIF seat.owner IS NULL AND seat.behind = 0 THEN
+            UPDATE holdfast_claim c SET
+                owner = owners[i], token = 0, evicted = false, weight = weights[i], fair = fairs[i], ttl = ttls[i],
+                patience = patiences[i], delay = delays[i], since = now, expires = now + patiences[i], wake = wake_,
+                actor = actors[i], mode = modes[i], host = host_, pid = pid_
+                WHERE c.name = names[i] AND c.place = 0;
+            mine.place := 0;
+            seat.owner := owners[i];
+            seat.first := 0;
+        ELSIF queue OR weights[i] <= seat.capacity - seat.used THEN
+            mine.place := CASE WHEN seat.behind = 0 THEN 1 ELSE seat.last + 1 END;
             INSERT INTO holdfast_claim AS c (name, place, owner, weight, fair, ttl, patience, delay, since, expires, wake,
                                              actor, mode, host, pid)
-            VALUES (names[i], mine, owners[i], weights[i], fairs[i], ttls[i], patiences[i], delays[i], now,
-                    now + patiences[i], wake_, actors[i], modes[i], host_, pid_)
-            ON CONFLICT (name, place) DO UPDATE SET
-                owner = excluded.owner, token = 0, evicted = false, weight = excluded.weight, fair = excluded.fair,
-                ttl = excluded.ttl, patience = excluded.patience, delay = excluded.delay, since = excluded.since,
-                expires = excluded.expires, wake = excluded.wake, actor = excluded.actor, mode = excluded.mode,
-                host = excluded.host, pid = excluded.pid;
-            IF mine > 0 AND NOT line.crowded THEN
-                UPDATE holdfast_claim c SET crowded = true WHERE c.name = names[i] AND c.place = 0;
+            VALUES (names[i], mine.place, owners[i], weights[i], fairs[i], ttls[i], patiences[i], delays[i], now,
+                    now + patiences[i], wake_, actors[i], modes[i], host_, pid_);
+            IF seat.behind = 0 THEN
+                seat.first := least(seat.first, 1);
+                seat.overtakers := CASE WHEN seat.fair THEN 0 ELSE 1 END;
+            END IF;
+            seat.last := mine.place;
+            seat.behind := seat.behind + 1;
+            IF NOT fairs[i] THEN
+                seat.overtakers := seat.overtakers + 1;
             END IF;
         END IF;
-        IF line.free > 0 THEN
-            PERFORM holdfast_promote(names[i], now, owners[i], '');
+        IF seat.used < seat.capacity THEN
+            step := holdfast_promote(seat, now, owners[i], '');
+            seat := step.seat;
+            first_ := seat.first;
+            behind_ := seat.behind;
+            last_ := seat.last;  -- this much is written
             IF token_ = 0 THEN  -- if it has been promoted just now: its owner is asking, so it is good for a ttl
                 UPDATE holdfast_claim c SET expires = now + c.ttl
-                    WHERE c.name = names[i] AND c.place = mine AND c.token > 0 RETURNING c.token INTO token_;
+                    WHERE c.name = names[i] AND c.place = mine.place AND c.token > 0 RETURNING c.token INTO token_;
                 token_ := coalesce(token_, 0);
             END IF;
         END IF;
@@ -121,25 +162,35 @@ BEGIN
         ELSE
             granted := false;
             IF NOT queue THEN
-                PERFORM holdfast_remove(names[i], owners[i]);
-            ELSIF line.free > 0 OR line.mine IS NOT NULL THEN  -- somebody may have moved, or stands behind
-                reply := reply[:5 * i - 5] || holdfast_queued(names[i], mine, patiences[i], now) || reply[5 * i + 1:];
-            ELSE
-                reply[5 * i - 3] := patiences[i] / 3;
-                IF line.waiting = 0 THEN  -- the first in line looks when a hold may have ended
-                    reply[5 * i - 3] := least(patiences[i] / 3, greatest(1000, line.ends - now + 500));
+                IF mine.place IS NOT NULL THEN
+                    step := holdfast_leave(seat, owners[i], now);
+                    seat := step.seat;
                 END IF;
-                reply[5 * i - 2] := line.standing;
-                reply[5 * i] := line.mark;
+            ELSE
+                step := holdfast_front(seat, now);
+                seat := step.seat;
+                reply[5 * i - 3] := patiences[i] / 3;
+                IF step.front = mine.place AND seat.holds > 0 THEN  -- the first in line looks when a hold may have ended
+                    reply[5 * i - 3] := least(patiences[i] / 3, greatest(1000, seat.quiet - now + 500));
+                END IF;
+                reply[5 * i - 2] := seat.holds + mine.place - step.front;
+                reply[5 * i] := seat.mark;
             END IF;
+        END IF;
+        IF seat.behind <> behind_ OR seat.first <> first_ OR seat.last <> last_ THEN
+            PERFORM holdfast_save(seat);
         END IF;
     END LOOP;
 
     IF NOT queue AND NOT granted THEN  -- all or none
         FOR i IN 1 .. count LOOP
             IF reply[5 * i - 4] > 0 AND NOT old[i] THEN
-                PERFORM holdfast_remove(names[i], owners[i]);
-                PERFORM holdfast_promote(names[i], now, '', '');
+                SELECT * INTO seat FROM holdfast_claim c WHERE c.name = names[i] AND c.place = 0;
+                IF NOT seat.crowded THEN
+                    seat := holdfast_count(seat, now);
+                END IF;
+                step := holdfast_leave(seat, owners[i], now);
+                PERFORM holdfast_promote(step.seat, now, '', '');
             END IF;
             reply[5 * i - 4] := 0;
         END LOOP;

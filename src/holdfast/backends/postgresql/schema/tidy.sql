@@ -30,7 +30,7 @@ BEGIN
         FOR UPDATE SKIP LOCKED
     LOOP
         now := holdfast_now();
-        PERFORM holdfast_promote(over, now, '', '');
+        PERFORM holdfast_promote(holdfast_recount(over, now), now, '', '');
         DELETE FROM holdfast_claim c WHERE c.name = over AND c.place = 0 AND c.owner IS NULL AND NOT c.crowded
             AND c.mark < old;
     END LOOP;

@@ -21,16 +21,17 @@ BEGIN
 END $$;
 
 -- Drop what is over among the holds, and count: for whoever has read a seat that is not crowded, or whose `quiet` has
--- passed. Of a crowded one this is written. Holds stand before the first who waits, unless some have overtaken.
+-- passed. This is written, unless all there is to say is in the row anyway. Holds stand before the first who waits, unless some have overtaken.
 CREATE OR REPLACE FUNCTION holdfast_count(INOUT seat holdfast_claim, now bigint) LANGUAGE plpgsql AS $$
 DECLARE
     until integer := CASE WHEN seat.quiet IS NULL OR seat.overtakers > 0 THEN 2147483647 ELSE seat.first END;
     line  record;
-    ended bigint;
+    ended bigint := 0;
 BEGIN
     IF seat.owner IS NOT NULL AND holdfast_end(seat.token, seat.evicted, seat.expires, seat.delay, seat.ttl) <= now THEN
         seat.owner := NULL;
         seat.token := 0;
+        ended := 1;
     END IF;
     seat.holds := CASE WHEN seat.token > 0 THEN 1 ELSE 0 END;
     seat.used := CASE WHEN seat.token > 0 AND seat.expires + seat.delay > now THEN seat.weight ELSE 0 END;
@@ -42,6 +43,9 @@ BEGIN
         seat.last := 0;
         seat.behind := 0;
         seat.overtakers := 0;
+        IF ended > 0 THEN
+            PERFORM holdfast_save(seat);
+        END IF;
         RETURN;
     END IF;
     DELETE FROM holdfast_claim c WHERE c.name = seat.name AND c.place > 0 AND c.place < until
@@ -79,7 +83,8 @@ END $$;
 
 -- The first who waits; those before it whose time is over are dropped. `front` is NULL if
 -- nobody waits.
-CREATE OR REPLACE FUNCTION holdfast_front(INOUT seat holdfast_claim, now bigint, OUT front integer) LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION holdfast_front(INOUT seat holdfast_claim, now bigint, OUT front integer)
+LANGUAGE plpgsql SET enable_sort = off AS $$
 DECLARE
     until bigint;
 BEGIN
@@ -103,7 +108,7 @@ END $$;
 -- waits in the coordinator that asks (its channel is `home`) needs no NOTIFY, which wakes every listening session: it is
 -- told by the reply, ' owner token' for each. The seat is written.
 CREATE OR REPLACE FUNCTION holdfast_promote(INOUT seat holdfast_claim, now bigint, asker text, home text, OUT told text)
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET enable_sort = off AS $$
 DECLARE
     waiting record;
     next    integer := seat.first - 1;

@@ -1,0 +1,56 @@
+"""What verbs cost in a line of few and of many waiters: work is counted (rows, operations), not time.
+
+An engine gives `ask`, which carries a request out, and `cost`, which tells what that took.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from holdfast.backends.queue_backend import Release, Renew, Take
+from holdfast.model import Claim, LockSpec
+
+FEW_COUNT, MANY_COUNT = 20, 2000
+SLACK_COUNT = 6
+"""By as much may a verb cost more: a look at one row more, here and there."""
+
+Ask = Callable[[Any], Any]
+Cost = Callable[[Any], int]
+
+MUTEX = [LockSpec("a", ttl=600.0)]
+SEMAPHORE = [LockSpec("a", ttl=600.0, capacity=3)]
+READERS_AND_WRITERS = [LockSpec("a", ttl=600.0, capacity=64, weight=weight) for weight in (1, 64)]
+kinds = pytest.mark.parametrize(
+    "specs", [MUTEX, SEMAPHORE, READERS_AND_WRITERS], ids=["mutex", "semaphore", "readers and writers"]
+)
+
+
+def costs(specs: list[LockSpec], waiting: int, ask: Ask, cost: Cost) -> Iterator[tuple[str, int]]:
+    """Fills a line, and carries out each verb in it; what it was, and what it took."""
+    claims = [Claim(specs[number % len(specs)], f"o{number:08d}", "actor") for number in range(waiting + 10)]
+    tokens = [ask(Take((claim,), True))[0].token for claim in claims]
+    holders = sum(token > 0 for token in tokens)
+    middle, last = claims[waiting // 2], claims[-1]
+    newcomer = Claim(specs[-1], "newcomer", "actor")
+    yield "a waiter in the middle looks", cost(Take((middle,), True))
+    yield "the last one looks", cost(Take((last,), True))
+    yield "somebody tries", cost(Take((newcomer,), False))
+    yield "somebody joins", cost(Take((newcomer,), True))
+    yield "one leaves from the middle", cost(Release(middle, 0.0))
+    yield "the last one leaves", cost(Release(newcomer, 0.0))
+    yield "a holder renews", cost(Renew([Claim(claims[0].spec, claims[0].owner, "actor", tokens[0])]))
+    for number in range(holders - 1):
+        ask(Release(claims[number], 0.0))
+    yield "handed over", cost(Release(claims[holders - 1], 0.0))
+    yield "somebody looks after that", cost(Take((last,), True))
+
+
+def flat(specs: list[LockSpec], line: Callable[[], tuple[Ask, Cost]]) -> None:
+    """`line` begins a new one."""
+    few = dict(costs(specs, FEW_COUNT, *line()))
+    many = dict(costs(specs, MANY_COUNT, *line()))
+    grown = {verb: (few[verb], many[verb]) for verb in few if many[verb] > few[verb] + SLACK_COUNT}
+    assert not grown, f"costs with {FEW_COUNT} and {MANY_COUNT} who wait: {grown}"

@@ -16,9 +16,10 @@ from tests.mysql.conftest import new_database
 from tests.mysql.house import connector
 from tests.mysql.server import Server
 from tests.relational.reference import same_answers, tidied_all_the_time
+from tests.unit.requests import TICK
 
 SEEDS = 25
-WAKE = 7
+WAKE, ELSEWHERE = 7, 8
 
 
 class Played:
@@ -33,9 +34,14 @@ class Played:
 
     def ask(self, request: Any, now: int) -> tuple[Any, list[tuple[str, int]]]:
         self.link.say(b"SET timestamp = %d.%06d" % divmod(now, 1_000_000), 5.0)
-        reply = self.link.ask(self._codec.write(request, WAKE), 5.0)
+        at_home = now % (2 * TICK) < TICK  # a release by those who wait themselves, or by others
+        wake = WAKE if at_home or not isinstance(request, Release) else ELSEWHERE
+        reply = self.link.ask(self._codec.write(request, wake), 5.0)
         pushes = self.link.ask(Order(b"CALL holdfast_hear(%d,0,0)" % WAKE, listener_hear(WAKE, 0).read), 5.0)
-        return reply.held if isinstance(request, Release) else reply, pushes
+        if not isinstance(request, Release):
+            return reply, pushes
+        assert not (pushes if at_home else reply.pushes), "told twice, or the wrong way"
+        return reply.held, [*pushes, *reply.pushes]
 
     def tidy(self) -> None:
         while self.link.ask(self._codec.tidy(2), 5.0):

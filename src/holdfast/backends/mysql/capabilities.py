@@ -79,7 +79,7 @@ def greet(told_id: int, request_timeout: float) -> Talk:
         yield SHOW_LIFE
     replicas = sum(int(_text(row[1])) for row in (yield REPLICAS).rows)
     meta = yield from _meta()
-    if b"version" not in meta:
+    if int(meta.get(b"version", b"0")) < VERSION:
         yield from _create()
         meta = yield from _meta()
     if (version := meta.get(b"version", b"none")) != b"%d" % VERSION:
@@ -114,7 +114,7 @@ def _create() -> Generator[bytes, QueryReply, None]:
     yield CREATED  # not in a `finally`: where the connection has ended, there is nobody to say it to
     if refusal is not None:
         raise Misconfigured(
-            f"the lock table is not there, and cannot be made by this user: {refusal}; let somebody who may run the "
+            f"the lock table is not there, or an older one, and cannot be made by this user: {refusal}; let somebody who may run the "
             "output of `holdfast schema mysql` in this database"
         ) from refusal
 

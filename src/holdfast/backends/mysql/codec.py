@@ -29,9 +29,7 @@ ALONE_CODE = 31000
 
 NOW = b"TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
 RENEW = b"""UPDATE holdfast_claim c FORCE INDEX (PRIMARY) SET c.expires = %(now)b + c.ttl WHERE c.name IN (%(names)b)
-AND (c.owner, c.token) IN (%(holds)b) AND c.token > 0 AND c.expires > %(now)b AND NOT c.evicted"""
-WHY = b"""SELECT c.owner, c.token, c.evicted, c.expires > %(now)b FROM holdfast_claim c FORCE INDEX (PRIMARY)
-WHERE c.name IN (%(names)b) AND c.owner IN (%(owners)b)"""
+AND c.place = 0 AND (c.owner, c.token) IN (%(holds)b) AND c.token > 0 AND c.expires > %(now)b AND NOT c.evicted"""
 SURVEY = b"""SELECT c.name, s.capacity, c.owner, c.token, c.weight, c.host, c.pid, c.since, c.expires, c.actor, c.mode,
 c.expires > %(now)b AND NOT c.evicted, %(now)b
 FROM holdfast_claim c FORCE INDEX (PRIMARY) STRAIGHT_JOIN holdfast_claim s ON s.name = c.name AND s.place = 0
@@ -95,13 +93,16 @@ class Codec:
         """Names where the quick statement was in vain; until one is granted at once, they are called for directly."""
 
     def write(self, request: QueueRequest, wake: int | None = None, waited: bool = False) -> Order:
-        """Any verb. `wake` says whose ears a push reaches the asker through."""
+        """Any verb. `wake` says whose ears a push reaches the asker through.
+
+        `waited`: what is released had to be waited for.
+        """
         wake = wake or 0
         match request:
             case Take(claims=[claim], queue=queue):
                 return self._take(claim, queue, wake)
             case Release(claim=claim, linger=linger):
-                return self._release(claim, linger)
+                return self._release(claim, linger, wake, waited)
             case Renew(claims=claims):
                 return self._renew(claims)
             case Take(claims=claims, queue=queue):
@@ -145,13 +146,14 @@ class Codec:
             return enter()
         return Order(QUICK_TAKE, read, _TAKES + text_value(claim.owner.encode()) + kept.bound)
 
-    def _release(self, claim: Claim, linger: float) -> Order:
+    def _release(self, claim: Claim, linger: float, wake: int, waited: bool) -> Order:
         kept = self._details(claim)
 
         def leave() -> Order:
-            return Order(b"CALL holdfast_release(%b,%b,%d)" % (kept.name, hexed(claim.owner), us(linger)), _released)
+            values = kept.name, hexed(claim.owner), us(linger), wake
+            return Order(b"CALL holdfast_release(%b,%b,%d,%d)" % values, _released)
 
-        if not self._quick or linger or claim.spec.name in self._busy:
+        if not self._quick or linger or waited or claim.spec.name in self._busy:
             return leave()
         values = _RELEASES + kept.key + text_value(claim.owner.encode())
         return Order(QUICK_RELEASE, lambda reply: HELD if reply.changed else leave(), values)
@@ -162,18 +164,22 @@ class Codec:
         self._busy.add(name)
 
     def _renew(self, claims: Sequence[Claim]) -> Order:
-        """One update for all; only if some were not there to be updated, a second statement finds out why."""
+        """One update for all on their seats; if some are not there, a call finds them, or out why they are nowhere."""
         names = b",".join({self._key(claim.spec.name) for claim in claims})
-        owners = [hexed(claim.owner) for claim in claims]
-        holds = b",".join(b"(%b,%d)" % (owner, claim.token) for owner, claim in zip(owners, claims, strict=True))
+        holds = b",".join(b"(%b,%d)" % (hexed(claim.owner), claim.token) for claim in claims)
 
-        def read(reply: QueryReply) -> Any:
+        def read(reply: QueryReply) -> list[str] | Order:
             if reply.changed == len(claims):
                 return ["held"] * len(claims)
-            why = {b"now": NOW, b"names": names, b"owners": b",".join(owners)}
-            return Order(WHY % why, lambda found: _said(found, claims))
+            order = sorted(range(len(claims)), key=lambda at: (self._prefix + claims[at].spec.name).encode())
+            several = _quoted(json.dumps([self._held(claims[at]) for at in order]))
+            return Order(b"CALL holdfast_renew(%b)" % several, lambda found: _said(found, order))
 
         return Order(RENEW % {b"now": NOW, b"names": names, b"holds": holds}, read)
+
+    def _held(self, claim: Claim) -> list[object]:
+        texts = (self._prefix + claim.spec.name, claim.owner)
+        return [*(text.encode().hex() for text in texts), claim.token]
 
     def _key(self, name: str) -> bytes:
         return hexed(self._prefix + name)
@@ -243,17 +249,10 @@ def _taken(reply: QueryReply) -> list[Taken]:
     return taken_of(_one(reply).split(b","))
 
 
-def _said(reply: QueryReply, claims: Sequence[Claim]) -> list[str]:
-    found = {text_of(row[0]): row for row in reply.rows}
-    return [_verdict(found.get(claim.owner), claim.token) for claim in claims]
-
-
-def _verdict(row: list[bytes | None] | None, token: int) -> str:
-    if row is None or not token or row[1] != b"%d" % token:
-        return "refused"
-    if row[2] == b"1":
-        return "evicted"
-    return "held" if row[3] == b"1" else "expired"
+def _said(reply: QueryReply, order: Sequence[int]) -> list[str]:
+    """What is told in this order, in that of the claims."""
+    told = dict(zip(order, _one(reply).decode().split(","), strict=True))
+    return [told[at] for at in range(len(told))]
 
 
 def _yes(reply: QueryReply) -> bool:
@@ -261,7 +260,8 @@ def _yes(reply: QueryReply) -> bool:
 
 
 def _released(reply: QueryReply) -> Released:
-    return Released(_yes(reply))
+    held, *told = _one(reply).split()
+    return Released(held == b"1", [(told[at].decode(), int(told[at + 1])) for at in range(0, len(told), 2)])
 
 
 def _allowed(reply: QueryReply) -> tuple[bool, float]:

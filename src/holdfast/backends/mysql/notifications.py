@@ -4,13 +4,15 @@
    which finds them. What was asked stays asked when nobody waits any more: the next waiter goes on reading.
 2. At the server it waits for the user lock of the request connection beside it (`schema/ears.sql` says why). While
    there is none, because it has ended and nobody has asked anything since, there is a short pause between two looks.
+3. What is promoted by a release of this coordinator comes with the reply to it, without a push or a rousing; so whoever
+   listens waits for an event as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from ..._core.flow import NOW, RANDOM, Flow, Sleep
+from ..._core.flow import NEW_EVENT, NOW, RANDOM, Flow, Sleep, Source, WaitAny, WakeEvent
 from ..connections.multiplexer import Multiplexer, Pending
 from ..relational.connection import ask
 from ..relational.error_mapping import Refused
@@ -26,28 +28,36 @@ RANDOM_BITS_COUNT = 53
 
 
 class _PausingChannel(Multiplexer):
-    """`before` runs before whoever waits receives; False: it has taken the time for that."""
+    """`before` runs before whoever waits receives; False: it has taken the time for that. `event` ends a wait (rule 3)."""
 
     before: Callable[[float], Flow[bool]] | None = None
+    event: WakeEvent
 
     def _receive(self, deadline: float) -> Flow[bool]:
-        if self.before is not None:
-            self._receiving = True
-            try:
-                if not (yield from self.before(deadline)):
-                    return True
-            finally:
-                self._receiving = False
+        self._receiving = True
+        try:
+            if self.before is not None and not (yield from self.before(deadline)):
+                return True
+            ready: Sequence[Source] = yield WaitAny((self.connection, self.event), deadline)
+        finally:
+            self._receiving = False
+        if not ready or self.over:
+            return self.over
+        if self.connection not in ready:
+            return True
         return (yield from super()._receive(deadline))
 
 
 class MariaDBListener:
     """A connection that waits at the server under the number `wake`. `beside` is the session of the requests."""
 
-    def __init__(self, connection: MariaDBConnection, wake: int, beside: Callable[[], int], heard: Heard) -> None:
+    def __init__(
+        self, connection: MariaDBConnection, event: WakeEvent, wake: int, beside: Callable[[], int], heard: Heard
+    ) -> None:
         self.wake = wake
         self._connection = connection
         self._channel = connection.channel = _PausingChannel(connection.connection, connection.feed, connection.lost)
+        self._channel.event = event
         self._beside = beside
         self._heard = heard
         self._connection.start(self._hear(), self._roused)
@@ -92,8 +102,9 @@ class MariaDBListener:
         return (yield from self._connection.until(pending, deadline))
 
     def finish(self, pending: Pending) -> None:
-        """As `PushListener.finish`. All pushes come from the server, so nobody who listens has to be told."""
+        """As `PushListener.finish` (rule 3)."""
         self._channel.finish(pending)
+        self._channel.event.set()
 
     def close(self) -> None:
         self._connection.close()
@@ -111,6 +122,7 @@ class MariaDBNotifications:
 
     def listen(self, beside: Callable[[], int], heard: Heard, deadline: float) -> Flow[MariaDBListener]:
         connector = self._connector
+        event: WakeEvent = yield NEW_EVENT
         connection = yield from connector.connect(deadline)
         connector.opening.add(connection)
         try:
@@ -123,7 +135,7 @@ class MariaDBNotifications:
             raise
         finally:
             connector.opening.discard(connection)
-        return MariaDBListener(connection, self._wake, beside, heard)
+        return MariaDBListener(connection, event, self._wake, beside, heard)
 
 
 def _new_wake() -> Flow[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from importlib.resources import files
 
-VERSION = 2
+VERSION = 3
 PARTS = ("tables", "line", "ears", "take", "hold", "limiter", "ceiling", "session", "tidy", "meta")
 
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from holdfast.backends.mysql.codec import NOW
 
-from .packets import BLOB, LONG, LONGLONG, TINY, UTF8, VAR_STRING, Column
+from .packets import BLOB, LONG, LONG_BLOB, LONGLONG, TINY, UTF8, VAR_STRING, Column
 
 NOT_NULL, KEY, BINARY_FLAG, NO_DEFAULT, NUMBER = 0x01, 0x02, 0x80, 0x1000, 0x8000
 
@@ -29,7 +29,8 @@ def joined(text: bytes, length: int, kind: int = VAR_STRING) -> Column:
 
 TAKEN = (joined(b"CONCAT_WS(',', token_, after_, ahead, other, mark_)", 380),)
 TAKEN_ALL = (joined(b"SUBSTRING(reply, 2)", 262136, BLOB),)
-RELEASED = (variable(b"held", 1, TINY),)
+RELEASED = (Column(b"CONCAT(held, told)", LONG_BLOB, 16777216, BINARY_FLAG, decimals=39),)
+RENEWED = (joined(b"SUBSTRING(reply, 2)", 262136, BLOB),)
 EVICTED = (variable(b"ended", 1, TINY),)
 ALLOWED = (joined(b"CONCAT_WS(',', wait_ <= reserve, wait_)", 88),)
 TIDIED = (variable(b"last_", 1100, VAR_STRING, BINARY_FLAG),)
@@ -66,13 +67,6 @@ def settings(table: str) -> tuple[Column, ...]:
         return Column(name, VAR_STRING, length, 0x1001, UTF8, 0, schema, where, where, origin)
 
     return column(b"Variable_name", b"VARIABLE_NAME", 256), column(b"Value", b"VARIABLE_VALUE", 16384)
-
-
-@lru_cache
-def why(schema: str) -> tuple[Column, ...]:
-    column = column_of(schema, "c", "holdfast_claim")
-    owner, token = column("owner", VAR_STRING, 255, BINARY_FLAG), column("token", LONGLONG, 20, NOT_NULL)
-    return owner, token, column("evicted", TINY, 1, NOT_NULL), function(b"c.expires > " + NOW)
 
 
 @lru_cache

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from holdfast.backends.mysql.capabilities import FACTS, META, REPLICAS
-from holdfast.backends.mysql.programs import schema, statements
+from holdfast.backends.mysql.programs import VERSION, schema, statements
 
 from ..relational.statement_runner import Steps
 from . import columns, errors
@@ -55,12 +55,13 @@ def make_schema(session: MariaDBSession, words: bytes) -> Steps[list[Result]]:
     if words.startswith(b"SET "):
         return [Done()]
     session.server.check_writable("holdfast_meta")
-    if words.startswith(b"CREATE"):
+    if words.startswith((b"CREATE", b"ALTER")):
         if b"EXISTS holdfast_meta" in words and database.meta is None:
             database.meta = {}
         return [Done()]
     assert database.meta is not None
-    key, value = ("version", "2") if b"'version'" in words else ("cluster", f"{session.chance.getrandbits(48):012x}")
+    version, cluster = ("version", str(VERSION)), ("cluster", f"{session.chance.getrandbits(48):012x}")
+    key, value = version if b"'version'" in words else cluster
     new = key not in database.meta
     if new or key == "version":
         database.meta[key] = value

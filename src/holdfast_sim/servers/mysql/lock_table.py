@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.backends.execute import Entry
-from holdfast.backends.mysql.codec import QUICK_RELEASE, QUICK_TAKE, RENEW, SURVEY, WHY
+from holdfast.backends.mysql.codec import QUICK_RELEASE, QUICK_TAKE, RENEW, SURVEY
 
 from ..relational.statement_runner import Steps
 from . import columns, errors
@@ -34,29 +34,14 @@ def renew(session: MariaDBSession, match: re.Match[bytes]) -> Steps[list[Result]
     yield from ()
     session.require_table("holdfast_claim")
     session.server.check_writable("holdfast_claim")
-    values, now, renewed = literals(match[2]), session.now_us, 0
+    values, now, renewed, seats = literals(match[2]), session.now_us, 0, session.database.table.seats
     holds = set(zip(map(text, values[::2]), values[1::2], strict=True))
     for name in {text(value) for value in literals(match[1])}:
         for owner, token in holds:
             assert isinstance(token, int)
-            renewed += session.database.table.renew(name, owner, token, now) == "held"
+            if name in seats and (hold := seats[name].hosts) is not None and hold.owner == owner:
+                renewed += session.database.table.renew(name, owner, token, now) == "held"
     return [Done(renewed, info=count(renewed))]
-
-
-@known(template(WHY, names=rb"[^)]*", owners=rb".*"))
-def why(session: MariaDBSession, match: re.Match[bytes]) -> Steps[list[Result]]:
-    yield from ()
-    session.require_table("holdfast_claim")
-    owners, now = {text(value) for value in literals(match[2])}, session.now_us
-    seats = session.database.table.seats
-    names = sorted({text(value) for value in literals(match[1])} & seats.keys())
-    rows = [
-        [one.owner.encode(), *(b"%d" % number for number in (one.token, one.evicted, one.expires > now))]
-        for name in names
-        for one in seats[name].line.places
-        if one.owner in owners
-    ]
-    return [PacketRows(columns.why(session.server.name), rows)]
 
 
 @known(template(SURVEY, contended=rb"[01]", first=rb"x'[0-9a-f]*'", last=rb"x'[0-9a-f]*'"))

@@ -84,10 +84,20 @@ def take_all(session: MariaDBSession, values: Sequence[Value]) -> Steps[list[Res
 
 def release(session: MariaDBSession, values: Sequence[Value]) -> Steps[list[Result]]:
     yield from ()
-    name, owner, linger = text(values[0]), text(values[1]), integer(values[2])
+    name, owner, linger, home = text(values[0]), text(values[1]), integer(values[2]), integer(values[3])
     held, promoted = session.database.table.release(name, owner, linger, session.now_us)
-    push(session, promoted)
-    return one(columns.RELEASED, int(held))
+    here = [place for place in promoted if home and place.wake == str(home)]
+    push(session, [place for place in promoted if place not in here])
+    return one(columns.RELEASED, " ".join([str(int(held)), *(f"{place.owner} {place.token}" for place in here)]))
+
+
+def renew(session: MariaDBSession, values: Sequence[Value]) -> Steps[list[Result]]:
+    yield from ()
+    said = []
+    for name, owner, token in json.loads(text(values[0])):
+        unhexed = [bytes.fromhex(word).decode() for word in (name, owner)]
+        said.append(session.database.table.renew(*unhexed, token, session.now_us))
+    return one(columns.RENEWED, ",".join(said))
 
 
 def evict(session: MariaDBSession, values: Sequence[Value]) -> Steps[list[Result]]:
@@ -182,6 +192,7 @@ PROCEDURES: dict[str, Procedure] = {
     "holdfast_take": take,
     "holdfast_take_all": take_all,
     "holdfast_release": release,
+    "holdfast_renew": renew,
     "holdfast_evict": evict,
     "holdfast_allow": allow,
     "holdfast_hear": hear,

@@ -1,51 +1,102 @@
--- What ends a claim: its owner, or an operator. (A renewal, and the end of a
--- hold that nobody waits for, is one plain UPDATE; see `codec.py`.)
+-- What becomes of a claim that stands in a line. (The renewal of a hold on its seat, and the end of a hold that nobody
+-- waits for, is one plain UPDATE; see `codec.py`.)
 
 DELIMITER $$
 
--- Leave the line, waiting or holding; a hold may linger. Whether it was held until now.
-CREATE OR REPLACE PROCEDURE holdfast_release(n varbinary(1100), o varbinary(255), linger bigint) SQL SECURITY INVOKER
+-- Leave the line, waiting or holding; a hold may linger. Whether it was held until now, and who of the coordinator that
+-- asks (`home`) was promoted by that.
+CREATE OR REPLACE PROCEDURE holdfast_release(n varbinary(1100), o varbinary(255), linger bigint, home bigint)
+    SQL SECURITY INVOKER
 BEGIN
-    DECLARE now, mine, seat bigint;
+    DECLARE now, mine, token_, quiet_ bigint;
+    DECLARE seat, evicted_ boolean;
     DECLARE held boolean DEFAULT false;
+    DECLARE told mediumblob DEFAULT '';
     DECLARE roused text DEFAULT '';
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
     START TRANSACTION;
-    SELECT c.place INTO seat FROM holdfast_claim c WHERE c.name = n AND c.place = 0 FOR UPDATE;
+    SELECT c.crowded, c.quiet INTO seat, quiet_ FROM holdfast_claim c WHERE c.name = n AND c.place = 0 FOR UPDATE;
     IF seat IS NOT NULL THEN
         SET now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
-        SELECT c.place, c.token > 0 AND c.expires > now AND NOT c.evicted INTO mine, held
-            FROM holdfast_claim c FORCE INDEX (PRIMARY) WHERE c.name = n AND c.owner = o FOR UPDATE;
+        IF NOT seat OR quiet_ IS NULL OR quiet_ <= now THEN
+            CALL holdfast_count(n, now, false);
+        END IF;
+        CALL holdfast_find(n, o, now, mine, token_, evicted_, held);
         IF held AND linger > 0 THEN
             UPDATE holdfast_claim c SET c.owner = CONCAT('~', o), c.expires = now + linger, c.delay = 0, c.wake = 0
                 WHERE c.name = n AND c.place = mine;
+            UPDATE holdfast_claim c SET c.quiet = LEAST(c.quiet, now + linger) WHERE c.name = n AND c.place = 0;
         ELSEIF mine IS NOT NULL THEN
-            CALL holdfast_remove(n, o);
+            CALL holdfast_drop(n, mine, now);
         END IF;
-        CALL holdfast_promote(n, now, '', roused);
+        CALL holdfast_promote(n, now, '', home, told, roused);
     END IF;
     COMMIT;
     IF roused <> '' THEN
         CALL holdfast_rouse(roused);
     END IF;
-    SELECT held;
+    SELECT CONCAT(held, told);
+END $$
+
+-- Extend holds, each by its token, wherever they stand. `claims` is an array of [name, owner, token], text in
+-- hexadecimal, in the order of names. For each: held, refused, evicted or expired.
+CREATE OR REPLACE PROCEDURE holdfast_renew(claims longtext) SQL SECURITY INVOKER
+BEGIN
+    DECLARE now, mine, token_ bigint;
+    DECLARE evicted_, live boolean;
+    DECLARE many int DEFAULT JSON_LENGTH(claims);
+    DECLARE i, seat int DEFAULT 0;
+    DECLARE claim, reply text DEFAULT '';
+    DECLARE n varbinary(1100);
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    START TRANSACTION;
+    WHILE i < many DO
+        SET claim = JSON_EXTRACT(claims, CONCAT('$[', i, ']')), i = i + 1, n = UNHEX(JSON_VALUE(claim, '$[0]')),
+            mine = NULL, seat = NULL;
+        SELECT 1 INTO seat FROM holdfast_claim c WHERE c.name = n AND c.place = 0 FOR UPDATE;
+        SET now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+        IF seat IS NOT NULL THEN
+            SELECT c.place, c.token, c.evicted, c.expires > now INTO mine, token_, evicted_, live FROM holdfast_claim c
+                WHERE c.name = n AND c.place = 0 AND c.owner = UNHEX(JSON_VALUE(claim, '$[1]')) FOR UPDATE;
+        END IF;
+        IF seat IS NOT NULL AND mine IS NULL THEN
+            SELECT c.place, c.token, c.evicted, c.expires > now INTO mine, token_, evicted_, live
+                FROM holdfast_claim c FORCE INDEX (queued)
+                WHERE c.queued = UNHEX(JSON_VALUE(claim, '$[1]')) AND c.name = n LIMIT 1;
+        END IF;
+        IF mine IS NULL OR token_ = 0 OR token_ <> JSON_VALUE(claim, '$[2]') THEN
+            SET reply = CONCAT(reply, ',refused');
+        ELSEIF evicted_ THEN
+            SET reply = CONCAT(reply, ',evicted');
+        ELSEIF NOT live THEN
+            SET reply = CONCAT(reply, ',expired');
+        ELSE
+            UPDATE holdfast_claim c SET c.expires = now + c.ttl WHERE c.name = n AND c.place = mine;
+            SET reply = CONCAT(reply, ',held');
+        END IF;
+    END WHILE;
+    COMMIT;
+    SELECT SUBSTRING(reply, 2);
 END $$
 
 -- End the hold with this token. Whether there was one.
 CREATE OR REPLACE PROCEDURE holdfast_evict(n varbinary(1100), t bigint) SQL SECURITY INVOKER
 BEGIN
-    DECLARE now, seat bigint;
+    DECLARE now, seat, mine bigint;
     DECLARE ended boolean DEFAULT false;
+    DECLARE told mediumblob DEFAULT '';
     DECLARE roused text DEFAULT '';
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
     START TRANSACTION;
     SELECT c.place INTO seat FROM holdfast_claim c WHERE c.name = n AND c.place = 0 FOR UPDATE;
     IF seat IS NOT NULL THEN
         SET now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
-        UPDATE holdfast_claim c FORCE INDEX (PRIMARY) SET c.evicted = true, c.expires = now
-            WHERE c.name = n AND c.token = t AND c.token > 0 AND c.expires > now AND NOT c.evicted;
-        SET ended = ROW_COUNT() > 0;
-        CALL holdfast_promote(n, now, '', roused);
+        SELECT c.place INTO mine FROM holdfast_claim c FORCE INDEX (PRIMARY)
+            WHERE c.name = n AND c.token = t AND c.token > 0 AND c.expires > now AND NOT c.evicted LIMIT 1;
+        UPDATE holdfast_claim c SET c.evicted = true, c.expires = now WHERE c.name = n AND c.place = mine;
+        SET ended = mine IS NOT NULL;
+        CALL holdfast_count(n, now, true);
+        CALL holdfast_promote(n, now, '', 0, told, roused);
     END IF;
     COMMIT;
     CALL holdfast_rouse(roused);

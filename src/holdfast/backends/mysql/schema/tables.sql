@@ -7,16 +7,21 @@
 --
 -- 1. Whoever changes anything else in a line holds the row lock of its seat. Several seats are locked in the order of
 --    their names, so two requests never wait for each other in a circle.
--- 2. A transaction first locks its seats, and reads after that, with locking reads: they see what was committed last,
---    under READ COMMITTED and under REPEATABLE READ. Two things keep them off the lines of others: `FORCE INDEX`, or a
---    small table is scanned; and `place + 0`, or the scan of a range of places ends on (and waits for) the next name.
+-- 2. A transaction first locks its seats, and reads after that: its snapshot is made by the first read that does not
+--    lock, so it sees what was committed last, under READ COMMITTED and under REPEATABLE READ. Only single rows of its own
+--    lines are locked: a locking scan of a range of places would end on (and wait for) the next name. `FORCE INDEX`, or a
+--    small table is scanned.
 -- 3. Times are microseconds of the server's clock (UTC: no zone, no summer time), read after the seat was locked. No
 --    client's clock is looked at. The rules of the line are those of `holdfast/_core/line.py`; a property test
 --    compares every reply.
 -- 4. A promoted claim is told by a row in `holdfast_push`, in the same transaction. After the commit the connection
 --    that listens for it (it holds the user lock `holdfast-ears-…`) is roused with KILL QUERY (`ears.sql`). It looks
 --    by itself four times a second, so a rousing that is lost or not allowed costs a quarter of a second.
--- 5. A procedure that fails rolls back what it has done. Whether one that was killed did so is not for us to rely on: the
+-- 5. The seat of a name with places behind it (`crowded`) says what else would take a look at all of them: `first`, `last`,
+--    `behind`, `holds`, `used`, `quiet`, `overtakers`. So what a verb reads and writes does not grow with those who wait:
+--    the seat, the asker's own row (by the index on `queued`), and whom it grants. A waiter whose time is over is dropped
+--    once it is the first; holds that are over are looked for when `quiet` has passed.
+-- 6. A procedure that fails rolls back what it has done. Whether one that was killed did so is not for us to rely on: the
 --    client closes its connection then, and the server rolls back.
 --
 -- Text is binary: names differ when their bytes do. Other users need: GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE on
@@ -47,6 +52,20 @@ CREATE TABLE IF NOT EXISTS holdfast_claim (
     host     varbinary(255) NOT NULL DEFAULT '',
     PRIMARY KEY (name, place)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC STATS_AUTO_RECALC = 0;
+
+-- Of a seat with places behind it; NULL in all other rows, and in a line that an older holdfast has left, which is
+-- counted by whoever comes next.
+ALTER TABLE holdfast_claim
+    ADD COLUMN IF NOT EXISTS first      bigint,  -- nobody waits before this place
+    ADD COLUMN IF NOT EXISTS last       bigint,  -- no place behind this one was given
+    ADD COLUMN IF NOT EXISTS behind     bigint,  -- rows behind the seat
+    ADD COLUMN IF NOT EXISTS holds      bigint,  -- rows with a token, the seat's own among them
+    ADD COLUMN IF NOT EXISTS used       bigint,  -- the weight of those that count
+    ADD COLUMN IF NOT EXISTS quiet      bigint,  -- until then no hold ends by itself; its renewals do not move this
+    ADD COLUMN IF NOT EXISTS overtakers bigint,  -- as many that are not fair have come, or fewer
+    -- Of a place behind the seat: its owner. The seat has none, so that a take and a release change no index.
+    ADD COLUMN IF NOT EXISTS queued varbinary(255) AS (IF(place > 0, owner, NULL)) STORED,
+    ADD INDEX IF NOT EXISTS queued (queued);
 
 -- What is on its way to the waiters of a coordinator.
 CREATE TABLE IF NOT EXISTS holdfast_push (

@@ -10,23 +10,23 @@ CREATE OR REPLACE PROCEDURE holdfast_step(
     OUT token_ bigint, OUT after_ bigint, OUT ahead bigint, OUT mark_ bigint, OUT old boolean, INOUT roused text
 ) SQL SECURITY INVOKER
 BEGIN
-    DECLARE last_, mine, free, waiting, ends bigint;
-    DECLARE evicted_, crowded_ boolean;
-    SELECT MAX(IF(c.owner IS NULL, NULL, c.place)), MAX(IF(c.owner = o, c.place, NULL)),
-           MAX(IF(c.owner = o, c.token, 0)), MAX(IF(c.owner = o, c.evicted, 0)), MAX(IF(c.place = 0, c.crowded, 0)),
-           MAX(IF(c.place = 0, c.capacity, 0)) - SUM(IF(c.token > 0 AND c.expires + c.delay > now, c.weight, 0))
-        INTO last_, mine, token_, evicted_, crowded_, free
-        FROM holdfast_claim c FORCE INDEX (PRIMARY) WHERE c.name = n FOR UPDATE;
+    DECLARE mine, front_, last_, behind_, holds_, used_, capacity_, quiet_ bigint;
+    DECLARE evicted_, live boolean;
+    DECLARE seated varbinary(256);
+    DECLARE told mediumblob DEFAULT '';
+    CALL holdfast_find(n, o, now, mine, token_, evicted_, live);
     SET after_ = 0, ahead = 0, mark_ = 0, old = mine IS NOT NULL;
     IF evicted_ THEN  -- its hold is over, but for its delay; who comes again stands at the end
         UPDATE holdfast_claim c SET c.owner = CONCAT('~', c.owner) WHERE c.name = n AND c.place = mine;
         SET mine = NULL, token_ = 0;
     END IF;
+    SELECT c.owner, c.last, c.behind, c.used, c.capacity INTO seated, last_, behind_, used_, capacity_
+        FROM holdfast_claim c WHERE c.name = n AND c.place = 0 FOR UPDATE;
     IF mine IS NOT NULL THEN
         UPDATE holdfast_claim c SET c.wake = wake_, c.expires = now + IF(c.token > 0, c.ttl, c.patience)
             WHERE c.name = n AND c.place = mine;
-    ELSEIF queue OR free > 0 THEN
-        SET mine = COALESCE(last_ + 1, 0);
+    ELSEIF queue OR weight_ <= capacity_ - used_ THEN
+        SET mine = IF(behind_ > 0, last_ + 1, seated IS NOT NULL);
         INSERT INTO holdfast_claim (name, place, owner, weight, fair, ttl, patience, delay, since, expires, wake,
                                     actor, mode, host, pid)
         VALUES (n, mine, o, weight_, fair_, ttl_, patience_, delay_, now, now + patience_, wake_, actor_, mode_, host_, pid_)
@@ -34,31 +34,30 @@ BEGIN
             owner = o, token = 0, evicted = false, weight = weight_, fair = fair_, ttl = ttl_, patience = patience_,
             delay = delay_, since = now, expires = now + patience_, wake = wake_, actor = actor_, mode = mode_,
             host = host_, pid = pid_;
-        IF mine > 0 AND NOT crowded_ THEN
-            UPDATE holdfast_claim c SET c.crowded = true WHERE c.name = n AND c.place = 0;
-        END IF;
+        UPDATE holdfast_claim c SET
+            c.first = IF(behind_ = 0, LEAST(c.first, mine), c.first), c.last = mine,
+            c.overtakers = IF(behind_ = 0 AND mine > 0, NOT c.fair, c.overtakers) + (NOT fair_),
+            c.behind = behind_ + (mine > 0), c.crowded = c.behind > 0
+            WHERE c.name = n AND c.place = 0;
     END IF;
-    IF mine IS NOT NULL AND free > 0 THEN
-        CALL holdfast_promote(n, now, o, roused);
-        IF token_ = 0 THEN  -- if it has been promoted just now: its owner is asking, so it is good for a ttl
+    IF used_ < capacity_ THEN
+        CALL holdfast_promote(n, now, o, 0, told, roused);
+        IF token_ = 0 AND mine IS NOT NULL THEN  -- if it has been promoted just now: its owner is asking, so it is good for a ttl
             UPDATE holdfast_claim c SET c.expires = now + c.ttl WHERE c.name = n AND c.place = mine AND c.token > 0;
             SELECT c.token INTO token_ FROM holdfast_claim c WHERE c.name = n AND c.place = mine FOR UPDATE;
         END IF;
     END IF;
     IF token_ = 0 AND NOT queue THEN
         IF mine IS NOT NULL THEN
-            CALL holdfast_remove(n, o);
+            CALL holdfast_drop(n, mine, now);
         END IF;
     ELSEIF token_ = 0 THEN
-        SELECT SUM(c.place < mine AND c.owner IS NOT NULL AND (c.token = 0 OR c.expires + c.delay > now)),
-               SUM(c.place < mine AND c.owner IS NOT NULL AND c.token = 0),
-               MIN(IF(c.token > 0 AND c.expires + c.delay > now, c.expires + c.delay, NULL)),
-               MAX(c.mark)
-            INTO ahead, waiting, ends, mark_
-            FROM holdfast_claim c FORCE INDEX (PRIMARY) WHERE c.name = n FOR UPDATE;
-        SET after_ = patience_ DIV 3;
-        IF waiting = 0 AND ends IS NOT NULL THEN  -- the first in line looks when a hold may have ended
-            SET after_ = LEAST(after_, GREATEST(1000, ends - now + 500));
+        CALL holdfast_front(n, now, front_);
+        SELECT c.mark, c.holds, c.quiet INTO mark_, holds_, quiet_
+            FROM holdfast_claim c WHERE c.name = n AND c.place = 0 FOR UPDATE;
+        SET after_ = patience_ DIV 3, ahead = holds_ + mine - front_;
+        IF front_ = mine AND holds_ > 0 THEN  -- the first in line looks when a hold may have ended
+            SET after_ = LEAST(after_, GREATEST(1000, quiet_ - now + 500));
         END IF;
     END IF;
 END $$
@@ -108,7 +107,8 @@ CREATE OR REPLACE PROCEDURE holdfast_take_all(
     claims longtext, queue boolean, wake_ bigint, host_ varbinary(255), pid_ int
 ) SQL SECURITY INVOKER
 BEGIN
-    DECLARE now, token_, after_, ahead, mark_ bigint DEFAULT 0;
+    DECLARE now, token_, after_, ahead, mark_, mine bigint DEFAULT 0;
+    DECLARE told mediumblob DEFAULT '';
     DECLARE many int DEFAULT JSON_LENGTH(claims);
     DECLARE i, other int DEFAULT 0;
     DECLARE old boolean;
@@ -145,8 +145,9 @@ BEGIN
             WHILE entered <> '' DO
                 SET claim = JSON_EXTRACT(claims, CONCAT('$[', SUBSTRING_INDEX(entered, ',', 1) - 1, ']')),
                     entered = SUBSTRING(entered, LOCATE(',', entered) + 1);
-                CALL holdfast_remove(UNHEX(JSON_VALUE(claim, '$[0]')), UNHEX(JSON_VALUE(claim, '$[1]')));
-                CALL holdfast_promote(UNHEX(JSON_VALUE(claim, '$[0]')), now, '', roused);
+                CALL holdfast_find(UNHEX(JSON_VALUE(claim, '$[0]')), UNHEX(JSON_VALUE(claim, '$[1]')), now, mine, token_, old, old);
+                CALL holdfast_drop(UNHEX(JSON_VALUE(claim, '$[0]')), mine, now);
+                CALL holdfast_promote(UNHEX(JSON_VALUE(claim, '$[0]')), now, '', 0, told, roused);
             END WHILE;
         END IF;
     END IF;

@@ -17,6 +17,7 @@ BEGIN
     DECLARE seat bigint;
     DECLARE lines_ int DEFAULT 200;
     DECLARE roused text DEFAULT '';
+    DECLARE told mediumblob DEFAULT '';
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
     SELECT COALESCE(MAX(m.value), '') INTO after_ FROM holdfast_meta m WHERE m.word = 'tidied';
     SELECT MAX(s.name), COUNT(*) = most INTO last_, seat FROM (
@@ -43,7 +44,7 @@ BEGIN
     tidying: LOOP
         SET after_ = over_, over_ = NULL, seat = NULL;
         SELECT MIN(c.name) INTO over_ FROM holdfast_claim c FORCE INDEX (PRIMARY)
-            WHERE c.name > after_ AND (last_ IS NULL OR c.name <= last_) AND c.place + 0 > 0
+            WHERE c.name > after_ AND (last_ IS NULL OR c.name <= last_) AND c.place > 0
               AND now >= c.expires + CASE WHEN c.token = 0 THEN 0
                   WHEN c.evicted THEN GREATEST(c.delay, c.ttl) ELSE c.delay END;
         IF over_ IS NULL THEN
@@ -52,7 +53,9 @@ BEGIN
         START TRANSACTION;
         SELECT c.place INTO seat FROM holdfast_claim c WHERE c.name = over_ AND c.place = 0 FOR UPDATE;
         IF seat IS NOT NULL THEN
-            CALL holdfast_promote(over_, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), '', roused);
+            SET now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+            CALL holdfast_count(over_, now, true);
+            CALL holdfast_promote(over_, now, '', 0, told, roused);
         END IF;
         COMMIT;
         SET lines_ = lines_ - 1;

@@ -48,9 +48,9 @@ def costs(specs: list[LockSpec], waiting: int, ask: Ask, cost: Cost) -> Iterator
     yield "somebody looks after that", cost(Take((last,), True))
 
 
-def flat(specs: list[LockSpec], line: Callable[[], tuple[Ask, Cost]]) -> None:
+def flat(specs: list[LockSpec], line: Callable[[], tuple[Ask, Cost]], slack: int = SLACK_COUNT) -> None:
     """`line` begins a new one."""
     few = dict(costs(specs, FEW_COUNT, *line()))
     many = dict(costs(specs, MANY_COUNT, *line()))
-    grown = {verb: (few[verb], many[verb]) for verb in few if many[verb] > few[verb] + SLACK_COUNT}
+    grown = {verb: (few[verb], many[verb]) for verb in few if many[verb] > few[verb] + slack}
     assert not grown, f"costs with {FEW_COUNT} and {MANY_COUNT} who wait: {grown}"

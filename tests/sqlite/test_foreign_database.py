@@ -11,7 +11,7 @@ import holdfast
 
 FOREIGN = {
     "tables": "CREATE TABLE orders (id)",
-    "tables and our version": "CREATE TABLE orders (id); PRAGMA user_version = 1",
+    "tables and our version": "CREATE TABLE orders (id); PRAGMA user_version = 2",
     "tables and a version": "CREATE TABLE orders (id); PRAGMA user_version = 7",
     "one table by the name of ours": "CREATE TABLE claim (id)",
     "application id": "PRAGMA application_id = 252006674",

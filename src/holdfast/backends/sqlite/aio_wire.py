@@ -2,9 +2,9 @@
 
 A request is a few dozen microseconds of local work, so it is done on the loop; but a file that is busy is never waited
 for on the loop, and moving the log into the file (which syncs the disk) is done on a thread. There is nothing to
-drain: a cancellation can only strike between two tries. One request in `TURN_EVERY_COUNT` lets the loop turn first:
-whoever takes a free lock again and again would keep all other tasks from running. Whoever closes it takes those who
-wait out of the line, and tells them.
+drain: a cancellation can only strike between two tries. After `TURN_EVERY_COUNT` requests all others let the loop turn
+first: whoever takes a free lock again and again would keep all other tasks from running, and a thousand tasks that do so
+would keep timers from it. Whoever closes it takes those who wait out of the line, and tells them.
 """
 
 from __future__ import annotations
@@ -49,6 +49,11 @@ class AsyncSQLiteWire:
         self._written = random.randrange(CHECKPOINT_EVERY_COUNT)  # as in the blocking wire: short lives do their share
         self._errand: asyncio.Future[None] | None = None
         self._until_turn = TURN_EVERY_COUNT
+        self._turning = False
+
+    def _begin_turn(self) -> None:
+        self._until_turn = TURN_EVERY_COUNT
+        self._turning = False
 
     async def call(self, request: QueueRequest, timeout: float) -> QueueReply:
         try:
@@ -62,7 +67,9 @@ class AsyncSQLiteWire:
         reply = None
         self._until_turn -= 1
         if self._until_turn <= 0 and not isinstance(request, Release):  # a release is not to be cancelled
-            self._until_turn = TURN_EVERY_COUNT
+            if not self._turning:
+                self._turning = True
+                self._loop.call_soon(self._begin_turn)
             await asyncio.sleep(0)
         try:
             reply = (self._office or self._reopen()).quick(request)

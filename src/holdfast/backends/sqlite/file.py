@@ -29,7 +29,7 @@ from ..execute import us
 from .machine import Machine, refuse_network, this_machine
 from .programs import SQL, schema
 
-VERSION = 1
+VERSION = 2
 APPLICATION_CODE = 0x686F6C64
 """In the head of each file that is ours ("hold"); 0 in those of older versions and in new ones."""
 OUR_TABLES = frozenset({"claim", "rate", "meta"})

@@ -21,12 +21,14 @@ WHERE name = ?1 AND place = 0 AND owner = ?2 AND expires > ?3 AND evicted = 0
 
 -- name: look_at_line
 -- The contended take of a mutex is this look and `join`, in one transaction: to stand at the end of a line whose head
--- holds. Answers with the last place, the mark, whether somebody holds, whether there is anything odd about it (own
--- claim, another capacity), how many wait, how many take up the capacity, and when the hold ends.
-SELECT max(place), max(mark), max(token > 0 AND expires > ?2 AND evicted = 0),
-       max(owner = ?3 OR (owner IS NOT NULL AND capacity <> 1)), sum(owner IS NOT NULL AND token = 0 AND expires > ?2),
-       sum(token > 0 AND expires + delay > ?2), min(iif(token > 0 AND expires > ?2, expires + delay, NULL))
-FROM claim WHERE name = ?1;
+-- holds on the seat. Answers with the last place, the mark, whether there is anything odd about it (own claim, another
+-- capacity), the first place with a live waiter, and when the hold ends. No row: not so simple.
+SELECT (SELECT max(place) FROM claim WHERE name = ?1), mark,
+       owner = ?3 OR capacity <> 1
+       OR EXISTS (SELECT 1 FROM claim INDEXED BY queued WHERE owner = ?3 AND name = ?1 AND place > 0),
+       (SELECT place FROM claim WHERE name = ?1 AND place > 0 AND token = 0 AND expires > ?2 ORDER BY place LIMIT 1),
+       expires + delay
+FROM claim WHERE name = ?1 AND place = 0 AND token > 0 AND expires > ?2 AND evicted = 0;
 
 -- name: join
 INSERT INTO claim (name, place, capacity, owner, weight, fair, ttl, patience, delay, since, expires, wake, actor, mode,
@@ -50,7 +52,8 @@ UPDATE OR REPLACE claim SET place = 0, mark = ?3, token = ?3, since = ?4 WHERE n
 -- name: go_from_line
 -- Let go of a hold that is not on the seat: somebody was evicted from there, or the line was once swept. Then the heir
 -- is looked for by `heir`, and seated, or granted where it stands if the seat is taken.
-DELETE FROM claim WHERE name = ?1 AND place > 0 AND owner = ?2 AND token > 0 AND expires > ?3 AND evicted = 0;
+DELETE FROM claim INDEXED BY queued
+WHERE name = ?1 AND place > 0 AND owner = ?2 AND token > 0 AND expires > ?3 AND evicted = 0;
 
 -- name: go_from_seat
 UPDATE claim SET owner = NULL, token = 0
@@ -62,21 +65,53 @@ SELECT heir.place, heir.owner, heir.wake, seat.mark, heir.expires, seat.owner IS
 FROM claim AS seat JOIN claim AS heir ON heir.name = seat.name
 WHERE seat.name = ?1 AND seat.place = 0
   AND heir.owner IS NOT NULL AND heir.token = 0 AND heir.expires > ?2
-  AND NOT EXISTS (SELECT 1 FROM claim WHERE name = ?1 AND token > 0 AND expires + delay > ?2)
+  AND NOT (seat.token > 0 AND seat.expires + seat.delay > ?2)
+  AND NOT EXISTS (SELECT 1 FROM claim INDEXED BY holding
+                  WHERE name = ?1 AND place > 0 AND token > 0 AND expires + delay > ?2)
 ORDER BY heir.place LIMIT 1;
 
 -- name: grant
 UPDATE claim SET token = ?3, since = ?4 WHERE name = ?1 AND place = ?2;
 
 -- name: renew
--- Extend a live hold. No row: it is not one.
+-- Extend a live hold on the seat. No row: it is not one.
 UPDATE claim SET expires = ?3 + ttl
-WHERE name = ?1 AND owner = ?2 AND token = ?4 AND token > 0 AND expires > ?3 AND evicted = 0;
+WHERE name = ?1 AND place = 0 AND owner = ?2 AND token = ?4 AND token > 0 AND expires > ?3 AND evicted = 0;
+
+-- name: renew_in_line
+UPDATE claim INDEXED BY queued SET expires = ?3 + ttl
+WHERE name = ?1 AND place > 0 AND owner = ?2 AND token = ?4 AND token > 0 AND expires > ?3 AND evicted = 0;
 
 -- name: load
 SELECT mark, capacity, owner, weight, fair, ttl, patience, delay, since, expires, token, evicted, wake, actor, mode,
        host, pid, place
 FROM claim WHERE name = ?1 ORDER BY place;
+
+-- name: load_seat
+SELECT mark, capacity, owner, weight, fair, ttl, patience, delay, since, expires, token, evicted, wake, actor, mode,
+       host, pid, place
+FROM claim WHERE name = ?1 AND place = 0;
+
+-- name: load_holds
+SELECT mark, capacity, owner, weight, fair, ttl, patience, delay, since, expires, token, evicted, wake, actor, mode,
+       host, pid, place
+FROM claim INDEXED BY holding WHERE name = ?1 AND place > 0 AND token > 0;
+
+-- name: load_own
+SELECT mark, capacity, owner, weight, fair, ttl, patience, delay, since, expires, token, evicted, wake, actor, mode,
+       host, pid, place
+FROM claim INDEXED BY queued WHERE name = ?1 AND owner = ?2 AND place > 0;
+
+-- name: load_first
+-- The first ?2 who wait.
+SELECT mark, capacity, owner, weight, fair, ttl, patience, delay, since, expires, token, evicted, wake, actor, mode,
+       host, pid, place
+FROM claim WHERE name = ?1 AND place > 0 AND token = 0 AND owner IS NOT NULL ORDER BY place LIMIT ?2;
+
+-- name: last_place
+-- And whether some in the line may overtake.
+SELECT (SELECT max(place) FROM claim WHERE name = ?1),
+       EXISTS (SELECT 1 FROM claim INDEXED BY overtaking WHERE name = ?1 AND place > 0 AND fair = 0);
 
 -- name: enter
 INSERT INTO claim (name, place, mark, capacity, owner, weight, fair, ttl, patience, delay, since, expires, token,

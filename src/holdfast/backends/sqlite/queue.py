@@ -1,32 +1,86 @@
-"""Lines as rows: loaded whole, saved by what changed. Runs inside the caller's transaction."""
+"""Lines as rows: loaded as far as they matter, saved by what changed. Runs inside the caller's transaction.
+
+1. What matters is the seat, all holds, those who ask, and the first who wait. Whoever stands behind these is granted
+   nothing, unless all before them are granted or gone: then `Further` is raised before anything of that line is saved,
+   and it is all done again with more of the line.
+2. A line in which some may overtake is loaded whole.
+"""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
 
 from ..._core.line import Line, Place
 from .programs import SQL
 
 Execute = Callable[..., sqlite3.Cursor]
+FIRST_COUNT = 8
+"""How many of those who wait are loaded at first."""
+FURTHER_RATIO = 16
+
+
+class Further(Exception):
+    """More of a line is needed (rule 1)."""
+
+
+@dataclass(slots=True, eq=False)
+class PartOfLine(Line):
+    """A line without those far behind. `last` is its last place, `seen` that of the last waiter in it that is loaded."""
+
+    last: int = 0
+    seen: int = 0
+
+    def ahead(self, mine: Place, now: int) -> int:
+        """As `Line.ahead`, or more: those who have left in the middle may count."""
+        rank = mine.rank if mine.rank >= 0 else self.last + 1
+        if rank <= self.seen:
+            return Line.ahead(self, mine, now)
+        self.check()
+        first = min(place.rank for place in self.places if not place.token and place.rank >= 0)
+        return sum(place.counts(now) for place in self.places if place.token) + rank - first
+
+    def check(self) -> None:
+        """See that those who are not loaded do not matter (rule 1)."""
+        if not any(not place.token and 0 <= place.rank <= self.seen for place in self.places):
+            raise Further
 
 
 class SQLiteLines:
-    """The lines of one transaction; `contended`: its names are those for which somebody waits."""
+    """The lines of one transaction, for these owners; `contended`: its names are those for which somebody waits.
 
-    def __init__(self, execute: Execute, prefix: str, contended: bool = False) -> None:
+    `first`: how many of those who wait are loaded; None: all.
+    """
+
+    def __init__(
+        self,
+        execute: Execute,
+        prefix: str,
+        owners: Collection[str] = (),
+        first: int | None = None,
+        contended: bool = False,
+    ) -> None:
         self._contended = contended
         self._execute = execute
         self._prefix = prefix
+        self._owners = owners
+        self._first = first
         self._marks: dict[str, int] = {}
         self._last: dict[str, int] = {}
 
     def load(self, name: str) -> Line:
-        line = Line()
-        last = -1
-        for row in self._execute(SQL["load"], (self._prefix + name,)):
-            last = row[-1]
-            if last == 0:
+        key = self._prefix + name
+        line, rows = Line(), None
+        if self._first is not None:
+            [last, overtaken] = self._execute(SQL["last_place"], (key,)).fetchone()
+            if last is not None and last > self._first and not overtaken:
+                line, rows = self._load_part(key, last, self._first)
+        if rows is None:
+            rows = self._execute(SQL["load"], (key,)).fetchall()
+            last = rows[-1][-1] if rows else -1
+        for row in rows:
+            if row[-1] == 0:
                 line.mark, line.capacity = row[0], row[1]
             if row[2] is not None:
                 line.capacity = row[1]
@@ -35,7 +89,19 @@ class SQLiteLines:
         self._last[name] = last
         return line
 
+    def _load_part(self, key: str, last: int, most: int) -> tuple[Line, list[tuple[object, ...]] | None]:
+        waiting = self._execute(SQL["load_first"], (key, most)).fetchall()
+        if len(waiting) < most:
+            return Line(), None
+        rows = [*self._execute(SQL["load_seat"], (key,)), *self._execute(SQL["load_holds"], (key,)), *waiting]
+        for owner in self._owners:
+            rows += self._execute(SQL["load_own"], (key, owner))
+        by_place = {row[-1]: row for row in rows}
+        return PartOfLine(last=last, seen=waiting[-1][-1]), [by_place[place] for place in sorted(by_place)]
+
     def save(self, name: str, line: Line) -> None:
+        if isinstance(line, PartOfLine):
+            line.check()
         key = self._prefix + name
         for place in line.removed:
             if place.rank == 0:

@@ -32,6 +32,12 @@ CREATE TABLE IF NOT EXISTS claim (
     PRIMARY KEY (name, place)
 ) WITHOUT ROWID;
 
+-- What keeps a verb from looking at all who wait. None of them has an entry for a seat, so an uncontended take or release
+-- touches none.
+CREATE INDEX IF NOT EXISTS queued ON claim (owner, name) WHERE place > 0;
+CREATE INDEX IF NOT EXISTS holding ON claim (name) WHERE place > 0 AND token > 0;
+CREATE INDEX IF NOT EXISTS overtaking ON claim (name) WHERE place > 0 AND fair = 0;
+
 -- One number per limiter: the theoretical arrival time of GCRA.
 CREATE TABLE IF NOT EXISTS rate (
     name TEXT PRIMARY KEY,

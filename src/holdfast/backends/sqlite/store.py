@@ -20,10 +20,10 @@ from ..._core.line import Place, look_again
 from ...clock import calendar_us, now
 from ...model import Claim
 from ..execute import SECOND_US, Moment, carry_out, us
-from ..queue_backend import QueueReply, QueueRequest, Renew, Survey, Take, Taken, patience
+from ..queue_backend import QueueReply, QueueRequest, Release, Renew, Survey, Take, Taken, patience
 from .file import COMMIT, SNAPSHOT, LockFile
 from .programs import SQL
-from .queue import SQLiteLines
+from .queue import FIRST_COUNT, FURTHER_RATIO, Further, SQLiteLines
 
 TAKE_FREE = SQL["take_free"]
 RELEASE_ALONE = SQL["release_alone"]
@@ -44,6 +44,16 @@ class Promotion(NamedTuple):
 
 def promotion(name: str, place: Place) -> Promotion:
     return Promotion(name, place.owner, place.wake, place.token, place.expires)
+
+
+def _owners(request: QueueRequest) -> list[str]:
+    """Who asks."""
+    match request:
+        case Take(claims=claims):
+            return [claim.owner for claim in claims]
+        case Release(claim=claim):
+            return [claim.owner]
+    return []
 
 
 class SQLiteStore:
@@ -91,10 +101,10 @@ class SQLiteStore:
         try:
             self._file.begin()
             moment = int(now() * 1e6)
-            look = (key, moment, claim.owner)
-            last, mark, held, odd, waiting, holding, ends = execute(LOOK_AT_LINE, look).fetchone()
-            simple = held and not odd
+            look = execute(LOOK_AT_LINE, (key, moment, claim.owner)).fetchone()
+            simple = look is not None and not look[2]
             if simple:
+                last, mark, _, first, ends = look
                 execute(
                     JOIN,
                     (key, last + 1, claim.owner, spec.fair, int(spec.ttl * 1e6), keep, int(spec.lock_delay * 1e6),
@@ -106,7 +116,8 @@ class SQLiteStore:
             raise
         if not simple:
             return None
-        return Taken(0, look_again(keep, moment, waiting > 0, (ends,)) / SECOND_US, waiting + holding, mark=mark)
+        ahead = 1 if first is None else last - first + 2  # or fewer: some may have left
+        return Taken(0, look_again(keep, moment, first is not None, (ends,)) / SECOND_US, ahead, mark=mark)
 
     def hand_over(self, claim: Claim) -> list[Promotion] | None:
         """The contended release of a mutex: whoever holds it now; None if it is not that simple."""
@@ -171,27 +182,34 @@ class SQLiteStore:
         if isinstance(request, Survey):
             return self._survey(request), []
         self._file.look_around(now())
-        with self._file.transaction() as execute:
-            at = Moment(us(now()), calendar_us(), wake, self._host, self._pid)
-            if isinstance(request, Renew):
-                return self._renew(request, at), []
-            reply, promoted = carry_out(SQLiteLines(execute, self._prefix), request, at)
-        return reply, [promotion(name, place) for name, place in promoted]
+        first = FIRST_COUNT
+        while True:
+            try:
+                with self._file.transaction() as execute:
+                    at = Moment(us(now()), calendar_us(), wake, self._host, self._pid)
+                    if isinstance(request, Renew):
+                        return self._renew(request, at), []
+                    lines = SQLiteLines(execute, self._prefix, _owners(request), first)
+                    reply, promoted = carry_out(lines, request, at)
+                return reply, [promotion(name, place) for name, place in promoted]
+            except Further:
+                first *= FURTHER_RATIO
 
     def _survey(self, request: Survey) -> QueueReply:
         self._file.stay(now())
         with self._file.transaction(SNAPSHOT) as execute:
-            lines = SQLiteLines(execute, self._prefix, request.contended)
+            lines = SQLiteLines(execute, self._prefix, contended=request.contended)
             return carry_out(lines, request, Moment(us(now()), calendar_us()))[0]
 
     def _renew(self, request: Renew, at: Moment) -> list[str]:
         said = []
         for claim in request.claims:
             key = self._prefix + claim.spec.name
-            if self._execute(SQL["renew"], (key, claim.owner, at.now, claim.token)).rowcount == 1:
+            hold = (key, claim.owner, at.now, claim.token)
+            if any(self._execute(SQL[where], hold).rowcount == 1 for where in ("renew", "renew_in_line")):
                 said.append("held")
             else:
-                line = SQLiteLines(self._execute, self._prefix).load(claim.spec.name)
+                line = SQLiteLines(self._execute, self._prefix, (claim.owner,), FIRST_COUNT).load(claim.spec.name)
                 said.append(line.renew(claim.owner, at.now, claim.token))
         return said
 

@@ -114,7 +114,7 @@ def _create() -> Generator[bytes, QueryReply, None]:
     yield CREATED  # not in a `finally`: where the connection has ended, there is nobody to say it to
     if refusal is not None:
         raise Misconfigured(
-            f"the lock table is not there, or an older one, and cannot be made by this user: {refusal}; let somebody who may run the "
+            f"the lock table is not there, and cannot be made by this user: {refusal}; let somebody who may run the "
             "output of `holdfast schema mysql` in this database"
         ) from refusal
 

@@ -28,7 +28,7 @@ RANDOM_BITS_COUNT = 53
 
 
 class _PausingChannel(Multiplexer):
-    """`before` runs before whoever waits receives; False: it has taken the time for that. `event` ends a wait (rule 3)."""
+    """`before` runs before whoever waits receives; False: it took the time for that. `event` ends a wait (rule 3)."""
 
     before: Callable[[float], Flow[bool]] | None = None
     event: WakeEvent

@@ -3,8 +3,8 @@
 A request is a few dozen microseconds of local work, so it is done on the loop; but a file that is busy is never waited
 for on the loop, and moving the log into the file (which syncs the disk) is done on a thread. There is nothing to
 drain: a cancellation can only strike between two tries. After `TURN_EVERY_COUNT` requests all others let the loop turn
-first: whoever takes a free lock again and again would keep all other tasks from running, and a thousand tasks that do so
-would keep timers from it. Whoever closes it takes those who wait out of the line, and tells them.
+first: whoever takes a free lock again and again would keep all other tasks from running, and a thousand who do so
+would keep timers waiting. Whoever closes it takes those who wait out of the line, and tells them.
 """
 
 from __future__ import annotations

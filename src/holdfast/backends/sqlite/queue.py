@@ -11,11 +11,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from ..._core.line import Line, Place
 from .programs import SQL
 
 Execute = Callable[..., sqlite3.Cursor]
+Row: TypeAlias = Any
+"""As SQLite gives it: the columns of `load`."""
 FIRST_COUNT = 8
 """How many of those who wait are loaded at first."""
 FURTHER_RATIO = 16
@@ -27,7 +30,7 @@ class Further(Exception):
 
 @dataclass(slots=True, eq=False)
 class PartOfLine(Line):
-    """A line without those far behind. `last` is its last place, `seen` that of the last waiter in it that is loaded."""
+    """A line without those far behind. `last` is its last place, `seen` that of the last waiter that is loaded."""
 
     last: int = 0
     seen: int = 0
@@ -71,7 +74,8 @@ class SQLiteLines:
 
     def load(self, name: str) -> Line:
         key = self._prefix + name
-        line, rows = Line(), None
+        line: Line = Line()
+        rows: list[Row] | None = None
         if self._first is not None:
             [last, overtaken] = self._execute(SQL["last_place"], (key,)).fetchone()
             if last is not None and last > self._first and not overtaken:
@@ -89,7 +93,7 @@ class SQLiteLines:
         self._last[name] = last
         return line
 
-    def _load_part(self, key: str, last: int, most: int) -> tuple[Line, list[tuple[object, ...]] | None]:
+    def _load_part(self, key: str, last: int, most: int) -> tuple[Line, list[Row] | None]:
         waiting = self._execute(SQL["load_first"], (key, most)).fetchall()
         if len(waiting) < most:
             return Line(), None

@@ -95,8 +95,8 @@ def renew(session: MariaDBSession, values: Sequence[Value]) -> Steps[list[Result
     yield from ()
     said = []
     for name, owner, token in json.loads(text(values[0])):
-        unhexed = [bytes.fromhex(word).decode() for word in (name, owner)]
-        said.append(session.database.table.renew(*unhexed, token, session.now_us))
+        whose, who = bytes.fromhex(name).decode(), bytes.fromhex(owner).decode()
+        said.append(session.database.table.renew(whose, who, token, session.now_us))
     return one(columns.RENEWED, ",".join(said))
 
 

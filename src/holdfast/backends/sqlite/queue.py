@@ -11,14 +11,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ..._core.line import Line, Place
 from .programs import SQL
 
 Execute = Callable[..., sqlite3.Cursor]
-Row: TypeAlias = Any
-"""As SQLite gives it: the columns of `load`."""
+Row: TypeAlias = sqlite3.Row
+"""The columns of `load`, as far as types go: they come as a tuple."""
 FIRST_COUNT = 8
 """How many of those who wait are loaded at first."""
 FURTHER_RATIO = 16

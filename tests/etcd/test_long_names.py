@@ -49,12 +49,13 @@ def streams(cluster: Cluster) -> int:
 
 @names
 def test_threads_all_watches_begin(cluster: Cluster, name: str) -> None:
+    """Of two coordinators in turns: whoever stands behind a claim of its own coordinator needs no stream."""
     before = streams(cluster)
-    with holdfast.connect(cluster.url) as locks:
-        holder = locks.lock(name).acquire()
+    with holdfast.connect(cluster.url) as some, holdfast.connect(cluster.url) as others:
+        holder = some.lock(name).acquire()
         threads = []
         for number in range(1, WAITERS_COUNT + 1):
-            threads.append(threading.Thread(target=take_and_leave, args=(locks, name)))
+            threads.append(threading.Thread(target=take_and_leave, args=(others if number % 2 else some, name)))
             threads[-1].start()
             await_true(partial(begun, cluster, number), "all watches")
         assert streams(cluster) - before == WAITERS_COUNT  # none was opened again
@@ -74,16 +75,16 @@ def test_asyncio_all_watches_begin(cluster: Cluster, name: str) -> None:
     before = streams(cluster)
 
     async def play() -> None:
-        async with holdfast.aio.connect(cluster.url) as locks:
-            holder = await locks.lock(name).acquire()
+        async with holdfast.aio.connect(cluster.url) as some, holdfast.aio.connect(cluster.url) as others:
+            holder = await some.lock(name).acquire()
 
-            async def wait() -> None:
+            async def wait(locks: holdfast.aio.Coordinator) -> None:
                 async with locks.lock(name):
                     pass
 
             waiters = []
             for number in range(1, WAITERS_COUNT + 1):
-                waiters.append(asyncio.ensure_future(wait()))
+                waiters.append(asyncio.ensure_future(wait(others if number % 2 else some)))
                 await asyncio.to_thread(await_true, partial(begun, cluster, number), "all watches")
             assert streams(cluster) - before == WAITERS_COUNT
             assert await holder.release()

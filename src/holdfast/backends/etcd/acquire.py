@@ -11,8 +11,9 @@ from ...errors import BackendUnavailable, Misconfigured
 from ...model import Claim, Grant, Queued
 from ..ordered_keys.queue import mismatch
 from ..ordered_keys.timing import time_for
-from .claim_state import ClaimState
+from .claim_state import ClaimState, tells_its_end
 from .client_identity import ClientIdentity
+from .contention import Contention
 from .error_mapping import accepted
 from .grant import GrantFlows, Moved
 from .keys import Keys
@@ -20,13 +21,21 @@ from .release import forget, release
 from .rpc import Answer, Rejected, Replies, revision_of
 from .session import Session, alone, new_session
 from .sessions import STALE_RATIO, Sessions
-from .txns import QueueSnapshot, describe, enter, look, snapshot_of, stand_in_line, take_free
+from .txns import (
+    QueueSnapshot,
+    describe,
+    enter,
+    look,
+    look_before,
+    snapshot_before,
+    snapshot_of,
+    stand_in_line,
+    take_free,
+)
 
 TRIES_COUNT = 5
 MOST_NAMES_COUNT = 60
 """etcd takes 128 operations in a transaction, and a name may need two of them."""
-MOST_MET_COUNT = 1000
-"""So many names are remembered as contended."""
 
 
 class AcquireFlows:
@@ -38,7 +47,7 @@ class AcquireFlows:
         self._timeout = identity.request_timeout
         self._keys = keys
         self._sessions = sessions
-        self._met: dict[str, None] = {}
+        self._contention = Contention(sessions)
         self.grants = GrantFlows(identity, keys, sessions)
 
     def take_all(
@@ -97,14 +106,14 @@ class AcquireFlows:
         key = self._keys.claim(spec.name, f"{claim.owner.rpartition('-')[0]}.{slot:x}")
         state = ClaimState(claim, key, words, session, delay_lease, slot=slot)
         state.born = self._identity.calendar_us()
-        self._sessions.states[claim.owner] = session.members[state.key] = state
+        self._sessions.states[claim.owner] = session.members[state.key] = self._sessions.by_key[state.key] = state
         self._sessions.by_name.setdefault(spec.name, {})[claim.owner] = None
         return state
 
     def _enter(self, states: list[ClaimState], queue: bool, timeout: float) -> Flow[list[Grant | Queued] | None]:
         """Into all lines at once. None: begin again; nothing in the list: it was only a try."""
         sent: float = yield NOW
-        free = not any(each.entered or self._contended(each.claim.spec.name) for each in states)
+        free = not any(each.entered or self._contention.is_likely(each.claim.spec.name) for each in states)
         sessions = _sessions_of(states)
         rpcs, about = self._sessions.prepare(sessions, states[0].claim.spec.ttl, sent)
         before = [each.entered for each in states]
@@ -112,11 +121,12 @@ class AcquireFlows:
         if free:
             rpcs.append(take_free(self._keys, states))
         elif lining_up:
-            rpcs.append(stand_in_line(self._keys, states[0]))
+            rpcs.append(stand_in_line(self._keys, states[0], self._contention.is_long(states[0].claim.spec.name)))
         else:
             rpcs.append(enter(self._keys, states, queue))
         for each in states:
             each.entered = each.unsure = True
+            each.in_tail = not free
         replies: Replies = yield Call(tuple(rpcs), timeout)
         for each, again in zip(states, before, strict=True):
             each.unsure = again  # one that went before may still be under way
@@ -132,10 +142,10 @@ class AcquireFlows:
         if reply.get("succeeded"):
             if not free:
                 for each in states:
-                    self._met.pop(each.claim.spec.name, None)
+                    self._contention.forget(each.claim.spec.name)
             return [self.grants.granted(each, revision, revision) for each in states]
         if free:
-            self._meet(states)
+            self._contention.note(states, 0)
             for each in states:
                 each.entered = False
             return None
@@ -160,22 +170,21 @@ class AcquireFlows:
         if not reply.get("succeeded"):  # it is there already
             return None
         state.created = revision
+        self._sessions.check_behind(state)
         state.waited = state.claim.spec.capacity == 1  # it does not say that it holds, even if it does
-        _, listed, tombstone_range = reply["responses"]
-        seen = snapshot_of(state, listed, tombstone_range, revision, state.claim.spec.capacity > 1)
+        tail, _, _, tombstone_range, *listed = reply["responses"]
+        if last := tail["response_range"].get("kvs"):
+            state.before = last[0]["value"], int(last[0]["mod_revision"])
+            before = self._sessions.own_before(state.before)
+            if before is not None and tells_its_end(state):
+                return [self.grants.queued_behind(state, before, sent)]
+        if not listed:
+            return (yield from self._look([state], True, timeout))
+        seen = snapshot_of(state, listed[0], tombstone_range, revision, state.claim.spec.capacity > 1)
+        self._contention.note([state], seen.count)
         if seen.holds:
-            self._met.pop(state.claim.spec.name, None)
+            self._contention.forget(state.claim.spec.name)
         return (yield from self._judge([state], [seen], True, sent, timeout))
-
-    def _contended(self, name: str) -> bool:
-        """Whether somebody was met there lately, or this very coordinator wants it more than once."""
-        return name in self._met or len(self._sessions.by_name.get(name, ())) > 1
-
-    def _meet(self, states: list[ClaimState]) -> None:
-        """Somebody else wants these names too: the next take of theirs may have to wait."""
-        if len(self._met) > MOST_MET_COUNT:
-            self._met.clear()
-        self._met |= {each.claim.spec.name: None for each in states}
 
     def _refused(self, reply: Rejected, sessions: Sequence[Session]) -> None:
         if not reply.lease_is_gone:
@@ -187,14 +196,43 @@ class AcquireFlows:
         """At all lines, and keep the places in them."""
         sent: float = yield NOW
         ttl = states[0].claim.spec.ttl
+        first = states[0]
         stale = [each for each in _sessions_of(states) if each.sole or sent - each.since > ttl / STALE_RATIO]
+        if (told := self._waits_to_be_told(first)) and len(states) == 1:
+            stale = [each for each in stale if sent - each.tended > timeout]  # one of those who wait sees to it for all
         if stale:
             yield from self._sessions.tend(stale, timeout)
             if any(session.dead for session in stale):
                 return None
+        if len(states) == 1 and told and (before := self._waits_to_be_told(first)) is not None:
+            return [self.grants.queued_behind(first, before, first.session.since)]
         reply: Answer | Rejected
+        if len(states) == 1 and first.before is not None and first.claim.spec.capacity == 1:
+            return (yield from self._look_before(first, first.before, queue, sent, timeout))
         [reply] = yield Call((look(self._keys, states, False),), timeout)
         return (yield from self._judge(states, self._snapshots(states, reply, False), queue, sent, timeout))
+
+    def _waits_to_be_told(self, state: ClaimState) -> ClaimState | None:
+        """The claim of our own that it stands behind, which will tell it whatever it has to know."""
+        watch = state.watch
+        if watch is None or not watch.is_local or watch.told is not None or not tells_its_end(state):
+            return None
+        return self._sessions.own_before(state.before)
+
+    def _look_before(
+        self, state: ClaimState, before: tuple[str, int], queue: bool, sent: float, timeout: float
+    ) -> Flow[list[Grant | Queued] | None]:
+        """At the claim before it, and at the line only if that is gone."""
+        reply: Answer | Rejected
+        [reply] = yield Call((look_before(self._keys, state, before),), timeout)
+        answer = accepted(reply, "a look")
+        if answer.get("succeeded"):
+            own, ahead, tombstone_range = answer["responses"]
+            seen = snapshot_before(state, own, ahead, tombstone_range, revision_of(answer))
+        else:
+            listed, tombstone_range = answer["responses"]
+            seen = snapshot_of(state, listed, tombstone_range, revision_of(answer), False)
+        return (yield from self._judge([state], [seen], queue, sent, timeout))
 
     def _snapshots(self, states: list[ClaimState], reply: Answer | Rejected, full: bool) -> list[QueueSnapshot]:
         answer = accepted(reply, "a look")
@@ -209,7 +247,7 @@ class AcquireFlows:
     ) -> Flow[list[Grant | Queued] | None]:
         """What the sights mean for each claim."""
         if any(
-            seen.own is None or seen.capacity != each.claim.spec.capacity
+            seen.own is None or seen.own.marked or seen.capacity != each.claim.spec.capacity
             for each, seen in zip(states, snapshots, strict=True)
         ):
             reply: Answer | Rejected

@@ -32,6 +32,10 @@ class ClaimState:
     token: int = 0
     born: int = 0
     """Calendar time of its first request, in microseconds."""
+    before: tuple[str, int] | None = None
+    """The key of the claim before it, as far as is known, and its create revision."""
+    in_tail: bool = False
+    """It came to wait: the line's tail may point to it."""
     waited: bool = False
     held: bool = False
     ahead: int = 0
@@ -48,6 +52,13 @@ class ClaimState:
     """A request to release it is under way."""
     noted: bool = False
     """There is a word for its owner at etcd, which it has read."""
+
+
+def tells_its_end(state: ClaimState) -> bool:
+    """Whether all that its end means for the one behind it is known here: nothing stays in its place."""
+    spec = state.claim.spec
+    plain = (spec.fair or spec.capacity == 1) and not spec.hold_at_least and not state.session.sole
+    return plain and state.entered and not state.leaving and not state.session.dead
 
 
 def given_up(state: ClaimState) -> bool:

@@ -16,18 +16,20 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
-from ..._core.flow import NOW, Connection, Exchange, Flow, Receive, Send, Sleep
+from ..._core.flow import NOW, Exchange, Flow, Receive, Send, Sleep
 from ...errors import BackendUnavailable, HoldfastError
 from ..connections.pool import ConnectionPool, PoolExhausted, closed_error
 from ..ordered_keys.handoff import HANDED
 from . import http
+from .batching import Batching
 from .connection import EtcdConnection
 from .connector import Connector
 from .error_mapping import PERMISSION_DENIED_CODE, Unauthenticated, error_of, read
 from .handshake import Login
 from .http import MalformedReply
-from .notifications import WatchStream
-from .rpc import Post, Replies, Request, Rpc
+from .notifications import WatchStream, wait_to_be_told
+from .rpc import Post, Replies, Request, Rpc, Together
+from .spare_connection import SpareConnection
 from .watch import Watch
 from .worker import Worker
 
@@ -68,13 +70,14 @@ class EtcdClient:
         self._begin()
 
     def _begin(self) -> None:
-        self._pool: ConnectionPool[EtcdConnection] = ConnectionPool(self.connector.connect, CONNECTIONS_COUNT)
+        self._pool: ConnectionPool[EtcdConnection] = ConnectionPool(self._connect, CONNECTIONS_COUNT)
         self._streams: dict[Watch, WatchStream] = {}
-        self._spare: tuple[Connection, int] | None = None
-        """A connection for the next stream, and the number of its member."""
-        self._worker = Worker(
-            self._ask_with_token if self._login.user else self._ask, self._dial_spare, self._close_spare
-        )
+        self._told: set[Watch] = set()
+        """Those for which somebody waits to be told."""
+        self._spare = SpareConnection(self.connector)
+        ask = self._ask_with_token if self._login.user else self._ask
+        self._batching = Batching(ask)
+        self._worker = Worker(ask, self._spare.dial, self._spare.close)
 
     # Requests
 
@@ -84,6 +87,8 @@ class EtcdClient:
         if isinstance(request, Post):
             yield from self._worker.put(request)
             return None
+        if isinstance(request, Together):
+            return (yield from self._batching.call(request, deadline))
         return (yield from (self._ask_with_token if self._login.user else self._ask)(request, deadline))
 
     def _ask_with_token(self, rpcs: Sequence[Rpc], deadline: float) -> Flow[Replies]:
@@ -150,6 +155,14 @@ class EtcdClient:
         now: float = yield NOW
         return pooled, now
 
+    def _connect(self, deadline: float) -> Flow[EtcdConnection]:
+        """To the member in use, or to another: then what is idle may be broken, without having told so."""
+        member = self.connector.member
+        connected = yield from self.connector.connect(deadline)
+        if connected.member != member:
+            self._pool.drop_idle()
+        return connected
+
     def _mark_failed(self, member: int) -> None:
         """Prefer another. What is idle may be broken, too, without having told so."""
         self._pool.drop_idle()
@@ -167,6 +180,16 @@ class EtcdClient:
             yield from self._pause(deadline)
             return None
         try:
+            if watch.is_local:
+                self._told.add(watch)
+                try:
+                    told = yield from wait_to_be_told(watch, deadline)
+                finally:
+                    self._told.discard(watch)
+                now: float = yield NOW
+                if told is not None or watch.ended or now >= deadline:
+                    return told
+                watch.listen()
             stream = self._streams.get(watch)
             if stream is None:
                 stream = yield from self._open_stream(watch, deadline)
@@ -189,7 +212,7 @@ class EtcdClient:
         yield Sleep(max(0.0, min(AFTER_A_BROKEN_WATCH_S, deadline - now)))
 
     def _open_stream(self, watch: Watch, deadline: float) -> Flow[WatchStream]:
-        spare = self._take_spare()
+        spare = self._spare.take()
         if spare is not None:
             connection, member = spare
         else:
@@ -207,30 +230,6 @@ class EtcdClient:
         yield Send(connection, stream.request(self.connector.heads[member]), deadline)
         return stream
 
-    def _take_spare(self) -> tuple[Connection, int] | None:
-        """If there is one, to the member in use, and the member has not ended it."""
-        spare = self._spare
-        if spare is None or (spare[1] == self.connector.member and not spare[0].readable()):
-            self._spare = None
-            return spare
-        self._close_spare()
-        return None
-
-    def _dial_spare(self, deadline: float) -> Flow[None]:
-        """What the worker does last."""
-        if self._spare is None and not self._closing:
-            member = self.connector.member
-            connection = yield from self.connector.dial(member, deadline)
-            if self._closed or self._spare is not None:
-                connection.close()
-            else:
-                self._spare = connection, member
-
-    def _close_spare(self) -> None:
-        spare, self._spare = self._spare, None
-        if spare is not None:
-            spare[0].close()
-
     def _close_stream(self, watch: Watch) -> None:
         """Called from anywhere: whoever receives on it is told."""
         stream = self._streams.pop(watch, None)
@@ -244,6 +243,7 @@ class EtcdClient:
             return
         self._closing = True
         try:
+            self._spare.is_wanted = False
             now: float = yield NOW
             end = min(deadline, now + GOODBYE_S)
             yield from self._worker.finish((now + end) / 2)
@@ -260,16 +260,17 @@ class EtcdClient:
         self._closing = self._closed = True
         self._worker.drop()
         self._pool.close()
-        self._close_spare()
+        self._spare.end()
         for watch in list(self._streams):
             self._close_stream(watch)
+        for watch in list(self._told):
+            watch.end()
 
     def after_fork_in_child(self) -> None:
         self._pool.abandon()
         for stream in self._streams.values():
             stream.connection.abandon()
-        if self._spare is not None:
-            self._spare[0].abandon()
+        self._spare.abandon()
         self._worker.abandon()
         self._login.forget()
         self._claims.forget()

@@ -8,7 +8,7 @@ from ..._core.flow import NOW, Call, Flow
 from ...model import Grant, Queued
 from . import unfair
 from .background import post
-from .claim_state import ClaimState
+from .claim_state import ClaimState, tells_its_end
 from .client_identity import ClientIdentity
 from .error_mapping import succeeded
 from .keys import Keys
@@ -101,7 +101,7 @@ class GrantFlows:
         if state.watch is not None:
             self._sessions.cancel_watch(state)
         if (behind := self._sessions.behind.get(state.key)) is not None:
-            behind.holds(token)  # who waits there, being our own, need not be told by etcd
+            behind.holds(created)  # who waits there, being our own, need not be told by etcd
         since = state.given = state.session.since
         return Grant(token, since, state.claim.spec.ttl)
 
@@ -115,23 +115,43 @@ class GrantFlows:
             state.ahead = 1
         elif not state.ahead:
             state.ahead = seen.count - 1
-        pause = max(SHORTEST_LOOK_S, min(PATIENCE_S, spec.ttl) / 3)
+        patience = spec.ttl if state.watch.is_local else min(PATIENCE_S, spec.ttl)
+        pause = max(SHORTEST_LOOK_S, patience / 3)
         return Queued(pause, state.ahead, sent, spec.ttl, state.created)
+
+    def queued_behind(self, state: ClaimState, before: ClaimState, since: float) -> Queued:
+        """In a mutex's line, behind a claim of our own, which will tell. `since`: its place is known to be kept."""
+        state.waited = True
+        assert state.before is not None
+        self._sessions.follow(state, before, state.before[1], state.created)
+        state.ahead = max(1, before.ahead + 1)
+        ttl = state.claim.spec.ttl
+        return Queued(max(SHORTEST_LOOK_S, ttl / 3), state.ahead, since, ttl, state.created)
 
     def _watch(self, state: ClaimState, seen: QueueSnapshot) -> Watch:
         """What to listen for. One that is about the same goes on: it has missed nothing."""
         name, old = state.claim.spec.name, state.watch
         if seen.line is not None and seen.line.capacity > 1:
-            own = seen.own
-            assert own is not None
-            others = [*before(seen.line, own.owner), *seen.line.tombstones]
-            excess = sum(entry.weight for entry in others) + own.weight - seen.line.capacity
-            if old is not None:
+            mine = seen.own
+            assert mine is not None
+            others = [*before(seen.line, mine.owner), *seen.line.tombstones]
+            excess = sum(entry.weight for entry in others) + mine.weight - seen.line.capacity
+            older = [entry for entry in others if entry.live]
+            last = older[-1] if older and older[-1].created < mine.created else None
+            ours = None if last is None else self._sessions.own_before((last.key, last.created))
+            if last is not None and ours is not None and tells_its_end(state):
+                return self._sessions.follow(state, ours, last.created, seen.revision)
+            state.before = None
+            if old is not None and old.is_for_room:
                 old.room(others, excess)
                 return old
+            self._sessions.cancel_watch(state)
             eager = not state.claim.spec.fair
-            return for_room(own.key, others, excess, [self._keys.line(name)], seen.revision, eager)
+            return for_room(mine.key, others, excess, [self._keys.line(name)], seen.revision, eager)
         ahead = seen.before
+        own = None if ahead is None else self._sessions.own_before((ahead.key, ahead.created))
+        if ahead is not None and own is not None and tells_its_end(state):
+            return self._sessions.follow(state, own, ahead.created, seen.revision)
         if ahead is not None and old is not None and old.key == ahead.key:
             if ahead.granted:
                 old.holds(ahead.created)
@@ -142,6 +162,7 @@ class GrantFlows:
         first = seen.line is None and seen.count == 2 and not seen.tombstones
         ours = self._sessions.states.get(ahead.owner)
         leaving = None if ours is None else partial(_is_leaving, ours)
+        state.before = ahead.key, ahead.created
         watch = for_one_before(ahead, state.key, first, seen.revision, leaving)
         self._sessions.behind[ahead.key] = watch
         if ours is not None:  # after the line above: whichever of the two comes later sees the other

@@ -2,6 +2,7 @@
 
     NAMESPACE/line/NAME␀SLOT     a claim: its place is its create revision, its life that of its holder's etcd lease
     NAMESPACE/line/NAME␀~OWNER   a tombstone: keeps a name closed after its holder (lock_delay, hold_at_least)
+    NAMESPACE/tail/NAME          the key of the claim that came to wait last, written along with it
     NAMESPACE/note/OWNER         why the claim is gone, for its owner
     NAMESPACE/ask/OWNER          somebody asks the owner to give way
     NAMESPACE/rate/NAME          a limiter's count
@@ -24,6 +25,7 @@ class Keys:
 
     def __init__(self, namespace: str) -> None:
         self._line = f"{namespace}/line/"
+        self._tail = f"{namespace}/tail/"
         self._note = f"{namespace}/note/"
         self._ask = f"{namespace}/ask/"
         self._rate = f"{namespace}/rate/"
@@ -58,6 +60,9 @@ class Keys:
         known = self._known[name] = b64(f"{line}\0"), b64(f"{line}\0{TOMBSTONE}"), b64(f"{line}\1")
         return known
 
+    def tail(self, name: str) -> str:
+        return b64(self._tail + name)
+
     def lines(self, prefix: str) -> tuple[str, str]:
         """The range of the lines of all names with this prefix."""
         return b64(self._line + prefix), end_of(self._line + prefix)
@@ -74,6 +79,10 @@ class Keys:
     def is_tombstone(self, key: str) -> bool:
         """From a plain key of a line."""
         return key.rpartition("\0")[2].startswith(TOMBSTONE)
+
+    def line_of_tail(self, key: str) -> str | None:
+        """The name of the line whose tail this plain key is; None if it is none."""
+        return key[len(self._tail) :] if key.startswith(self._tail) else None
 
     def addressee(self, key: str) -> str | None:
         """Whom a note or an ask is for, from its plain key; None for a claim."""

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from ..._core.flow import Connection, Flow, Receive
+from ..._core.flow import NEW_EVENT, NOW, Connection, Flow, Receive, WaitEvent, WakeEvent
 from ..ordered_keys.handoff import HANDED, LOOK
 from .http import LAST_REQUEST, REQUIRE_LEADER, MalformedReply, WatchMessages, request
 from .rpc import Rpc
@@ -17,7 +17,26 @@ from .watch import Watch
 
 BEGIN_S = 3.0
 """Within this time all watches of a stream begin."""
+LISTEN_AFTER_S = 0.1
+"""Who stands behind a hold of our own that lasts longer than this listens for what is done to it from outside."""
+NEVER = float("inf")
 _CREATED = b'"created"'
+
+
+def wait_to_be_told(watch: Watch, deadline: float) -> Flow[str | None]:
+    """By a claim of our own (`watch`, rule 7). None, too, if that one goes on holding: then it is time to listen."""
+    listen_at = NEVER
+    while watch.told is None and not watch.ended:
+        event: WakeEvent = yield NEW_EVENT
+        watch.wake_by(event)
+        now: float = yield NOW
+        if watch.is_next:
+            listen_at = min(listen_at, now + LISTEN_AFTER_S)
+        until = min(deadline, listen_at)
+        if now >= until:
+            break
+        yield WaitEvent(event, until - now)
+    return watch.told
 
 
 class WatchStream:

@@ -7,15 +7,31 @@ from functools import partial
 from ..._core.flow import NOW, Call, Flow
 from ...errors import HoldfastError
 from ...model import Claim
+from ..ordered_keys.handoff import HANDED, LOOK
 from .background import post, unchanged
 from .claim_state import ClaimState
 from .client_identity import ClientIdentity
 from .error_mapping import accepted, succeeded
 from .keys import Keys
-from .rpc import Replies, Rpc, created_at, delete, exists, grant_lease, put, txn
+from .rpc import (
+    OpResponse,
+    Replies,
+    Rpc,
+    Together,
+    changed_at,
+    created_at,
+    delete,
+    exists,
+    grant_lease,
+    inner,
+    put,
+    txn,
+    version_of,
+)
 from .session import new_session, whole
 from .sessions import Sessions
 from .txns import tombstone_value
+from .watch import Watch
 
 
 def release(identity: ClientIdentity, keys: Keys, sessions: Sessions, claim: Claim, linger: float) -> Flow[bool]:
@@ -31,6 +47,8 @@ def release(identity: ClientIdentity, keys: Keys, sessions: Sessions, claim: Cla
     try:
         return (yield from _release(identity, keys, sessions, state, linger))
     except HoldfastError:
+        if (behind := sessions.behind.get(state.key)) is not None:
+            behind.tell(LOOK)
         now: float = yield NOW
         sessions.give_up(state, now + max(linger, state.session.seconds))
         raise
@@ -52,17 +70,49 @@ def _release(identity: ClientIdentity, keys: Keys, sessions: Sessions, state: Cl
         ends.append(put(keys.tombstone(spec.name, claim.owner), tombstone, state.tombstone))
     elif state.delay_lease is not None:
         ends.append(delete(keys.tombstone(spec.name, claim.owner)))
-    rpcs.append(txn([mine], ends, [delete(keys.note(claim.owner))] if state.noted else ()))
-    last = len(rpcs) - 1
-    # Revoked on a clean end only: else a delay has to stay until its own time.
-    if state.session.sole and state.delay_lease is None:
-        rpcs += sessions.revocations(state)
-    replies: Replies = yield Call(tuple(rpcs), identity.request_timeout)
-    ended = succeeded(accepted(replies[last], f"the release of {spec.name!r}"))
+    behind = None if linger > 0 else _told(sessions, state)
+    if behind is not None:
+        ends.append(version_of(behind.own))
+    elif state.in_tail:
+        tail = keys.tail(spec.name)
+        ends.append(inner([changed_at(tail, state.created)], [delete(tail)]))
+    end = Together([mine], ends, [delete(keys.note(claim.owner))] if state.noted else ())
+    last = len(rpcs)
+    if not state.held and not state.session.sole:  # many may give up at a time
+        replies: Replies = yield Call(end, identity.request_timeout)
+    else:
+        rpcs.append(txn(*end))
+        # Revoked on a clean end only: else a delay has to stay until its own time.
+        if state.session.sole and state.delay_lease is None:
+            rpcs += sessions.revocations(state)
+        replies = yield Call(tuple(rpcs), identity.request_timeout)
+    reply = accepted(replies[last], f"the release of {spec.name!r}")
+    ended = succeeded(reply)
+    if behind is not None and ended:
+        if not state.held:
+            sessions.pass_on(state)
+        elif sessions.behind.get(key) is behind and behind.told is None:
+            granted = not behind.is_partial and _stands(sessions, behind, reply["responses"][1])
+            behind.tell(HANDED if granted else LOOK)
     sessions.leave(state)
     if state.delay_lease is not None and ended:
         yield from post_revocations(sessions, state)
     return ended and state.held
+
+
+def _told(sessions: Sessions, state: ClaimState) -> Watch | None:
+    """The watch of the one right behind, if that is of our own and waits to be told."""
+    watch = sessions.behind.get(state.key)
+    waits = watch is not None and watch.is_local and watch.told is None and watch.is_about(state.created)
+    return watch if waits else None
+
+
+def _stands(sessions: Sessions, watch: Watch, shown: OpResponse) -> bool:
+    """Whether the claim that this watch is for stood when this was read, and has no mark (`queue`, rule 2)."""
+    state, found = sessions.by_key.get(watch.own), shown["response_range"].get("kvs")
+    if state is None or found is None or int(found[0]["create_revision"]) != state.created:
+        return False
+    return not watch.is_shared or found[0]["mod_revision"] == found[0]["create_revision"]
 
 
 def forget(sessions: Sessions, state: ClaimState) -> Flow[None]:

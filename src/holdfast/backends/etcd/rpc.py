@@ -10,7 +10,7 @@ import json
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, TypedDict
+from typing import NamedTuple, TypeAlias, TypedDict
 
 TXN = "/v3/kv/txn"
 
@@ -27,6 +27,14 @@ class Post:
 
     make: Callable[[], Rpc | None]
     """None: by now it does not matter any more."""
+
+
+class Together(NamedTuple):
+    """A transaction that may go together with others in one. Its reply is a list of one answer, as for one RPC."""
+
+    compare: Sequence[str]
+    success: Sequence[str]
+    failure: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +101,7 @@ class Answer(TypedDict, total=False):
     token: str
 
 
-Request: TypeAlias = Sequence[Rpc] | Post
+Request: TypeAlias = Sequence[Rpc] | Post | Together
 Replies: TypeAlias = list[Answer | Rejected]
 
 
@@ -151,12 +159,22 @@ def put(key: str, value: str, lease: int) -> str:
     return f'{{"request_put":{{"key":"{key}","value":"{b64(value)}","lease":{lease}}}}}'
 
 
+def point_to(key: str, target: str, lease: int) -> str:
+    """Put the name of another key: a value in base64 is that key as we have it."""
+    return f'{{"request_put":{{"key":"{key}","value":"{target}","lease":{lease}}}}}'
+
+
 def delete(key: str) -> str:
     return f'{{"request_delete_range":{{"key":"{key}"}}}}'
 
 
 def get(key: str, end: str = "") -> str:
     return f'{{"request_range":{{"key":"{key}"{until(end)}}}}}'
+
+
+def version_of(key: str) -> str:
+    """Its revisions, without its value."""
+    return f'{{"request_range":{{"key":"{key}","keys_only":true}}}}'
 
 
 def youngest(key: str, end: str, count: int, created_by: int = 0) -> str:
@@ -166,6 +184,11 @@ def youngest(key: str, end: str, count: int, created_by: int = 0) -> str:
         f'{{"request_range":{{"key":"{key}","range_end":"{end}","sort_order":2,"sort_target":2,'
         f'"limit":{count}{bound}}}}}'
     )
+
+
+def older(key: str, end: str, created_by: int) -> str:
+    """The keys of a range that were created by a revision."""
+    return f'{{"request_range":{{"key":"{key}","range_end":"{end}","max_create_revision":{created_by}}}}}'
 
 
 def inner(compare: Iterable[str], success: Iterable[str], failure: Iterable[str] = ()) -> str:

@@ -50,6 +50,8 @@ class Session:
     keys: frozenset[str] = frozenset()
     """What hung on it at the last look, and when that was asked for."""
     seen: float = NEVER
+    tended: float = NEVER
+    """When somebody last began to look after it."""
 
 
 def alone(spec: LockSpec) -> bool:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from ..._core.flow import NOW, Call, Flow
 from ...errors import BackendUnavailable
 from ...model import LockSpec
+from ..ordered_keys.handoff import LOOK
 from . import gc
-from .claim_state import ClaimState, given_up
+from .claim_state import ClaimState, given_up, tells_its_end
 from .keys import Keys
 from .rpc import (
     Answer,
@@ -25,7 +27,7 @@ from .rpc import (
     term_of,
 )
 from .session import NEVER, Session, new_session, whole
-from .watch import Watch
+from .watch import Watch, for_own_before
 
 STALE_RATIO = 4
 """A lease that was kept alive longer than a quarter of the ttl ago is kept alive along with a take."""
@@ -41,6 +43,7 @@ class Sessions:
         """By owner."""
         self.by_name: dict[str, dict[str, None]] = {}
         """The owners of all claim states, by name."""
+        self.by_key: dict[str, ClaimState] = {}
         self.behind: dict[str, Watch] = {}
         """By the key of a claim in a mutex's line: the watch of a claim of our own that stands right behind it."""
         self._given_up: dict[str, float] = {}
@@ -104,6 +107,8 @@ class Sessions:
     def mark_expired(self, session: Session) -> None:
         """It is over, and so is all that hung on it."""
         session.dead = True
+        for state in list(session.members.values()):
+            self._doubt(state)
         if self._shared.get(session.seconds) is session:
             self._shared.pop(session.seconds, None)  # another thread may have seen it, too
         self._forget_given_up(session)
@@ -135,6 +140,8 @@ class Sessions:
     def tend(self, sessions: Sequence[Session], timeout: float) -> Flow[None]:
         """Keep these alive, see what hangs on them, and have a majority confirm it: all in one write."""
         sent: float = yield NOW
+        for each in sessions:
+            each.tended = sent
         rpcs = [rpc for each in sessions for rpc in (keep_alive(each.lease), keys_of(each.lease))]
         rpcs.append(linearizable_read(self._keys.root))
         replies: Replies = yield Call(tuple(rpcs), timeout)
@@ -150,16 +157,76 @@ class Sessions:
             session.keys = frozenset(listed.get("keys", ()))
             session.since = max(session.since, sent)
             session.seen = sent
-            stray += gc.stray(session, self.states, self._keys, sent)
+            stray += gc.stray(session, self, self._keys, sent)
             for state in list(session.members.values()):
-                if state.key not in session.keys and given_up(state):
-                    self.leave(state)
+                if state.key not in session.keys:
+                    self._doubt(state)
+                    if given_up(state):
+                        self.leave(state)
         if stray:
-            yield from gc.sweep(stray, self.states, self._keys, timeout)
+            yield from gc.sweep(stray, self, self._keys, timeout)
+
+    def _doubt(self, state: ClaimState) -> None:
+        """Its key may be gone: it looks, and so does the one behind it."""
+        for watch in (state.watch, self.behind.get(state.key)):
+            if watch is not None:
+                watch.tell(LOOK)
+
+    def own_before(self, before: tuple[str, int] | None) -> ClaimState | None:
+        """The claim of our own that this is, if it will tell its end. The answer to its take may be still to come."""
+        if before is None or (state := self.by_key.get(before[0])) is None:
+            return None
+        if (state.created or before[1]) != before[1] or not tells_its_end(state):
+            return None
+        return None if state.held and _is_partial(state) else state
+
+    def follow(self, state: ClaimState, before: ClaimState, created: int, revision: int) -> Watch:
+        """Its watch: to be told by a claim of our own that stands before it."""
+        watch = state.watch
+        leaving = partial(_is_leaving, before)
+        if watch is not None and watch.is_local and watch.told is None:
+            if watch.key == before.key and state.before == (before.key, created):
+                return watch
+            if self.behind.get(watch.key) is watch:
+                self.behind.pop(watch.key, None)
+            watch.move_to(before.key, created, leaving)
+        else:
+            self.cancel_watch(state)
+            watch = state.watch = for_own_before(before.key, created, state.key, revision, leaving)
+        state.before = before.key, created
+        watch.is_shared, watch.is_partial = state.claim.spec.capacity > 1, _is_partial(before)
+        self.behind[before.key] = watch
+        if before.held:
+            watch.holds(before.created)  # after the line above: whichever of the two comes later sees the other
+        if before.leaving or before.created not in (0, created):
+            watch.tell(LOOK)
+        return watch
+
+    def check_behind(self, state: ClaimState) -> None:
+        """Its take was answered: who follows it took it for another if that is not what it had read."""
+        watch = self.behind.get(state.key)
+        if watch is not None and watch.is_local and not watch.is_about(state.created):
+            watch.tell(LOOK)
+
+    def pass_on(self, state: ClaimState) -> None:
+        """It has given up its place: who stands behind it stands behind the one before it now."""
+        watch = self.behind.get(state.key)
+        if watch is None or not watch.is_local or watch.told is not None:
+            return
+        follower, before = self.by_key.get(watch.own), self.own_before(state.before)
+        if follower is None or follower.watch is not watch:
+            return
+        if before is None or watch.is_next:
+            watch.tell(LOOK)
+        else:
+            assert state.before is not None
+            self.follow(follower, before, state.before[1], follower.created)
 
     def leave(self, state: ClaimState) -> None:
         """Forget a claim."""
         self.cancel_watch(state)
+        if (behind := self.behind.pop(state.key, None)) is not None and behind.is_local and behind.told is None:
+            behind.tell(LOOK)
         owner, name = state.claim.owner, state.claim.spec.name
         self._given_up.pop(owner, None)
         if others := self.by_name.get(name):
@@ -168,6 +235,8 @@ class Sessions:
                 self.by_name.pop(name, None)
         if self.states.pop(owner, None) is not None:
             state.session.members.pop(state.key, None)
+            if self.by_key.get(state.key) is state:
+                self.by_key.pop(state.key, None)
             if not state.unsure and not state.session.dead:
                 self._free.append(state.slot)
 
@@ -194,7 +263,17 @@ class Sessions:
 
     def forget(self) -> None:
         """In a forked child: these are the parent's."""
-        self._shared, self.states, self.by_name, self.behind, self._given_up = {}, {}, {}, {}, {}
+        self._shared, self.states, self.by_name, self.by_key = {}, {}, {}, {}
+        self.behind, self._given_up = {}, {}
+
+
+def _is_partial(state: ClaimState) -> bool:
+    """It does not take all of the capacity: its end need not let in whoever stands behind it."""
+    return state.claim.spec.weight < state.claim.spec.capacity
+
+
+def _is_leaving(state: ClaimState) -> bool:
+    return state.leaving
 
 
 def _is_over(session: Session, now: float) -> bool:

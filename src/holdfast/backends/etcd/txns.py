@@ -1,5 +1,8 @@
 """Entering a line, and looking at it: the requests, and what their replies show.
 
+Whoever comes to wait says so in the line's tail, too, and reads who said so last: that one stands before it. A range
+costs etcd more the more keys it has, even with a limit, so a long line is not looked at: only if that one is gone.
+
 A take is one transaction. If nothing stands in the line (in all lines, of several names) it puts the claims, which hold
 at once. Else it puts them to wait, and shows the line as it then is: of a mutex the claim and the one before it, of
 others everything. A claim that is there already, because a reply was lost, is found and not put again; if others came
@@ -19,7 +22,7 @@ from ...model import Claim
 from .claim_state import ClaimState
 from .keys import Keys
 from .queue import MARKED, WAITING, EtcdQueue, KeyEntry, before, judge, read_all
-from .rpc import OpResponse, Rpc, absent, get, inner, put, txn, youngest
+from .rpc import OpResponse, Rpc, absent, created_at, get, inner, older, point_to, put, txn, youngest
 
 
 @dataclass(slots=True)
@@ -85,13 +88,22 @@ def take_free(keys: Keys, states: Sequence[ClaimState]) -> Rpc:
     return txn([absent(*keys.line(each.claim.spec.name)) for each in states], _holding(keys, states))
 
 
-def stand_in_line(keys: Keys, state: ClaimState) -> Rpc:
-    """To wait, and to see the line; it may turn out that nobody is before."""
+def stand_in_line(keys: Keys, state: ClaimState, long: bool) -> Rpc:
+    """To wait, and to see the line; it may turn out that nobody is before. `long`: see only who came before it."""
     name = state.claim.spec.name
-    waiting = put(state.key, value(state, state.born, WAITING), state.session.lease)
     claims = keys.claims(name)
-    seen = youngest(*claims, 2) if state.claim.spec.capacity == 1 else get(*claims)
-    return txn([absent(state.key)], [waiting, seen, get(*keys.tombstones(name))])
+    ops = [get(keys.tail(name)), *_waiting(keys, state), get(*keys.tombstones(name))]
+    if not long:
+        ops.append(youngest(*claims, 2) if state.claim.spec.capacity == 1 else get(*claims))
+    return txn([absent(state.key)], ops)
+
+
+def _waiting(keys: Keys, state: ClaimState) -> list[str]:
+    lease = state.session.lease
+    return [
+        put(state.key, value(state, state.born, WAITING), lease),
+        point_to(keys.tail(state.claim.spec.name), state.key, lease),
+    ]
 
 
 def enter(keys: Keys, states: Sequence[ClaimState], queue: bool) -> Rpc:
@@ -106,8 +118,7 @@ def enter(keys: Keys, states: Sequence[ClaimState], queue: bool) -> Rpc:
         compare.append(absent(*keys.line(spec.name)))
         own = get(each.key)
         if queue or spec.capacity > 1:
-            waiting = put(each.key, value(each, each.born, WAITING), each.session.lease)
-            own = inner([absent(each.key)], [waiting])
+            own = inner([absent(each.key)], _waiting(keys, each))
         seen = youngest(*claims, 2) if spec.capacity == 1 else get(*claims)
         failure.append(inner((), [own, seen, get(*tombstones)]))
     return txn(compare, _holding(keys, states), failure)
@@ -127,9 +138,32 @@ def look(keys: Keys, states: Sequence[ClaimState], whole: bool) -> Rpc:
     success = []
     for each in states:
         claims, tombstones = keys.claims(each.claim.spec.name), keys.tombstones(each.claim.spec.name)
-        tail = each.claim.spec.capacity == 1 and not whole
-        success += [youngest(*claims, 2, each.created) if tail else get(*claims), get(*tombstones)]
+        success += [_seen(each, claims, whole), get(*tombstones)]
     return txn((), success)
+
+
+def _seen(state: ClaimState, claims: tuple[str, str], whole: bool) -> str:
+    """What concerns it. Whoever is granted out of turn and came later has left a mark in it: then all is read."""
+    spec = state.claim.spec
+    if whole or (spec.capacity > 1 and not spec.fair):
+        return get(*claims)
+    return youngest(*claims, 2, state.created) if spec.capacity == 1 else older(*claims, state.created)
+
+
+def look_before(keys: Keys, state: ClaimState, before: tuple[str, int]) -> Rpc:
+    """At its own claim and the one that stood before it last; only if that is gone, at the line."""
+    name = state.claim.spec.name
+    tombstones = get(*keys.tombstones(name))
+    gone = [youngest(*keys.claims(name), 2, state.created), tombstones]
+    return txn([created_at(*before)], [get(state.key), get(before[0]), tombstones], gone)
+
+
+def snapshot_before(
+    state: ClaimState, own: OpResponse, before: OpResponse, tombstone_range: OpResponse, revision: int
+) -> QueueSnapshot:
+    """From a `look_before` that has found both."""
+    mine = next((entry for entry in read_all(own) if entry.owner == state.claim.owner), None)
+    return QueueSnapshot(mine, read_all(before)[0], read_all(tombstone_range), None, revision, state.ahead + 1)
 
 
 def snapshot_of(

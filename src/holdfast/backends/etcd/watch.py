@@ -20,17 +20,26 @@
    Of what ends with one lease all has one revision, and there is no order: so the end of a claim of our own coordinator
    is a grant only if that claim had begun to leave.
    That its lease has not run out is not heard here: the flow knows the age of it.
+7. Behind a claim of our own coordinator a waiter needs no stream: it is told (`tell`) by the release of that one, which
+   reads whether the waiter's key stands in the transaction that ends the other. Only what is done to the other from
+   outside is not told. Behind one that does not take all of the capacity, the waiter looks as soon as that one holds.
+   While that one waits, too, the list of the session's keys shows it; once it holds, and goes on
+   holding, the waiter listens like everybody else.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from ..ordered_keys.handoff import HANDED, LOOK, Handoff
 from .http import MalformedReply
 from .queue import KeyEntry
 from .rpc import KeyValue, unb64, until
+
+if TYPE_CHECKING:
+    from ..._core.flow import WakeEvent
 
 ENDED = "DELETE"
 _NO_PUTS = '"filters":[0]'
@@ -48,13 +57,7 @@ class Watch:
 
         `own` is the key of its own claim, whose end is no grant; `before`, of a mutex, that of the claim before it.
         """
-        past = f',"start_revision":{revision + 1},{_NO_PUTS}'
-        now = "" if words else f",{_NO_PUTS}"
-        requests = [
-            f'{{"create_request":{{"key":"{key}"{until(end)}{more}}}}}' for key, end in ranges for more in (past, now)
-        ]
-        self.body = "".join(requests)
-        self.count = len(requests)
+        self._ranges, self._words = list(ranges), words
         self._handoff = Handoff(own, before)
         self._created = 0
         self._leaving: Callable[[], bool] | None = None
@@ -64,11 +67,74 @@ class Watch:
         self._before: dict[str, int] = {}
         self._excess = 0
         self._all = False
+        self.is_for_room = False
         self._other, self._mine = f'"{before}"'.encode(), f'"{own}"'.encode()
         """The key of the claim before it, and its own, as they stand in a message."""
         self.on_end: Callable[[], None] | None = None
         """Closes the stream that the client has open for it."""
         self.ended = False
+        self.is_local = False
+        """No stream: somebody here tells it (rule 7)."""
+        self.is_shared = self.is_partial = False
+        """The line is no mutex's; and the claim before it does not take all of its capacity."""
+        self.told: str | None = None
+        self._event: WakeEvent | None = None
+
+    @property
+    def body(self) -> str:
+        """The request."""
+        past = f',"start_revision":{self._revision + 1},{_NO_PUTS}'
+        now = "" if self._words else f",{_NO_PUTS}"
+        return "".join(
+            f'{{"create_request":{{"key":"{key}"{until(end)}{more}}}}}'
+            for key, end in self._ranges
+            for more in (past, now)
+        )
+
+    @property
+    def count(self) -> int:
+        """How many watches the request asks for."""
+        return 2 * len(self._ranges)
+
+    @property
+    def own(self) -> str:
+        return self._handoff.own
+
+    @property
+    def is_next(self) -> bool:
+        """The claim before it is known to hold."""
+        return self._handoff.holds
+
+    def is_about(self, created: int) -> bool:
+        """Of a mutex: whether this is the claim before it, and not another one that has its key."""
+        return created == self._created
+
+    def wake_by(self, event: WakeEvent) -> None:
+        """Somebody waits to be told."""
+        self._event = event
+        if self.told is not None or self.ended:
+            event.set()
+
+    def tell(self, verdict: str) -> None:
+        """What the end of the claim before it means: said by whoever of us knows."""
+        self.told = verdict
+        self._wake()
+
+    def _wake(self) -> None:
+        if (event := self._event) is not None:
+            event.set()
+
+    def listen(self) -> None:
+        """From now on by a stream. In the line of no mutex it may have a mark, so that what it hears is no grant."""
+        self.is_local = False
+        if self.is_shared:
+            self._stays, self._handoff.holds = True, False
+
+    def move_to(self, key: str, created: int, leaving: Callable[[], bool]) -> None:
+        """The claim before it has given up its place, and this one of our own stands before that."""
+        self._handoff = Handoff(self.own, key)
+        self._ranges = [(key, ""), (self.own, "")]
+        self._created, self._leaving, self._other = created, leaving, f'"{key}"'.encode()
 
     @property
     def key(self) -> str:
@@ -78,6 +144,7 @@ class Watch:
     def end(self) -> None:
         """Nobody will wait for it any more."""
         self.ended = True
+        self._wake()
         on_end, self.on_end = self.on_end, None
         if on_end is not None:
             on_end()
@@ -85,7 +152,12 @@ class Watch:
     def holds(self, created: int) -> None:
         """A claim is known to hold. Nothing, if it is not the one that this is about."""
         if created == self._created:
+            if self.is_partial:
+                self.tell(LOOK)
+                return
             self._handoff.holds = not self._stays
+            if self.is_local:
+                self._wake()  # it may have to listen from now on
 
     def room(self, before: Iterable[KeyEntry], excess: int) -> None:
         """What stands before, as the last look has shown."""
@@ -162,6 +234,14 @@ def for_one_before(before: KeyEntry, own: str, alone: bool, revision: int, leavi
     return watch
 
 
+def for_own_before(key: str, created: int, own: str, revision: int, leaving: Callable[[], bool]) -> Watch:
+    """In a mutex's line, behind a claim of our own that tells its end."""
+    watch = Watch([(key, ""), (own, "")], revision, own, key, words=True)
+    watch._created, watch._leaving = created, leaving
+    watch._hasty = watch.is_local = True
+    return watch
+
+
 def for_tombstones(tombstones: Iterable[KeyEntry], revision: int) -> Watch:
     """Nobody stands before; what keeps the name closed goes by itself."""
     watch = Watch([(tombstone.key, "") for tombstone in tombstones], revision)
@@ -174,7 +254,7 @@ def for_room(
 ) -> Watch:
     """Until `excess` of what stands before has left; `eager`: at whatever ends."""
     watch = Watch(ranges, revision, own)
-    watch._all = eager
+    watch._all, watch.is_for_room = eager, True
     watch._hasty = True
     watch.room(before, excess)
     return watch

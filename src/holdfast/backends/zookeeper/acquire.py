@@ -27,6 +27,7 @@ from .error_mapping import refused
 from .handoff import DOUBT_RATIO, Handoff
 from .jute import Stat
 from .ops import NO_NODE, Answer, CreateContainer, Failure, Op, Sync
+from .paths import entry_of
 from .queue import Predecessor, Verdict, judge, line_of
 from .release import ReleaseFlows
 from .requests import Batch, Enter, EnterAll, check_size
@@ -41,12 +42,14 @@ A_MOMENT_S = 1.0
 
 class Special(Enum):
     AGAIN = "the line has to be listed anew"
+    BEHIND = "in place of a listing: a claim of ours stands right before it (see `tree.ParentState`)"
     ALONE = "in place of a listing: nobody else stands there (see `tree.ParentState`)"
 
 
 AGAIN: Literal[Special.AGAIN] = Special.AGAIN
 ALONE: Literal[Special.ALONE] = Special.ALONE
-Listing: TypeAlias = "tuple[list[str], Stat] | Literal[Special.ALONE]"
+BEHIND: Literal[Special.BEHIND] = Special.BEHIND
+Listing: TypeAlias = "tuple[list[str], Stat] | Literal[Special.ALONE, Special.BEHIND]"
 Granted: TypeAlias = "Grant | Literal[Special.AGAIN]"
 Outcome: TypeAlias = "Grant | Queued | Literal[Special.AGAIN] | None"
 
@@ -126,14 +129,20 @@ class AcquireFlows:
     def _enter(self, state: ClaimState, sent: float, timeout: float) -> Flow[Listing | None]:
         """Create the node and list the line, in one trip; None if it has to be done again."""
         parent_state = self._tree.parent_state(state.claim.spec.name)
-        ops: tuple[Op, ...] = (Enter(state, self._tree.acl), parent_state.listing)
-        bold = parent_state.steady and sent <= parent_state.known_until and not state.claim.spec.lock_delay
+        ops: tuple[Op, ...] = (Enter(state, self._tree.acl, parent_state.entered), parent_state.listing)
+        known = sent <= parent_state.known_until and not state.claim.spec.lock_delay
+        crowded = known and parent_state.crowded and state.claim.spec.fair
+        bold = known and (parent_state.steady or crowded)
         if bold:
             ops = ops[:1]
         elif sent > parent_state.known_until:
             parent_state.known_until = sent + A_MOMENT_S  # one is enough, of all that come at the same time
             ops = (CreateContainer(state.parent, self._tree.acl), *ops)
-        answers = yield from self._send((state,), ops, sent, timeout)
+        parent_state.entering_count += 1
+        try:
+            answers = yield from self._send((state,), ops, sent, timeout)
+        finally:
+            parent_state.entering_count -= 1
         if answers is None:
             return None
         entered, listed = answers[-2:] if not bold else (answers[0], None)
@@ -145,8 +154,10 @@ class AcquireFlows:
         parent_state.known_until = sent + KNOWN_FOR_S
         if self._tombstones.due(state.claim.spec):
             yield Spawn(self._tombstones.sweep(state.server_time(state.seen)))
+        if state.before is not None:
+            return BEHIND
         if bold:
-            if parent_state.follows(state):
+            if not crowded and parent_state.follows(state):
                 return ALONE
             parent_state.steady = False
         return _listing(listed)
@@ -210,13 +221,18 @@ class AcquireFlows:
         if link is None:  # it never got as far as a connection
             state.tried = False
             return None
-        ops: tuple[Op, ...] = (self._tree.parent_state(spec.name).listing,)
+        behind = state.node and state.before is not None
+        ops: tuple[Op, ...] = () if behind else (self._tree.parent_state(spec.name).listing,)
         if sent - link.proved > DOUBT_RATIO * spec.ttl:
             ops = (Sync(self._tree.root), *ops)
-        answers = yield Call(Batch(ops, state), timeout)
-        if answers is None:
-            state.gone = "session"
-            return None
+        answers = None
+        if ops:
+            answers = yield Call(Batch(ops, state), timeout)
+            if answers is None:
+                state.gone = "session"
+                return None
+        if answers is None or behind:
+            return BEHIND if state.before is not None and not state.gone else None
         listed = answers[-1]
         if isinstance(listed, Failure):
             if listed.code != NO_NODE:
@@ -239,6 +255,9 @@ class AcquireFlows:
         if listed is ALONE:
             self._tree.parent_state(spec.name).alone(state)
             return self._grant(state, sent)
+        if listed is BEHIND:
+            return (yield from self._stand_behind(state, sent, timeout, queue))
+        state.follows = None
         children, parent = listed
         if len(children) == 1 and children[0] == state.node and parent.mzxid <= state.token and not spec.lock_delay:
             self._tree.parent_state(spec.name).alone(state)
@@ -276,6 +295,21 @@ class AcquireFlows:
             verdict.predecessor = None if parent.mzxid > state.token else Predecessor(verdict.predecessor.entry, False)
         return (yield from self._queue(state, verdict, opens, sent, timeout))
 
+    def _stand_behind(self, state: ClaimState, sent: float, timeout: float, queue: bool) -> Flow[Outcome]:
+        """Behind a claim of ours that keeps it from being granted."""
+        before = state.before
+        if before is None or (entry := entry_of(before.node)) is None:
+            state.follows = None
+            return AGAIN
+        if not queue:
+            yield from self._releases.release(state.claim)
+            return None
+        before.behind = state
+        predecessor = Predecessor(entry, False) if before.takes_all else None
+        verdict = Verdict(False, before.place + 1, [before.node], predecessor=predecessor)
+        outcome = yield from self._queue(state, verdict, 0.0, sent, timeout)
+        return outcome if before.takes_all or state.before is before else AGAIN  # or it was granted meanwhile
+
     def _queue(self, state: ClaimState, verdict: Verdict, opens: float, sent: float, timeout: float) -> Flow[Outcome]:
         if ops := self._handoff.watching(state, verdict.watch, verdict.predecessor):
             try:
@@ -289,6 +323,7 @@ class AcquireFlows:
         state.until = sent + patience(spec)
         if state.gone:
             return AGAIN
+        state.place = verdict.ahead
         look_again = patience(spec) / 3
         kept = max(0.0, min(patience(spec), self._covered(state, sent)))
         return Queued(min(look_again, opens) if opens else look_again, verdict.ahead, sent, kept)
@@ -304,6 +339,7 @@ class AcquireFlows:
         if state.gone:  # it had lapsed, and is being deleted: see `states`, rule 3
             return AGAIN
         state.granted = state.granted or sent
+        state.tell_behind()
         return Grant(state.token, sent, min(spec.ttl, self._covered(state, sent)))
 
     def _grant_with_care(self, state: ClaimState, sent: float, timeout: float) -> Flow[Granted]:

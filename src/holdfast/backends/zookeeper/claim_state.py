@@ -38,6 +38,10 @@ class SessionLink(Protocol):
         """When we sent the last request that the leader has answered."""
         ...
 
+    def wake(self, owner: str) -> None:
+        """Have this owner look, though nothing that it watches has happened."""
+        ...
+
     def unheard(self, now: float) -> float:
         """For how long the leader had not heard of this session, before we spoke up a moment ago; else 0."""
         ...
@@ -84,6 +88,14 @@ class ClaimState:
     predecessor: Predecessor | None = None
     ahead: ClaimState | None = None
     """The claim whose successor it is, if that is one of ours."""
+    follows: ClaimState | None = None
+    """A claim of ours that stands right before it, by their numbers (see `tree.ParentState`)."""
+    behind: ClaimState | None = None
+    """The claim of ours that stands right behind it, and waits."""
+    place: int = 0
+    """How many stood before it, when it was last known."""
+    leaving: bool = False
+    """Its release has begun."""
     alone: bool = False
     """Nobody else stood in line when it was granted, and it leaves nothing behind."""
     expects: str = ""
@@ -97,6 +109,31 @@ class ClaimState:
     former: frozenset[str] = frozenset()
     """Nodes that this owner has had before, and that are being deleted."""
     about: bytes = b""
+
+    @property
+    def stands(self) -> bool:
+        """Its node stands, as far as we know, and nobody is about to delete it."""
+        return bool(self.node) and not self.gone and not self.leaving
+
+    @property
+    def takes_all(self) -> bool:
+        """Nobody holds beside it, and nothing stays when its hold has ended: its end lets in the next."""
+        spec = self.claim.spec
+        return spec.fair and spec.weight == spec.capacity and not spec.lock_delay and not spec.hold_at_least
+
+    @property
+    def before(self) -> ClaimState | None:
+        """The claim of ours right before it, as long as that keeps it from being granted: no look would tell more."""
+        before = self.follows
+        if before is None or not before.stands or self.claim.spec.lock_delay:
+            return None
+        return before if before.takes_all or not before.granted else None
+
+    def tell_behind(self) -> None:
+        """It is granted: who stands behind it may fit, too."""
+        behind = self.behind
+        if behind is not None and behind.follows is self and not self.takes_all and behind.link is not None:
+            behind.link.wake(behind.claim.owner)
 
     @property
     def path(self) -> str:

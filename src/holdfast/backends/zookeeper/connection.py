@@ -246,6 +246,10 @@ class SessionConnection:
         self._news[owner] = Pending()
         return self._watches.hear(owner)
 
+    def wake(self, owner: str) -> None:
+        if (news := self._news.get(owner)) is not None:
+            _finish(news)
+
     def forget(self, owner: str) -> None:
         self._watches.forget(owner)
         if (news := self._news.pop(owner, None)) is not None:

@@ -66,6 +66,10 @@ class Handoff:
     def inherit(self, claim: Claim, news: Sequence[str]) -> Flow[Grant | None]:
         """Granted, if these news say so; else it is time to look."""
         state = self._states.get(claim.owner)
+        if state is not None and (GAP in news or state.path in news):
+            state.follows = None  # whatever was known of the line has to be looked at
+        elif state is not None and (left := state.follows) is not None and not left.granted and left.path in news:
+            state.follows = left.follows  # it has given up its place
         if (
             state is None
             or (predecessor := state.predecessor) is None
@@ -93,7 +97,8 @@ class Handoff:
         if state.gone:  # it had lapsed, and is being deleted: see `states`, rule 3
             return None
         state.granted, state.may_hand_off = now, True
-        state.ahead = None  # or each would remember the one before it, and so all of them
+        state.tell_behind()
+        state.ahead = state.follows = None  # or each would remember the one before it, and so all of them
         link.keep(state)
         return Grant(state.token, since, min(ttl, link.lasts - link.unheard(since)))
 
@@ -102,6 +107,8 @@ def release_ops(state: ClaimState, acl: bytes) -> list[Op]:
     """Let go of a hold, and say so to its successor if there may be one; the answer to the last of these tells."""
     ops: list[Op] = [Unwatch(state.expects)] if state.expects else []
     spec = state.claim.spec
-    if not state.granted or not state.may_hand_off or state.minted or spec.weight != spec.capacity:
+    behind = state.behind
+    told = behind is not None and behind.ahead is state and behind.takes_all  # of ours, and nobody else can be the next
+    if not state.granted or not state.may_hand_off or state.minted or spec.weight != spec.capacity or told:
         return [*ops, Delete(state.path)]
     return [*ops, HandoffRelease(state, acl)]

@@ -35,9 +35,12 @@ class ReleaseFlows:
         state = self._states.get(claim.owner)
         if state is None:
             return False
+        state.leaving = True
         state.ahead = None
         try:
-            return (yield from self._release(state, linger))
+            held = yield from self._release(state, linger)
+            _pass_on(state)
+            return held
         except BackendUnavailable:
             if state.link is not None and not state.kept:
                 state.link.keep(state)  # rule 2
@@ -102,3 +105,11 @@ class ReleaseFlows:
                 state.link.keep(state)
             else:
                 state.gone = "evicted" if answers else "session"
+
+
+def _pass_on(state: ClaimState) -> None:
+    """It has given up its place: the claim of ours behind it stands right behind the one that was before it."""
+    behind, before = state.behind, state.follows
+    state.behind = state.follows = None
+    if behind is not None and behind.follows is state:
+        behind.follows = before if not state.granted and state.gone else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ...errors import Misconfigured
@@ -40,6 +40,8 @@ class Enter:
 
     state: ClaimState
     acl: bytes
+    note: Callable[[ClaimState], None] | None = None
+    """Told of it, in the order of the server's answers."""
     kind = 15
 
     def body(self) -> bytes:
@@ -54,6 +56,8 @@ class Enter:
         state.token, state.born = created.stat.czxid, created.stat.ctime
         if state.link is not None:
             state.link.keep(state)
+        if self.note is not None:
+            self.note(state)
         return created
 
 

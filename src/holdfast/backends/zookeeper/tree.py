@@ -36,6 +36,28 @@ class ParentState:
     last: tuple[int, int, int] | None = None
     steady: bool = False
     """One has followed another: it is worth trying."""
+    tail: ClaimState | None = None
+    """The claim of ours that came last. If the next one has the next number, nobody of another client stands between
+    them: it stands right behind a claim of ours, for as long as that stands, and nobody has to look who is before it.
+    While that claim stands the parent does, so its numbers go on."""
+    entering_count: int = 0
+    """Claims of ours that have been sent for, and not yet answered."""
+
+    @property
+    def crowded(self) -> bool:
+        """Somebody of ours stands there, or is about to: whoever comes now will most likely be behind that one."""
+        return self.entering_count > 0 or (self.tail is not None and self.tail.stands)
+
+    def entered(self, state: ClaimState) -> None:
+        """In the order in which the server answers: what it made, and where that stands."""
+        tail, number = self.tail, int(state.node[-10:])
+        if tail is not None and tail.stands and tail.session == state.session:
+            last = int(tail.node[-10:])
+            if last + 1 == number and tail.claim.spec.capacity == state.claim.spec.capacity and tail.claim.spec.fair:
+                state.follows = tail
+            if last > number:
+                return
+        self.tail = state
 
     def follows(self, state: ClaimState) -> bool:
         if (last := self.last) is None:

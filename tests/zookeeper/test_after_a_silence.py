@@ -43,6 +43,9 @@ class SilentLink:
     def unheard(self, now: float) -> float:
         return self._proof.unheard(now)
 
+    def wake(self, owner: str) -> None:
+        pass  # nobody waits
+
     def keep(self, state: ClaimState) -> None:
         pass  # nobody looks into the tracker here
 

@@ -93,6 +93,9 @@ class FakeLink:
     def unheard(self, now: float) -> float:
         return 0.0
 
+    def wake(self, owner: str) -> None:
+        pass  # nobody waits
+
     def keep(self, state: ClaimState) -> None:
         pass  # nobody looks into the tracker here
 

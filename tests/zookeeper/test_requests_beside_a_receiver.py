@@ -6,10 +6,11 @@ from typing import Any
 
 from holdfast._core.flow import NEW_EVENT, NOW, Endpoint, WaitEvent
 from holdfast.backends.connections.multiplexer import Multiplexer
-from holdfast.backends.zookeeper.connection import IDLE_S, SessionConnection
+from holdfast.backends.zookeeper.connection import SessionConnection
 from holdfast.backends.zookeeper.connector import ServerRotation
 from holdfast.backends.zookeeper.ops import Sync
 from holdfast.backends.zookeeper.session import SessionState
+from holdfast.backends.zookeeper.timing import IDLE_S
 
 STEPS_COUNT = 20
 

@@ -25,6 +25,9 @@ class Link:
     def unheard(self, now: float) -> float:
         return 0.0
 
+    def wake(self, owner: str) -> None:
+        pass  # nobody waits
+
     def keep(self, state: ClaimState) -> None: ...
 
 

@@ -18,17 +18,17 @@ from typing import Protocol
 
 from ..._core.flow import NOW, Exchange, Flow, Receive, Send, Sleep
 from ...errors import BackendUnavailable, HoldfastError
+from ..connections.batching import Batching
 from ..connections.pool import ConnectionPool, PoolExhausted, closed_error
 from ..ordered_keys.handoff import HANDED
 from . import http
-from .batching import Batching
 from .connection import EtcdConnection
 from .connector import Connector
 from .error_mapping import PERMISSION_DENIED_CODE, Unauthenticated, error_of, read
 from .handshake import Login
 from .http import MalformedReply
 from .notifications import WatchStream, wait_to_be_told
-from .rpc import Post, Replies, Request, Rpc, Together
+from .rpc import Post, Replies, Request, Rpc, Together, replies_of, together
 from .spare_connection import SpareConnection
 from .watch import Watch
 from .worker import Worker
@@ -41,6 +41,8 @@ AFTER_A_BROKEN_WATCH_S = 0.2
 GOODBYE_S = 1.0
 """For all that is still to be told when a client is closed."""
 BATCH_COUNT = 100
+TOGETHER_COUNT = 100
+"""etcd takes 128 operations in a transaction, those within one of them included."""
 
 
 class WatchSource(Protocol):
@@ -75,9 +77,8 @@ class EtcdClient:
         self._told: set[Watch] = set()
         """Those for which somebody waits to be told."""
         self._spare = SpareConnection(self.connector)
-        ask = self._ask_with_token if self._login.user else self._ask
-        self._batching = Batching(ask)
-        self._worker = Worker(ask, self._spare.dial, self._spare.close)
+        self._batching = Batching(self._ask_together, TOGETHER_COUNT)
+        self._worker = Worker(self._ask_for, self._spare.dial, self._spare.close)
 
     # Requests
 
@@ -88,8 +89,16 @@ class EtcdClient:
             yield from self._worker.put(request)
             return None
         if isinstance(request, Together):
-            return (yield from self._batching.call(request, deadline))
-        return (yield from (self._ask_with_token if self._login.user else self._ask)(request, deadline))
+            return [(yield from self._batching.call(request, deadline))]
+        return (yield from self._ask_for(request, deadline))
+
+    def _ask_for(self, rpcs: Sequence[Rpc], deadline: float) -> Flow[Replies]:
+        return (self._ask_with_token if self._login.user else self._ask)(rpcs, deadline)
+
+    def _ask_together(self, requests: Sequence[Together], deadline: float) -> Flow[Replies]:
+        """In one transaction, where each is a transaction of its own with its own conditions."""
+        [reply] = yield from self._ask_for((together(requests),), deadline)
+        return replies_of(reply, len(requests))
 
     def _ask_with_token(self, rpcs: Sequence[Rpc], deadline: float) -> Flow[Replies]:
         token = self.connector.token

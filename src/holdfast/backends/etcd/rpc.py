@@ -10,7 +10,7 @@ import json
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias, TypedDict
+from typing import NamedTuple, TypeAlias, TypedDict, cast
 
 TXN = "/v3/kv/txn"
 
@@ -202,6 +202,18 @@ def txn(compare: Iterable[str], success: Iterable[str], failure: Iterable[str] =
 def _txn(compare: Iterable[str], success: Iterable[str], failure: Iterable[str]) -> str:
     otherwise = f',"failure":[{",".join(failure)}]' if failure else ""
     return f'{{"compare":[{",".join(compare)}],"success":[{",".join(success)}]{otherwise}}}'
+
+
+def together(requests: Sequence[Together]) -> Rpc:
+    """All of these in one."""
+    return txn(*requests[0]) if len(requests) == 1 else txn((), [inner(*each) for each in requests])
+
+
+def replies_of(reply: Answer | Rejected, count: int) -> Replies:
+    """The answer to each of so many."""
+    if count == 1 or isinstance(reply, Rejected):
+        return [reply] * count
+    return [cast(Answer, each["response_txn"]) for each in reply["responses"]]
 
 
 def grant_lease(lease: int, seconds: int) -> Rpc:

@@ -12,44 +12,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from enum import Enum
 from typing import Literal, TypeAlias
 
-from ..._core.flow import NOW, Call, Flow, Spawn
+from ..._core.flow import NOW, Call, Flow
 from ..._core.timing import bounded
-from ...errors import BackendUnavailable, OutcomeUnknown
+from ...errors import BackendUnavailable
 from ...model import Claim, Grant, Queued
 from ..ordered_keys.queue import mismatch
 from ..ordered_keys.timing import time_for
 from ..queue_backend import patience
 from .claim_state import ClaimState
+from .entrance import AGAIN, ALONE, BEHIND, EntranceFlows, Listing, Special
 from .error_mapping import refused
 from .handoff import DOUBT_RATIO, Handoff
-from .jute import Stat
-from .ops import NO_NODE, Answer, CreateContainer, Failure, Op, Sync
+from .ops import NO_NODE, Failure, Op, Sync
 from .paths import entry_of
 from .queue import Predecessor, Verdict, judge, line_of
 from .release import ReleaseFlows
-from .requests import Batch, Enter, EnterAll, check_size
+from .requests import Batch
 from .tombstones import Tombstones
-from .tree import KNOWN_FOR_S, Tree
+from .tree import Tree
 from .unfair import UnfairFlows
 
 TRIES_COUNT = 8
 """How often a take starts over because the ground moved: a parent that was removed, a node that was deleted."""
-A_MOMENT_S = 1.0
 
 
-class Special(Enum):
-    AGAIN = "the line has to be listed anew"
-    BEHIND = "in place of a listing: a claim of ours stands right before it (see `tree.ParentState`)"
-    ALONE = "in place of a listing: nobody else stands there (see `tree.ParentState`)"
-
-
-AGAIN: Literal[Special.AGAIN] = Special.AGAIN
-ALONE: Literal[Special.ALONE] = Special.ALONE
-BEHIND: Literal[Special.BEHIND] = Special.BEHIND
-Listing: TypeAlias = "tuple[list[str], Stat] | Literal[Special.ALONE, Special.BEHIND]"
 Granted: TypeAlias = "Grant | Literal[Special.AGAIN]"
 Outcome: TypeAlias = "Grant | Queued | Literal[Special.AGAIN] | None"
 
@@ -65,6 +53,7 @@ class AcquireFlows:
         timeout: float,
     ) -> None:
         self._tree, self._states, self._releases, self._tombstones = tree, states, leaving, tombstones
+        self._entrance = EntranceFlows(tree, leaving, tombstones)
         self._unfair = UnfairFlows(tree)
         self._handoff = Handoff(states)
         self.inherit = self._handoff.inherit
@@ -87,7 +76,7 @@ class AcquireFlows:
             if state.tried:
                 listed = yield from self._look(state, sent, timeout)
             else:
-                listed = yield from self._enter(state, sent, timeout)
+                listed = yield from self._entrance.enter(state, sent, timeout)
             if listed is not None:
                 outcome = yield from self._decide(state, listed, sent, timeout, queue)
                 if outcome is not AGAIN:
@@ -101,7 +90,7 @@ class AcquireFlows:
         entered = [claim for claim, state in zip(claims, states, strict=True) if not state.tried]
         listings: Sequence[Listing | None] = [None] * len(states)
         if len(entered) == len(claims) > 1:
-            listings = yield from self._enter_all(states, sent, timeout)
+            listings = yield from self._entrance.enter_all(states, sent, timeout)
         outcomes: list[Grant | Queued] = []
         for claim, state, listed in zip(claims, states, listings, strict=True):
             outcome: Outcome = AGAIN
@@ -125,95 +114,6 @@ class AcquireFlows:
                 state.former = old.former | {old.node}
             self._states[claim.owner] = state
         return state
-
-    def _enter(self, state: ClaimState, sent: float, timeout: float) -> Flow[Listing | None]:
-        """Create the node and list the line, in one trip; None if it has to be done again."""
-        parent_state = self._tree.parent_state(state.claim.spec.name)
-        ops: tuple[Op, ...] = (Enter(state, self._tree.acl, parent_state.entered), parent_state.listing)
-        known = sent <= parent_state.known_until and not state.claim.spec.lock_delay
-        crowded = known and parent_state.crowded and state.claim.spec.fair
-        bold = known and (parent_state.steady or crowded)
-        if bold:
-            ops = ops[:1]
-        elif sent > parent_state.known_until:
-            parent_state.known_until = sent + A_MOMENT_S  # one is enough, of all that come at the same time
-            ops = (CreateContainer(state.parent, self._tree.acl), *ops)
-        parent_state.entering_count += 1
-        try:
-            answers = yield from self._send((state,), ops, sent, timeout)
-        finally:
-            parent_state.entering_count -= 1
-        if answers is None:
-            return None
-        entered, listed = answers[-2:] if not bold else (answers[0], None)
-        if isinstance(entered, Failure):
-            parent_state.steady = False
-            yield from self._prepare([state], entered, timeout)
-            return None
-        state.seen = yield NOW
-        parent_state.known_until = sent + KNOWN_FOR_S
-        if self._tombstones.due(state.claim.spec):
-            yield Spawn(self._tombstones.sweep(state.server_time(state.seen)))
-        if state.before is not None:
-            return BEHIND
-        if bold:
-            if not crowded and parent_state.follows(state):
-                return ALONE
-            parent_state.steady = False
-        return _listing(listed)
-
-    def _enter_all(self, states: Sequence[ClaimState], sent: float, timeout: float) -> Flow[Sequence[Listing | None]]:
-        """The same for several, in one step; then their tokens are read."""
-        check_size(states)
-        for _ in range(TRIES_COUNT):
-            parent_states = [self._tree.parent_state(state.claim.spec.name) for state in states]
-            missing = [
-                CreateContainer(parent_state.parent, self._tree.acl)
-                for parent_state in parent_states
-                if sent > parent_state.known_until
-            ]
-            ops: tuple[Op, ...] = (
-                EnterAll(states, self._tree.acl),
-                *(parent_state.listing for parent_state in parent_states),
-            )
-            answers = yield from self._send(states, (*missing, *ops), sent, timeout)
-            if answers is None:
-                break
-            entered, *listings = answers[-1 - len(states) :]
-            if not isinstance(entered, Failure):
-                for parent_state in parent_states:
-                    parent_state.known_until = sent + KNOWN_FOR_S
-                yield from self._releases.read(states, timeout)
-                return [_listing(listed) for listed in listings]
-            yield from self._prepare(states, entered, timeout)
-        return [None] * len(states)
-
-    def _send(
-        self, states: Sequence[ClaimState], ops: Sequence[Op], sent: float, timeout: float
-    ) -> Flow[list[Answer] | None]:
-        for state in states:
-            state.tried, state.seen, state.entered = True, sent, sent
-        try:
-            answers: list[Answer] | None = yield Call(Batch(ops, states[0], states[1:]), timeout)
-        except OutcomeUnknown:
-            raise
-        except BackendUnavailable:
-            for state in states:
-                state.tried = False
-            raise
-        if answers is None:
-            for state in states:
-                state.gone = "session"
-        return answers
-
-    def _prepare(self, states: Sequence[ClaimState], failure: Failure, timeout: float) -> Flow[None]:
-        """Nothing was created, for want of a parent."""
-        for state in states:
-            state.tried = False
-        if failure.code != NO_NODE:
-            raise refused(failure, f"taking {states[0].claim.spec.name!r}")
-        for state in states:
-            yield from self._tree.plant(state.parent, timeout)
 
     def _look(self, state: ClaimState, sent: float, timeout: float) -> Flow[Listing | None]:
         """List the line again; None if our node is not in it."""
@@ -351,8 +251,3 @@ class AcquireFlows:
         assert state.link is not None
         state.link.keep(state)
         return self._grant(state, sent)
-
-
-def _listing(answer: Answer) -> tuple[list[str], Stat] | None:
-    """The answer to a `List`."""
-    return answer if isinstance(answer, tuple) else None

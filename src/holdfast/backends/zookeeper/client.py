@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from weakref import WeakKeyDictionary
 
 from ..._core.flow import NEW_EVENT, NOW, RANDOM, Endpoint, Flow, WaitEvent, WakeEvent
 from ...errors import HoldfastError, OutcomeUnknown
+from ..connections.batching import Batching
 from ..connections.gather import gather
 from ..connections.pool import closed_error
 from .connection import SessionConnection
 from .connector import ServerRotation
 from .keepalive import ask, attend
-from .ops import Answer, Watches
+from .ops import Answer, Op, Watches
 from .requests import Batch
 from .session import Credentials
 from .timing import shared
 from .watch_registry import repeatable
 
+TOGETHER_COUNT = 200
 ANY_TTL_S = 10.0
 """Whose session carries what is asked on behalf of nobody, if there is none yet."""
 
@@ -35,6 +39,8 @@ class ZooKeeperClient:
     def _begin(self) -> None:
         self._links: dict[float, SessionConnection] = {}
         self._waits: dict[str, SessionConnection] = {}
+        self._leaving: WeakKeyDictionary[SessionConnection, Batching[Op, list[Answer] | None]] = WeakKeyDictionary()
+        """Who gives up a place goes with others who do."""
         self._idle: list[WakeEvent] = []
         """Of waits for what can never come: they end with the client."""
 
@@ -58,7 +64,15 @@ class ZooKeeperClient:
             return None
         if not mine.kept:
             yield from mine.have_it_kept()
+        if request.leaving and not state.granted and len(request.ops) == 1:  # many may give up at a time
+            return (yield from self._departures(mine).call(request.ops[0], deadline))
         return (yield from mine.call(request.ops, deadline, owner, request.companions))  # which may be new on it
+
+    def _departures(self, link: SessionConnection) -> Batching[Op, list[Answer] | None]:
+        found = self._leaving.get(link)
+        if found is None:
+            found = self._leaving[link] = Batching(partial(_call_together, link), TOGETHER_COUNT)
+        return found
 
     def _call_for_nobody(self, request: Batch, deadline: float) -> Flow[list[Answer] | None]:
         link = request.link
@@ -142,3 +156,9 @@ class ZooKeeperClient:
         for link in self._links.values():
             link.abandon()
         self._begin()
+
+
+def _call_together(link: SessionConnection, ops: Sequence[Op], deadline: float) -> Flow[list[list[Answer] | None]]:
+    """Each is answered for itself; None if the session has ended."""
+    answers = yield from link.call(ops, deadline)
+    return [None] * len(ops) if answers is None else [[answer] for answer in answers]

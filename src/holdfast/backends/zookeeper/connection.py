@@ -24,11 +24,8 @@ from .connector import ServerRotation, connect_session
 from .error_mapping import unknown
 from .ops import Answer, Op, Watches
 from .session import Credentials, Session, SessionState, Ticket
-from .timing import lasts, session_for
+from .timing import IDLE_S, lasts, session_for
 from .watch_registry import Proof, WatchRegistry, proves, repeatable
-
-IDLE_S = 0.01
-"""So long after the last request, the server may have ended the connection."""
 
 
 class SessionConnection:
@@ -247,13 +244,11 @@ class SessionConnection:
         return self._watches.hear(owner)
 
     def wake(self, owner: str) -> None:
-        if (news := self._news.get(owner)) is not None:
-            _finish(news)
+        _finish(self._news.get(owner))
 
     def forget(self, owner: str) -> None:
         self._watches.forget(owner)
-        if (news := self._news.pop(owner, None)) is not None:
-            _finish(news)
+        _finish(self._news.pop(owner, None))
 
     def _feed(self, data: bytes) -> None:
         """Hand out what came."""
@@ -294,7 +289,8 @@ class SessionConnection:
             self._multiplexer = None
 
 
-def _finish(pending: Pending) -> None:
-    pending.done = True
-    if pending.event is not None:
-        pending.event.set()
+def _finish(pending: Pending | None) -> None:
+    if pending is not None:
+        pending.done = True
+        if pending.event is not None:
+            pending.event.set()

@@ -19,6 +19,8 @@ import math
 from collections.abc import Container
 
 MOST_SESSIONS_COUNT = 8
+IDLE_S = 0.01
+"""So long after the last request, the server may have ended the connection."""
 
 
 def session_for(ttl: float, least: float) -> float:

@@ -4,9 +4,10 @@ What depends on time or chance is normalised, and nothing else:
 1. A number within two days of now (a time, a token, a mark) becomes T0, T1, … in the order in which a side first says
    it, so that it must be the same number wherever it was the same before. Ballots that the test chose stay.
 2. The id of the server's run becomes RUN, other 40 hex digits (hashes) R0, R1, … likewise, a session's id #.
-3. Any other number from 100,000 on (spans in ms and µs) is rounded to two digits.
+3. Any other number from 100,000 on (spans in ms and µs) is rounded to two digits; for how long a key is kept, to one.
 4. An error in a program is cut where it begins to say in which line; one of Lua itself is only known as such.
-5. What has no order (settings, scanned keys) is sorted; of INFO the fields count that clients read.
+5. How many stand before a waiter is a bound, which depends on when those who are gone were dropped: it does not count.
+6. What has no order (settings, scanned keys) is sorted; of INFO the fields count that clients read.
 """
 
 from __future__ import annotations
@@ -100,8 +101,12 @@ class Side:
             for number, item in enumerate(value[:-1]):
                 if item == ("$", b"id"):
                     items[number + 1] = "#"
+            if [each[0] for each in value] == [":", ":", ":"]:
+                items[1] = "ahead"  # what a waiter is told
             return kind, items
         if kind == ":":
+            if how == "span" and value > SMALL:
+                return kind, float(f"{value:.0e}")
             return kind, "#" if how == "number" else self._number(value)
         if kind == "-":
             value = re.sub(rb"( script: |(?<=ERR user_script):).*", b"", value)

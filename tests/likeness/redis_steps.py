@@ -249,7 +249,7 @@ class Steps:
                 plain(client, command("PUBLISH", chance.choice(list(CHANNELS.values())), "owner0 5")),
                 plain(client, command("WAIT", chance.choice((0, 1)), 10)),
                 plain(client, command("ACL", "WHOAMI")),
-                plain(client, command("PTTL", f"{SPACE}/{key}")),
+                plain(client, command("PTTL", f"{SPACE}/{key}"), ("span",)),
                 plain(client, command("CONFIG", "SET", "maxmemory", chance.choice((0, 0, 1)))),
                 plain(client, command("CLUSTER", "SLOTS")),
                 plain(client, command("HELLO", chance.choice((2, 4, "x", 3)) if client == ASKER else 3)),

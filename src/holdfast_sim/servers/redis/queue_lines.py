@@ -32,6 +32,7 @@ class ServedLine(Line):
     kept_us: int = 0
     noted_us: int = 0
     pushes: list[Place] = field(default_factory=list)
+    newcomer: Place | None = None
 
     def waiting(self) -> list[Place]:
         """Those who wait, also in vain."""
@@ -53,6 +54,7 @@ class ServedLine(Line):
         if known is None or known.evicted:
             self.ranks += 1
             asked.rank = self.ranks
+            self.newcomer = asked
         return super(ServedLine, self).take(asked, capacity, now, clock, queue)
 
     def promote(self, now: int, clock: int) -> list[Place]:
@@ -76,7 +78,8 @@ class ServedLine(Line):
         return promoted
 
     def _looks_further(self, free: int) -> bool:
-        return free > 0 and any(not place.fair for place in self.waiting())
+        """The programs do, for those who may overtake; and before a newcomer joins."""
+        return free > 0 and any(not place.fair for place in self.waiting() if place is not self.newcomer)
 
     def ahead(self, mine: Place, now: int) -> int:
         """At most so many: some may have left."""

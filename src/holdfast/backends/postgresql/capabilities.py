@@ -73,8 +73,7 @@ def greet(told_id: int, request_timeout: float) -> Talk:
     pooled = int(facts.pid) != told_id
     _check(facts, pooled)
     if not pooled:
-        # A plan that was made while the table was small, and read all of it, would be kept while it grows.
-        wanted = f"SET statement_timeout = {max(1, int(request_timeout * 1000))}; SET enable_seqscan = off"
+        wanted = f"SET statement_timeout = {max(1, int(request_timeout * 1000))}"
         if facts.isolation != "read committed":
             wanted += "; SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED"
         yield wanted.encode()

@@ -125,7 +125,7 @@ class ClaimState:
     def before(self) -> ClaimState | None:
         """The claim of ours right before it, as long as that keeps it from being granted: no look would tell more."""
         before = self.follows
-        if before is None or not before.stands or self.claim.spec.lock_delay:
+        if before is None or not before.stands or self.claim.spec.lock_delay or not self.claim.spec.fair:
             return None
         return before if before.takes_all or not before.granted else None
 

@@ -28,7 +28,9 @@ class Door:
     def __init__(self, file: LockFile, other: sqlite3.Connection) -> None:
         self._execute = file.execute
         self._other = other
+        self._opens = self.knocks = 0
         file.execute = self
+        file._used = -1000  # it is not tidied now: that would be a knock, too
 
     def shut(self, opens: int = 0) -> None:
         self._other.execute("BEGIN IMMEDIATE")

@@ -9,7 +9,7 @@ from holdfast.backends.queue_backend import Take
 from holdfast.backends.sqlite.operations import StoreOperations
 from holdfast.backends.sqlite.store import SQLiteStore
 from holdfast.model import LockSpec
-from tests.relational.long_lines import Ask, Cost, flat, kinds
+from tests.relational.long_lines import MANY_COUNT, Ask, Cost, flat, kinds
 
 SLACK_COUNT = 150
 """A row more costs some twenty operations; a line of two thousand that is looked at costs tens of thousands."""
@@ -22,6 +22,7 @@ def test_the_same_for_many(tmp_path: Path, specs: list[LockSpec]) -> None:
 
     def line() -> tuple[Ask, Cost]:
         store = SQLiteStore(tmp_path / "locks.db", f"ns{next(lines)}", "host")
+        store._file._used = -100 * MANY_COUNT  # it is not tidied meanwhile
         operations = StoreOperations(store)
         opened.append(operations)
         steps = 0

@@ -13,11 +13,12 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from holdfast.torture.sandbox.loopback import free_port
 from tests.support.aside import aside
 
 START_TIMEOUT = 20.0
@@ -100,18 +101,7 @@ class RedisServer:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on now. A cluster's bus is 10,000 higher, so they are low enough."""
-    ports: list[int] = []
-    with ExitStack() as stack:
-        while len(ports) < count:
-            probe = stack.enter_context(socket.socket())
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-            if port > 55000:
-                port -= 30000
-            if port not in ports:
-                ports.append(port)
-    return ports
+    return [free_port() for _ in range(count)]
 
 
 def plain(folder: Path, port: int, **settings: str) -> RedisServer:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from holdfast.torture.sandbox.loopback import free_port
 from tests.support.redis_server import RedisServer, free_ports, plain
 
 PATIENCE = 30.0
@@ -88,6 +89,7 @@ def with_cluster(count: int = 3, *, replicas: bool = False) -> Iterator[list[Red
                 Path(folder) / str(port),
                 port,
                 cluster_enabled="yes",
+                cluster_port=str(free_port()),
                 cluster_config_file="nodes.conf",
                 cluster_node_timeout="1500" if replicas else "15000",
                 repl_diskless_sync_delay="0",
@@ -101,7 +103,7 @@ def with_cluster(count: int = 3, *, replicas: bool = False) -> Iterator[list[Red
                 assert node.raw("CLUSTER", "ADDSLOTSRANGE", str(first), str(last)) == b"+OK\r\n"
                 assert node.raw("CLUSTER", "SET-CONFIG-EPOCH", str(number + 1)) == b"+OK\r\n"
             for node in nodes[1:]:
-                nodes[0].raw("CLUSTER", "MEET", "127.0.0.1", str(node.port))
+                nodes[0].raw("CLUSTER", "MEET", "127.0.0.1", str(node.port), node.settings["cluster-port"])
             await_true(lambda: all(b"cluster_state:ok" in n.raw("CLUSTER", "INFO") for n in nodes), "the cluster")
             await_true(lambda: all(_knows(n, count) for n in nodes), "all nodes to know all")
             for node, replica in zip(nodes, others, strict=False):
@@ -115,7 +117,7 @@ def with_cluster(count: int = 3, *, replicas: bool = False) -> Iterator[list[Red
 def _follow(replica: RedisServer, primary: RedisServer) -> None:
     """Join the cluster of a primary, as its replica."""
     name = primary.raw("CLUSTER", "MYID").split(b"\r\n")[1].decode()
-    replica.raw("CLUSTER", "MEET", "127.0.0.1", str(primary.port))
+    replica.raw("CLUSTER", "MEET", "127.0.0.1", str(primary.port), primary.settings["cluster-port"])
     await_true(lambda: replica.raw("CLUSTER", "REPLICATE", name) == b"+OK\r\n", "the replica to know its primary")
 
 
@@ -133,6 +135,7 @@ def with_tls(**settings: str) -> Iterator[tuple[RedisServer, Path]]:
             [
                 *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"),
                 *("-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"),
+                *("-addext", "keyUsage=critical,digitalSignature,keyCertSign"),
                 *("-keyout", str(key), "-out", str(certificate)),
             ],
             check=True,

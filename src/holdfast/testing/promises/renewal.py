@@ -65,7 +65,7 @@ async def _bears_a_fault(context: Context, ttl: float) -> bool:
     faults.cut()
     await context.eventually(lambda: lease.state is not State.HELD, "jeopardy")
     faults.heal()
-    await context.eventually(lambda: lease.state is not State.JEOPARDY, "recovery")
+    await context.eventually(lambda: {"recovered", "lost"} & {event.kind for event in events}, "recovery")
     if lease.state is State.LOST:
         return False
     assert clock() + lease.remaining() > until

@@ -30,8 +30,12 @@ def certificates(sandbox: Sandbox, *hosts: str) -> Certificates:
     folder = sandbox.new_folder("certificates")
     made = Certificates(folder / "ca.pem", folder / "cert.pem", folder / "key.pem")
     signing, request, names = folder / "ca.key", folder / "request.pem", folder / "names"
-    names.write_text(f"subjectAltName={','.join(f'IP:{host}' for host in dict.fromkeys(hosts))}\n")
-    _openssl(*_NEW, "-x509", "-days", "2", "-subj", "/CN=torture", "-keyout", signing, "-out", made.authority)
+    addresses = ",".join(f"IP:{host}" for host in dict.fromkeys(hosts))
+    names.write_text(f"subjectAltName={addresses}\nauthorityKeyIdentifier=keyid\nsubjectKeyIdentifier=hash\n")
+    _openssl(
+        *_NEW, "-x509", "-days", "2", "-subj", "/CN=torture", "-addext", "keyUsage=critical,keyCertSign,cRLSign",
+        "-keyout", signing, "-out", made.authority,
+    )  # fmt: skip
     _openssl(*_NEW, "-subj", "/CN=server", "-keyout", made.key, "-out", request)
     _openssl(
         "x509", "-req", "-in", request, "-CA", made.authority, "-CAkey", signing, "-CAcreateserial",

@@ -8,7 +8,7 @@ name says otherwise; tokens are integers that strictly grow per name.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
 from .errors import Misconfigured
@@ -45,6 +45,16 @@ class LockSpec:
     hold_at_least: float = 0.0
     margin: float | None = None
     renew: bool = True
+    option_set: object = field(default_factory=object, init=False, repr=False, compare=False)
+    """The same object in all that are `named` after one: a key to what is prepared for their options."""
+
+    def named(self, name: str) -> LockSpec:
+        """The same for another name, which is all that has to be checked."""
+        spec = object.__new__(LockSpec)
+        for read, write in _SLOTS:
+            write(spec, read(self))
+        _SET_NAME(spec, check_name(name))
+        return spec
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -85,6 +95,10 @@ class LockSpec:
                 f"{self.name!r} asks for {self.weight} of {self.capacity}; it could never be granted: "
                 "ask for less or raise the capacity"
             )
+
+
+_SET_NAME = LockSpec.__dict__["name"].__set__
+_SLOTS = [(slot.__get__, slot.__set__) for slot in (LockSpec.__dict__[each.name] for each in fields(LockSpec))]
 
 
 @dataclass(slots=True)  # made for each acquisition, never changed; freezing would cost more than making it

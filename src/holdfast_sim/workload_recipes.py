@@ -44,7 +44,7 @@ def obtain(worker: SimWorker, name: str, timeout: float | None) -> Flow[list[Hol
     if kinds[name] == "shared":
         spec = (recipes.reader if chance.random() < 0.6 else recipes.writer)(name, options)
     elif kinds[name] == "counted":
-        spec = recipes.permit(name, PERMIT_COUNT, chance.choice((1, 1, 2)), options)
+        spec = recipes.permit(name, options, PERMIT_COUNT, chance.choice((1, 1, 2)))
     else:
         how = chance.random()
         mutexes = sorted(name for name, kind in kinds.items() if kind == "mutex")

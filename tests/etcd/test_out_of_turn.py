@@ -102,7 +102,7 @@ def test_nobody_is_overtaken_into_room_that_is_no_longer_free(state_cluster: Clu
         waiter = threading.Thread(target=lambda: heavy.append(locks.semaphore("pool", permits=3, weight=3).acquire()))
         waiter.start()
         await_true(lambda: [len(view.waiters) for view in locks.survey("pool")] == [1], "a waiter")
-        claim = Claim(specs.permit("pool", 3, 1, {"ttl": 30.0, "fair": False}), "quick-1", "quick")
+        claim = Claim(specs.permit("pool", {"ttl": 30.0, "fair": False}, 3, 1), "quick-1", "quick")
         wire.before[2] = first.release  # a try for a free line, into the line, and then past the heavy one
         outcome = run(engine.backend.take(claim, True), wire)
         assert isinstance(outcome, Queued)

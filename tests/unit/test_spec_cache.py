@@ -7,11 +7,16 @@ from typing import Any
 import pytest
 
 from holdfast.errors import Misconfigured
-from holdfast.recipes.spec_cache import KEPT_COUNT, SpecCache
+from holdfast.recipes.spec_cache import NAMES_COUNT, SETS_COUNT, SpecCache
+from holdfast.recipes.specs import mutex, permit, reader, writer
 
 
 def mutexes() -> SpecCache:
     return SpecCache({"ttl": 30.0, "timeout": None})
+
+
+def count(specs: SpecCache) -> int:
+    return sum(len(names) for _, names in specs._sets.values())
 
 
 def test_the_same_question_is_the_same_ask() -> None:
@@ -46,11 +51,31 @@ def test_a_name_that_is_wrong_is_refused_each_time(wrong: Any) -> None:
             specs.get(wrong, {})
 
 
+def test_another_name_is_as_one_that_was_made_anew_and_shares_what_is_prepared() -> None:
+    specs, others = mutexes(), mutexes()
+    for options in ({}, {"ttl": 5, "timeout": 1.5, "fair": False, "margin": 1}):
+        for kind in (mutex, reader, writer):
+            one, other = specs.get("a", options, kind), specs.get("b", options, kind)
+            assert other == others.get("b", options, kind)
+            assert other.option_set is one.option_set
+            assert specs.changed(other, {"timeout": 0}).option_set is specs.changed(one, {"timeout": 0}).option_set
+    assert specs.get("a", {}).option_set is not specs.get("a", {"ttl": 5}).option_set
+    two, three = specs.get("a", {}, permit, 2, 1), specs.get("a", {}, permit, 3, 1)
+    assert (two.capacity, three.capacity) == (2, 3)
+    for wrong in (True, 0, 1.0, [2]):
+        for _ in range(2):
+            with pytest.raises(Misconfigured):
+                specs.get("a", {}, permit, wrong, 1)
+
+
 def test_it_does_not_grow_for_ever() -> None:
     specs = mutexes()
-    for number in range(3 * KEPT_COUNT):
+    for number in range(3 * NAMES_COUNT):
         specs.get(f"n{number}", {})
-    assert len(specs._specs) <= KEPT_COUNT
+    assert count(specs) <= NAMES_COUNT
+    for number in range(3 * SETS_COUNT):
+        specs.get("a", {"ttl": 1.0 + number})
+    assert count(specs) <= SETS_COUNT
 
 
 def test_the_same_options_of_a_call_are_the_same_ask() -> None:
@@ -67,6 +92,6 @@ def test_the_same_options_of_a_call_are_the_same_ask() -> None:
 
 def test_nor_do_the_options_of_calls() -> None:
     specs = mutexes()
-    for number in range(3 * KEPT_COUNT):
+    for number in range(3 * NAMES_COUNT):
         specs.changed(specs.get(f"n{number}", {}), {"timeout": 0})
-    assert len(specs._changed) <= KEPT_COUNT
+    assert count(specs) <= 2 * NAMES_COUNT

@@ -48,7 +48,7 @@ class Coordinator(BaseCoordinator):
     def rwlock(self, name: str, *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> RWLock:
         """A read-write lock: many readers or one writer, in the order of arrival, so neither starves."""
         self._need("shared", name)
-        return RWLock(self, name, on_lost, self._defaults | options)
+        return RWLock(self, name, on_lost, options)
 
     @shows_options
     def semaphore(
@@ -62,12 +62,12 @@ class Coordinator(BaseCoordinator):
     ) -> Lock:
         """`weight` (one) of `permits`."""
         self._need("counting", name)
-        return Lock(self, specs.permit(name, permits, weight, self._defaults | options), on_lost)
+        return Lock(self, self._specs.get(name, options, specs.permit, permits, weight), on_lost)
 
     @shows_options
     def lock_all(self, names: Iterable[str], *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> LockAll:
         """Several mutexes at once, all or none, without deadlock."""
-        return LockAll(self, [specs.mutex(name, self._defaults | options) for name in canonical(names)], on_lost)
+        return LockAll(self, [self._specs.get(name, options) for name in canonical(names)], on_lost)
 
     @shows_options
     def election(self, name: str, *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> Election:

@@ -23,8 +23,8 @@ class RWLock:
         check_hook("on_lost", on_lost, name, awaits=True)
         self._coordinator = coordinator
         self._on_lost = on_lost
-        self._reader = specs.reader(name, options)
-        self._writer = specs.writer(name, options)
+        self._reader = coordinator._specs.get(name, options, specs.reader)
+        self._writer = coordinator._specs.get(name, options, specs.writer)
 
     def read(self) -> Lock:
         """The side of the readers: many together."""

@@ -25,7 +25,7 @@ def writer(name: str, options: Options) -> LockSpec:
     return _ask(name, options, weight=SHARED_CAPACITY, capacity=SHARED_CAPACITY, mode="write")
 
 
-def permit(name: str, permits: int, weight: int, options: Options) -> LockSpec:
+def permit(name: str, options: Options, permits: int, weight: int) -> LockSpec:
     """`weight` of `permits`."""
     return _ask(name, options, weight=weight, capacity=permits, mode="permit")
 

@@ -128,7 +128,7 @@ class ClientProcess(Process):
         if kind == "shared":
             spec = recipes.writer(name, options)
         elif kind == "counted":
-            spec = recipes.permit(name, PERMIT_COUNT, PERMIT_COUNT, options)
+            spec = recipes.permit(name, options, PERMIT_COUNT, PERMIT_COUNT)
         else:
             spec = recipes.mutex(name, options)
         while True:

@@ -70,7 +70,7 @@ class SpecWords:
 class Written:
     """What is the same in every call for one spec."""
 
-    __slots__ = ("handing", "key", "releasing", "spec", "taking", "words")
+    __slots__ = ("key", "releasing", "spec", "taking", "words")
 
     def __init__(self, spec: LockSpec, key: str, words: SpecWords) -> None:
         self.spec = spec
@@ -79,7 +79,6 @@ class Written:
         """Its line, as one word; then calls up to the word that says whose they are."""
         self.taking = f"{words.taking}{key}$"
         self.releasing = f"{words.releasing}{key}$"
-        self.handing = f"{words.handing}{key}$"
 
 
 class Codec:
@@ -90,13 +89,13 @@ class Codec:
 
         `flags`: the server can read the first line of programs that have one.
         """
-        self._lines = f"{namespace}/line/".encode()
+        self._lines = f"{namespace}/line/"
         self.index = f"{namespace}/contended" if indexed else None
         self._rates = f"{namespace}/rate/".encode()
         self._host = host
         self._pid = pid
         self._written: dict[int, Written] = {}
-        self._words: dict[tuple[object, ...], SpecWords] = {}
+        self._words: dict[object, SpecWords] = {}
         self._take = program("take")
         self._flags = flags
         self._choose()
@@ -116,7 +115,7 @@ class Codec:
 
     def line(self, name: str) -> bytes:
         """The key of a name."""
-        return self._lines + name.encode()
+        return (self._lines + name).encode()
 
     # Calls
 
@@ -148,7 +147,7 @@ class Codec:
             kept = self._write(spec)
         owner = claim.owner
         ends = f"{kept.words.leaving}$1\r\n0\r\n${len(channel)}\r\n{channel}\r\n"
-        return f"{kept.handing}{len(owner)}\r\n{owner}\r\n{ends}".encode()
+        return f"{kept.words.handing}{kept.key}${len(owner)}\r\n{owner}\r\n{ends}".encode()
 
     def take_words(self, claim: Claim, wake: str) -> tuple[str, str]:
         """The key of one take of many, and what is said of it."""
@@ -189,15 +188,15 @@ class Codec:
         return before, f" {self._host}"
 
     def _write(self, spec: LockSpec) -> Written:
-        options = (spec.ttl, spec.capacity, spec.weight, spec.fair, spec.lock_delay, spec.mode, spec.margin)
-        words = self._words.get(options)
+        words = self._words.get(spec.option_set)
         if words is None:
             words = self._write_options(spec)
             if len(self._words) >= KEPT_COUNT:
                 self._words.clear()
-            self._words[options] = words
-        line = self.line(spec.name)
-        kept = Written(spec, f"${len(line)}\r\n{line.decode()}\r\n", words)
+            self._words[spec.option_set] = words
+        line = self._lines + spec.name
+        size = len(line) if line.isascii() else len(line.encode())
+        kept = Written(spec, f"${size}\r\n{line}\r\n", words)
         if len(self._written) >= KEPT_COUNT:
             self._written.clear()
         self._written[id(spec)] = kept
@@ -235,7 +234,7 @@ class Codec:
     def survey(self, keys: Sequence[bytes]) -> Order:
         def read(reply: list[Any]) -> list[LockView]:
             now, *views = reply
-            return [view_of(keys[view[0] - 1].removeprefix(self._lines).decode(), view, now) for view in views]
+            return [view_of(keys[view[0] - 1].decode().removeprefix(self._lines), view, now) for view in views]
 
         return Order(program("survey"), 1 + len(keys), bulks(len(keys), *keys), read, keys[0])
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast.errors import Misconfigured
+from holdfast.recipes.options import Options
 from holdfast.recipes.spec_cache import NAMES_COUNT, SETS_COUNT, SpecCache
 from holdfast.recipes.specs import mutex, permit, reader, writer
 
@@ -53,7 +54,8 @@ def test_a_name_that_is_wrong_is_refused_each_time(wrong: Any) -> None:
 
 def test_another_name_is_as_one_that_was_made_anew_and_shares_what_is_prepared() -> None:
     specs, others = mutexes(), mutexes()
-    for options in ({}, {"ttl": 5, "timeout": 1.5, "fair": False, "margin": 1}):
+    several: tuple[Options, ...] = ({}, {"ttl": 5, "timeout": 1.5, "fair": False, "margin": 1})
+    for options in several:
         for kind in (mutex, reader, writer):
             one, other = specs.get("a", options, kind), specs.get("b", options, kind)
             assert other == others.get("b", options, kind)
@@ -62,7 +64,8 @@ def test_another_name_is_as_one_that_was_made_anew_and_shares_what_is_prepared()
     assert specs.get("a", {}).option_set is not specs.get("a", {"ttl": 5}).option_set
     two, three = specs.get("a", {}, permit, 2, 1), specs.get("a", {}, permit, 3, 1)
     assert (two.capacity, three.capacity) == (2, 3)
-    for wrong in (True, 0, 1.0, [2]):
+    wrongs: tuple[Any, ...] = (True, 0, 1.0, [2])
+    for wrong in wrongs:
         for _ in range(2):
             with pytest.raises(Misconfigured):
                 specs.get("a", {}, permit, wrong, 1)

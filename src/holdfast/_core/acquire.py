@@ -103,6 +103,8 @@ def acquire(
     except GeneratorExit:
         raise
     except BaseException as error:
+        if not isinstance(error, Exception):
+            error.__traceback__ = None  # thousands who are cancelled at once would keep all their frames meanwhile
         yield from rollback(backend, [claim], error, None if timeout is None else began + timeout)
         admission.asking.pop(claim.owner, None)
         raise

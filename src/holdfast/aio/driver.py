@@ -51,7 +51,7 @@ async def run(flow: RequestFlow[Request, T], wire: AsyncWire[Request, object]) -
                 else:
                     answer = await _carry_out(op, wire)
             except asyncio.CancelledError as error:
-                op = flow.throw(error if _cancelled() else _ended(error))
+                op = flow.throw(error.with_traceback(None) if _cancelled() else _ended(error))
             except BaseException as error:
                 op = flow.throw(error)
             else:
@@ -91,19 +91,14 @@ async def _carry_out(op: RequestOp[Request], wire: AsyncWire[Request, object]) -
 async def to_the_end(work: Coroutine[object, Never, T]) -> T:
     """Run something to its end whatever happens to this task; then let a cancellation through."""
     task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError as error:
-            if task.cancelled():
-                raise
-            cancelled = error
-        except BaseException:
-            break  # the flow's own error: raised by result() below
-    if cancelled is not None:
-        task.exception()  # seen
-        raise cancelled
+    ended: DrainedReply[object] = DrainedReply()
+    task.add_done_callback(ended.set_result)
+    try:
+        await ended
+    except asyncio.CancelledError:
+        if not task.cancelled():
+            task.exception()  # seen
+        raise
     return task.result()
 
 

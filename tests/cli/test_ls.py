@@ -48,6 +48,14 @@ def test_a_prefix_chooses(cli: Cli) -> None:
         assert [view["name"] for view in cli.json("ls", "orders/")] == ["orders/1", "orders/2"]
 
 
+def test_an_exact_name_chooses_and_has_to_be_given(cli: Cli) -> None:
+    with cli.locks.lock_all(["orders/1", "orders/10"]):
+        assert [view["name"] for view in cli.json("ls", "--exact", "orders/1")] == ["orders/1"]
+        done = cli.run("ls", "--exact")
+    assert (done.code, done.out) == (64, "")
+    assert "--exact needs the name of a lock" in done.err
+
+
 def test_what_is_shared_and_counted_is_shown(cli: Cli) -> None:
     with cli.locks.rwlock("doc").read(), cli.locks.semaphore("pool", permits=3, weight=2):
         rows = [line.split("  ") for line in cli.run("ls").out.splitlines()]

@@ -32,6 +32,8 @@ def ls(prefix: str, exact: bool, url: str | None, namespace: str, as_json: bool,
       holdfast ls --exact orders/7
       holdfast ls --json | jq '.[] | select(.waiters != [])'
     """
+    if exact and not prefix:
+        raise click.UsageError("--exact needs the name of a lock, as in: holdfast ls --exact orders/7")
     found: list[LockView] = []
     if (locks := coordinator_for_viewing(url, namespace, quiet or as_json)) is not None:
         with locks:

@@ -99,7 +99,7 @@ class Coordinator(BaseCoordinator):
         backend = self._engine.backend
         if not isinstance(backend, Surveys):
             raise Misconfigured(f"{backend.scheme} cannot be surveyed")
-        views = self._run(backend.survey(check_prefix(prefix), exact))
+        views = self._run(backend.survey(check_name(prefix) if exact else check_prefix(prefix), exact))
         return [view for view in views if view.name == prefix] if exact else views
 
     def evict(self, name: str, token: int) -> bool:

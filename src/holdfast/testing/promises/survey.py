@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 
+from ...errors import Misconfigured
 from ..context import Context
 from ..promise import promise
 
@@ -51,8 +52,10 @@ async def by_prefix(context: Context) -> None:
     for prefix in ("", "orders", "orders/", "orders/7", "orders/70", "o", "p", "x", "orders%", "_", "%"):
         found = [view.name for view in await locks.survey(prefix)]
         assert found == sorted(name for name in names if name.startswith(prefix)), prefix
-        exact = [view.name for view in await locks.survey(prefix, exact=True)]
-        assert exact == [name for name in names if name == prefix], prefix
+        if prefix:
+            exact = [view.name for view in await locks.survey(prefix, exact=True)]
+            assert exact == [name for name in names if name == prefix], prefix
+    await context.raises(Misconfigured, locks.survey("", exact=True))
     for lease in leases:
         assert await lease.release()
 

@@ -20,7 +20,7 @@ from .deadlock import LOOSE
 from .flow import NOW, Flow, Shield, Sleep, Spawn
 from .lease import Hold
 from .renewal import Keeper, renew_now
-from .withdraw import Patience, patience_since, release_all_until_done, release_each, release_until_done, withdraw
+from .withdraw import Patience, release_all_until_done, release_each, release_until_done, withdraw
 
 SETTLE_LIMIT_S = 1.0
 """How long a close waits for what others have in flight."""
@@ -178,7 +178,7 @@ class CoordinatorCore:
             if patience is not None and patience.exhausted:
                 raise BackendUnavailable("the engine does not answer in time")
             release = self.backend.release(hold.claim, max(0.0, until - now) if until else 0.0)
-            held = yield from (release if patience is None else patience.limit(release))
+            held = yield from (release if patience is None else patience.limit(release, now))
         except BackendUnavailable as error:
             if patience is None:
                 yield Spawn(release_until_done(self.backend, hold.claim, until))
@@ -221,7 +221,7 @@ class CoordinatorCore:
         Whatever happens meanwhile, all are released; an engine that does not answer is waited for once. `due`: when the
         timeout is over of the acquisition that gives them back.
         """
-        held, patience = True, (yield from patience_since(due))
+        held, patience = True, Patience(due)
         failure: BaseException | None = None
         for hold in holds:
             try:

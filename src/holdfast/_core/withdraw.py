@@ -37,13 +37,15 @@ def withdraw(backend: AnyBackend, claim: Claim, until: float = 0.0) -> Flow[bool
 
 
 class Patience:
-    """The time spent on requests without an answer, over several requests (rule 2). `late_s`: see rule 3; None for who
-    has no timeout."""
+    """The time spent on requests without an answer, over several requests (rule 2).
 
-    __slots__ = ("_late_s", "left", "lost")
+    `due`: when the timeout of their acquisition is over (rule 3); None for who has none.
+    """
 
-    def __init__(self, late_s: float | None = None) -> None:
-        self._late_s = late_s
+    __slots__ = ("_due", "left", "lost")
+
+    def __init__(self, due: float | None = None) -> None:
+        self._due = due
         self.lost = 0.0
         self.left: list[tuple[Claim, float]] = []
         """The claims whose release did not reach the engine, and until when each lingers."""
@@ -52,24 +54,19 @@ class Patience:
     def exhausted(self) -> bool:
         return self.lost >= UNANSWERED_LIMIT_S
 
-    def limit(self, release: Flow[bool]) -> Flow[bool]:
-        """The next release, in the time that it may take (rule 3)."""
-        if self._late_s is None:
+    def limit(self, release: Flow[bool], now: float) -> Flow[bool]:
+        """The next release, in the time that it may take (rule 3); those before it may have been slow, too."""
+        if self._due is None:
             return release
-        return as_one_request(release, max(0.0, self._late_s + self.lost - UNANSWERED_LIMIT_S))
+        return as_one_request(release, max(0.0, now - self._due - UNANSWERED_LIMIT_S))
 
 
 def withdraw_all(backend: AnyBackend, claims: Iterable[Claim], due: float | None = None) -> Flow[None]:
     """The same for several. `due`: when the timeout of their acquisition is over (rule 3)."""
-    patience = yield from patience_since(due)
+    patience = Patience(due)
     yield from release_each(backend, [(claim, 0.0) for claim in claims], patience)
     if patience.left:
         yield Spawn(release_all_until_done(backend, patience.left))
-
-
-def patience_since(due: float | None) -> Flow[Patience]:
-    """The patience of whoever was to be done by `due`; None for one who has time (rule 3)."""
-    return Patience() if due is None else Patience((yield NOW) - due)
 
 
 def release_each(backend: AnyBackend, claims: Iterable[tuple[Claim, float]], patience: Patience) -> Flow[None]:
@@ -80,7 +77,7 @@ def release_each(backend: AnyBackend, claims: Iterable[tuple[Claim, float]], pat
             continue
         began: float = yield NOW
         try:
-            yield from patience.limit(backend.release(claim, max(0.0, until - began) if until else 0.0))
+            yield from patience.limit(backend.release(claim, max(0.0, until - began) if until else 0.0), began)
         except Misconfigured:
             pass  # closed (rule 4)
         except BackendUnavailable:

@@ -54,6 +54,9 @@ class RedisPool:
         self.count = 0
         """Connections that are open for requests or being opened; those that wait for a push are not among them."""
         self.line: deque[Waiter] = deque()
+        self._beside: list[float] = []
+        """The deadlines of what is dialled for those in the line: one for each of them. Else who has little time would
+        dial with each try while a server hangs."""
         self._pause_s = 0.0
         self._closed_until = 0.0
         self._why: Exception = BackendUnavailable("Redis was not tried yet")
@@ -79,8 +82,12 @@ class RedisPool:
             if self.count < MOST_COUNT and deadline - now >= LEAST_DIAL_S:
                 return (yield from self._dial(deadline))
             waiter = Waiter((yield NEW_EVENT), deadline)
-            if self.count < MOST_COUNT and (yield Spawn(self._dial_beside(now + LEAST_DIAL_S))) is False:
-                return (yield from self._dial(deadline))
+            self._beside = [until for until in self._beside if until > now]
+            if self.count < MOST_COUNT and len(self._beside) <= len(self.line):
+                until = now + LEAST_DIAL_S
+                self._beside.append(until)
+                if (yield Spawn(self._dial_beside(until))) is False:
+                    return (yield from self._dial(deadline))
             if self.idle:
                 continue
             if (link := (yield from self.wait_in_line(waiter))) is not None:
@@ -138,6 +145,9 @@ class RedisPool:
             link = yield from self._dial(deadline)
         except Exception:  # noqa: BLE001  told to those in the line
             return
+        finally:
+            if deadline in self._beside:
+                self._beside.remove(deadline)
         self.put(link)
 
     def _note_failure(self, error: Exception) -> Flow[None]:

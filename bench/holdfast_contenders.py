@@ -130,6 +130,19 @@ def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]
         yield worker_lock
 
 
+@contextmanager
+def named_pair(target: Target) -> Iterator[Callable[[str], object]]:
+    import holdfast
+
+    with holdfast.connect(target.url) as locks:
+
+        def body(name: str) -> None:
+            with locks.lock(f"bench/{name}", ttl=10, timeout=5):
+                pass
+
+        yield body
+
+
 class Leases:
     """Leases under names of their own, kept by the coordinator's one keeper."""
 
@@ -167,6 +180,7 @@ CONTENDERS = (
         "holdfast",
         lock_factory=lock_factory,
         pair=pair_of(kept),
+        named_pair=named_pair,
         lease_set=lease_set,
         imports="import holdfast",
         counted=True,

@@ -15,9 +15,15 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 Role: TypeAlias = Literal["floor", "bare", "holdfast", "peer"]
 """The floor is the unit of all ratios; `bare` is another use of the bare engine, for comparison."""
-Measure: TypeAlias = Literal["pair", "handoff", "growth", "own", "leases", "import", "step"]
+Measure: TypeAlias = Literal[
+    "pair", "handoff", "waiters", "names", "hot", "processes", "own", "leases", "import", "step"
+]
 
-MEASURES: tuple[Measure, ...] = ("pair", "handoff", "growth", "own", "leases", "import", "step")
+MEASURES: tuple[Measure, ...] = (
+    "pair", "handoff", "waiters", "names", "hot", "processes", "own", "leases", "import", "step",
+)  # fmt: skip
+GROWTH: tuple[Measure, ...] = ("waiters", "names", "hot", "processes", "leases")
+"""What `growth` stands for: the same at growing counts."""
 TAKE_TIMEOUT_S = 10.0
 """Seconds that any contender may wait for a lock; no turn is nearly as long."""
 
@@ -38,6 +44,31 @@ class WorkerLock:
     release: Callable[[], object]
 
 
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """What an engine keeps at one moment."""
+
+    entries: int
+    size: int
+    """Bytes."""
+    versions: int
+    """What is left of earlier ones, until the engine clears it away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """How to look at what an engine keeps, and how to bring about what happens to it after the retention."""
+
+    look: Callable[[Target], Footprint]
+    clean: Callable[[Target, float], None]
+    """The retention has passed, and the engine has cleared up; for at most so many seconds."""
+    entry: str
+    version: str
+    """What they are called, in the plural."""
+    note: str
+    """What `clean` does, for the reader of the table."""
+
+
 class LeaseSet(Protocol):
     """Many leases of one client, each under its own name, kept alive until the end."""
 
@@ -56,6 +87,8 @@ class Contender:
     """(target, lock name) -> a function that makes a `WorkerLock` for each thread. Opened once in each process."""
     pair: Callable[[Target], AbstractContextManager[Callable[[], object]]] | None = None
     """One take and release as one call; made from `lock_factory` where it is not given."""
+    named_pair: Callable[[Target], AbstractContextManager[Callable[[str], object]]] | None = None
+    """The same under a name that is given with each call."""
     async_pair: Callable[[Target], AbstractAsyncContextManager[Callable[[], Awaitable[object]]]] | None = None
     task_locks: (
         Callable[[Target], AbstractAsyncContextManager[Callable[[], AbstractAsyncContextManager[object]]]] | None
@@ -81,16 +114,9 @@ class Layout:
         return self.processes * self.threads
 
     def __str__(self) -> str:
+        if self.workers == 1:
+            return "1 process"
         return f"{self.processes} processes" if self.processes > 1 else f"{self.threads} threads"
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One that only this engine has, beside its limit."""
-
-    title: str
-    text: str
-    met: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,147 +134,7 @@ class Engine:
     """Client and single-threaded server go on one core for the pair: else the floor differs from itself."""
     limits: tuple[Any, ...] = ()
     """`bench.verdicts.Limit`s, beside those that hold for every engine."""
+    best_peers: tuple[str, ...] = ()
+    """Who stands beside holdfast where counts grow: with all of them a run would take hours."""
     own: tuple[str, ...] = ()
     """Modules of its package with `figures(target, quick)`: what is measured on no other engine."""
-
-
-@dataclass(frozen=True, slots=True)
-class Absent:
-    """A contender that is not in a measurement, and why."""
-
-    contender: str
-    measure: Measure
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class PairResult:
-    """Uncontended take + release. Seconds; ratios to the floor of the same round."""
-
-    contender: str
-    role: Role
-    p50: float
-    p99: float
-    cpu: float
-    ratio: float
-    ratio_p99: float
-    ratio_cpu: float
-    pairs: int
-    turns: int
-
-
-@dataclass(frozen=True, slots=True)
-class HandoffResult:
-    """One lock, many workers. Seconds; shares from 0 to 1."""
-
-    contender: str
-    role: Role
-    layout: str
-    hold: float
-    rate: float
-    rate_ratio: float
-    """Acquisitions a second, also as a ratio to the floor of the same round."""
-    gap_p50: float
-    gap_p99: float
-    """From a release to the next grant, to any worker, when another worker was waiting at the release."""
-    handed_p50: float
-    handed_p99: float
-    """The same, where the lock went to another worker. NaN where it never did."""
-    min_share: float
-    """What the worst-off worker got, as a part of its fair share."""
-    regrants: float
-    """The share of grants that went to the worker that had just let go."""
-    held: float
-    """The share of time in which the lock was held."""
-    longest_wait: float
-    overlaps: int
-    """Grants before the previous holder let go. Anything but 0 is a broken lock."""
-    commands: float | None
-    """Engine commands for each acquisition."""
-    grants: int
-
-
-@dataclass(frozen=True, slots=True)
-class GrowthResult:
-    """So many tasks of one process want one lock, and each asks again at once. Seconds; NaN: not seen in time."""
-
-    contender: str
-    role: Role
-    waiters: int
-    first_round: float
-    """Until each had it once."""
-    rate: float
-    gap_p50: float
-    """From one's release to the next one's grant."""
-    gap_ratio: float
-    """To its own gap with the fewest waiters."""
-    cancel: float
-    """To end them all."""
-    server_cpu: float
-    """CPU time of the engine for a hand-off, where it is a process of its own."""
-
-
-@dataclass(frozen=True, slots=True)
-class LeasesResult:
-    """Many leases kept alive by one client, over `window` seconds."""
-
-    contender: str
-    role: Role
-    leases: int
-    ttl: float
-    window: float
-    cpu: float
-    """Share of one core."""
-    threads_before: int
-    threads_typical: int
-    threads_peak: int
-    bytes_per_lease: float
-    commands: float | None
-    """Engine commands a second."""
-    lost: int
-    taken_in: float
-
-
-@dataclass(frozen=True, slots=True)
-class ImportResult:
-    """What a statement costs over a bare start of Python, in seconds."""
-
-    contender: str
-    role: Role
-    statement: str
-    p50: float
-    p99: float
-    cpu: float
-    """CPU time, over that of a bare start: it stays the same on a busy machine, where wall time grows."""
-    bare: float
-    runs: int
-
-
-@dataclass(frozen=True, slots=True)
-class StepResult:
-    """What one op of a flow costs through a driver, in seconds. `added`: over the same work by hand."""
-
-    driver: str
-    op: str
-    p50: float
-    p99: float
-    added: float
-    steps: int
-
-
-@dataclass(slots=True)
-class Report:
-    """All that one run found."""
-
-    engine: str
-    mode: str
-    environment: dict[str, str]
-    pair: list[PairResult] = field(default_factory=list)
-    handoff: list[HandoffResult] = field(default_factory=list)
-    growth: list[GrowthResult] = field(default_factory=list)
-    own: list[Figure] = field(default_factory=list)
-    leases: list[LeasesResult] = field(default_factory=list)
-    imports: list[ImportResult] = field(default_factory=list)
-    step: list[StepResult] = field(default_factory=list)
-    absent: list[Absent] = field(default_factory=list)
-    seconds: float = 0.0

@@ -7,7 +7,7 @@ import pkgutil
 from functools import cache
 
 from bench import engines, holdfast_contenders
-from bench.model import Contender, Engine
+from bench.model import Contender, Engine, Storage
 
 
 def engine_names() -> list[str]:
@@ -17,6 +17,16 @@ def engine_names() -> list[str]:
 def engine(name: str) -> Engine:
     found = importlib.import_module(f"bench.engines.{name}").ENGINE
     assert isinstance(found, Engine)
+    return found
+
+
+def storage(engine_name: str) -> Storage | None:
+    """Of its module `storage`; None: it keeps nothing outside of the client."""
+    try:
+        found = importlib.import_module(f"bench.engines.{engine_name}.storage").STORAGE
+    except ModuleNotFoundError:
+        return None
+    assert isinstance(found, Storage)
     return found
 
 

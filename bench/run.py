@@ -13,17 +13,32 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from bench import registry
-from bench.measures import growth, handoff, imports, leases, pair, step
-from bench.model import Absent, Contender, Engine, Measure, Report, Target
+from bench.measures import handoff, imports, leases, pair, step, uses, waiters
+from bench.model import GROWTH, Contender, Engine, Layout, Measure, Target
+from bench.outcomes import Absent, Report
 from bench.progress import say
 from bench.run_length import Effort
 from bench.trial import trial
 
 EVERYBODY = "(all)"
+CAN: dict[Measure, Callable[[Contender], object]] = {
+    "pair": lambda each: each.pair or each.lock_factory or each.async_pair,
+    "handoff": lambda each: each.lock_factory,
+    "waiters": lambda each: each.task_locks,
+    "names": lambda each: each.named_pair,
+    "hot": lambda each: each.named_pair,  # who is in the table of names, so that the two show the same
+    "processes": lambda each: each.lock_factory and each.role != "bare",
+    "leases": lambda each: each.lease_set,
+    "import": lambda each: each.imports,
+}
+"""What a contender has to have for each measurement that contenders are in."""
+BEST_ONLY = frozenset(GROWTH) - {"leases"}
+"""Where counts grow, of all peers the best."""
 
 
 def run(engine: Engine, only: Collection[Measure], effort: Effort, peers: bool = True) -> Report:
@@ -67,7 +82,10 @@ class _Run:
                 self._guarded("pair", lambda: self._pair(target))
                 os.sched_setaffinity(0, cores)
                 self._guarded("handoff", lambda: self._handoff(target))
-                self._guarded("growth", lambda: self._growth(target))
+                self._guarded("waiters", lambda: self._waiters(target))
+                self._guarded("names", lambda: self._names(target))
+                self._guarded("hot", lambda: self._hot(target))
+                self._guarded("processes", lambda: self._processes(target))
                 for name in self._engine.own:
                     self._guarded("own", partial(self._own, name, target))
         finally:
@@ -77,12 +95,16 @@ class _Run:
         self._guarded("step", self._step)
 
     def _try_all(self, target: Target) -> None:
+        """Those who are in a measurement that was asked for."""
         for each in self._wanted:
+            measures = [measure for measure in self._only if self._may(each, measure)]
+            if not measures and not set(self._only) & set(each.cannot):
+                continue
             say(f"trial: {each.name}")
             reason = trial(self._engine.name, each.name, target)
             if reason is None:
                 self._working.append(each)
-            for measure in self._only if reason else ():
+            for measure in measures if reason else ():
                 self._miss(each.name, measure, reason or "")
 
     def _guarded(self, measure: Measure, work: Callable[[], None]) -> None:
@@ -98,24 +120,46 @@ class _Run:
         if measure != "step" or contender == EVERYBODY:  # only holdfast has steps
             self._report.absent.append(Absent(contender, measure, reason))
 
-    def _entrants(self, measure: Measure, can: Callable[[Contender], object]) -> list[Contender]:
+    def _may(self, each: Contender, measure: Measure) -> bool:
+        best = each.role != "peer" or each.name in self._engine.best_peers
+        return measure in CAN and bool(CAN[measure](each)) and (best or measure not in BEST_ONLY)
+
+    def _entrants(self, measure: Measure) -> list[Contender]:
         for each in self._working:
             if measure in each.cannot:
                 self._miss(each.name, measure, each.cannot[measure])
-        return [each for each in self._working if can(each) and measure not in each.cannot]
+        return [each for each in self._working if self._may(each, measure) and measure not in each.cannot]
 
     def _pair(self, target: Target) -> None:
-        there = self._entrants("pair", lambda each: each.pair or each.lock_factory or each.async_pair)
+        there = self._entrants("pair")
         self._report.pair = pair.measure(there, target, self._effort.pair_rounds, self._effort.pair_turn)
 
     def _handoff(self, target: Target) -> None:
-        there = self._entrants("handoff", lambda each: each.lock_factory)
+        there = self._entrants("handoff")
         self._report.handoff, absent = handoff.measure(self._engine, there, target, self._effort.handoff)
         self._report.absent += absent
 
-    def _growth(self, target: Target) -> None:
-        there = self._entrants("growth", lambda each: each.task_locks)
-        self._report.growth = growth.measure(there, target, self._effort.growth)
+    def _waiters(self, target: Target) -> None:
+        there = self._entrants("waiters")
+        self._report.waiters = waiters.measure(there, target, self._effort.waiters)
+
+    def _names(self, target: Target) -> None:
+        there = self._entrants("names")
+        self._report.names, absent = uses.measure(self._engine, there, target, self._effort.names, "names")
+        self._report.absent += absent
+
+    def _hot(self, target: Target) -> None:
+        there = self._entrants("hot")
+        self._report.hot, absent = uses.measure(self._engine, there, target, self._effort.hot, "hot")
+        self._report.absent += absent
+
+    def _processes(self, target: Target) -> None:
+        there = self._entrants("processes")
+        engine = replace(self._engine, layouts=tuple(Layout(count, 1) for count in self._effort.processes))
+        self._report.processes, absent = handoff.measure(
+            engine, there, target, self._effort.processes_plan, holds=(0.0,), label="processes"
+        )
+        self._report.absent += absent
 
     def _own(self, name: str, target: Target) -> None:
         module = importlib.import_module(f"bench.engines.{self._engine.name}.{name}")
@@ -123,19 +167,20 @@ class _Run:
 
     def _leases(self) -> None:
         effort = self._effort
-        there = self._entrants("leases", lambda each: each.lease_set)
+        there = self._entrants("leases")
         if not effort.lease_peers:
             for each in there:
                 if each.role == "peer":
                     self._miss(each.name, "leases", "not in a quick run")
             there = [each for each in there if each.role != "peer"]
-        self._report.leases, absent = leases.measure(
-            self._engine, there, self._folder, effort.leases, effort.ttl, effort.window
-        )
-        self._report.absent += absent
+        for count in effort.leases:
+            found, absent = leases.measure(self._engine, there, self._folder, count, effort.ttl, effort.window)
+            self._report.leases += found
+            self._report.absent += absent
+            there = [each for each in there if each.role != "peer" and each.name in {one.contender for one in found}]
 
     def _imports(self) -> None:
-        there = self._entrants("import", lambda each: each.imports)
+        there = self._entrants("import")
         self._report.imports, absent = imports.measure(there, self._effort.import_rounds)
         self._report.absent += absent
 

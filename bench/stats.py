@@ -41,6 +41,7 @@ class Fairness:
     """How the grants were spread over the workers."""
 
     min_share: float
+    max_share: float
     regrants: float
 
 
@@ -90,14 +91,15 @@ def gaps(holds: Sequence[Hold], until: float = math.inf) -> Gaps:
 
 
 def fairness(holds: Sequence[Hold], workers: int) -> Fairness:
-    """The worst-off worker's part of its fair share, and how often the lock went back to the same worker."""
+    """What the worst-off and the best-off worker got of a fair share, and how often it went back to the same one."""
     line = sorted(holds, key=lambda hold: hold.granted)
     if not line:
-        return Fairness(math.nan, math.nan)
+        return Fairness(math.nan, math.nan, math.nan)
     counts = Counter(hold.worker for hold in line)
     least = min(counts.values()) if len(counts) == workers else 0
     again = sum(line[at].worker == line[at + 1].worker for at in range(len(line) - 1))
-    return Fairness(least * workers / len(line), again / (len(line) - 1) if len(line) > 1 else math.nan)
+    fair = len(line) / workers
+    return Fairness(least / fair, max(counts.values()) / fair, again / (len(line) - 1) if len(line) > 1 else math.nan)
 
 
 def held(holds: Sequence[Hold], begin: float, end: float) -> float:

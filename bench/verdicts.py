@@ -8,31 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
 
+from bench.growth_limits import GROWTH_LIMITS
 from bench.holdfast_contenders import CONTENDERS
-from bench.model import HandoffResult, Layout, LeasesResult, Report
+from bench.limits import OURS, Finding, Limit, at_least, at_most, ms, percent, ratio
+from bench.model import Layout
+from bench.outcomes import HandoffResult, LeasesResult, Report
 
-OURS = "holdfast"
 USES = frozenset(each.name for each in CONTENDERS if each.pair is not None)
 """What programs write, in threads."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A figure beside its limit: `≤ 2.0: 1.62 ok`."""
-
-    text: str
-    met: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """One promise of speed."""
-
-    title: str
-    find: Callable[[Report], Finding | None]
-    """None when the run has not measured it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,25 +40,6 @@ def judge(report: Report, limits: tuple[Limit, ...]) -> list[Verdict]:
     return verdicts + [Verdict(figure.title, figure.text, figure.met) for figure in report.own]
 
 
-R = TypeVar("R")
-
-
-def _at_most(figure: float, limit: float, show: Callable[[float], str]) -> Finding:
-    return Finding(f"≤ {show(limit)}: {show(figure)}", figure <= limit)
-
-
-def _at_least(figure: float, limit: float, show: Callable[[float], str]) -> Finding:
-    return Finding(f"≥ {show(limit)}: {show(figure)}", figure >= limit)
-
-
-def _percent(part: float) -> str:
-    return f"{part * 100:.3g} %"
-
-
-def _ms(seconds: float) -> str:
-    return f"{seconds * 1e3:.3g} ms"
-
-
 def pair_at_most(limit: float) -> Limit:
     """Of every use in threads: the one that costs most is named."""
 
@@ -83,26 +48,12 @@ def pair_at_most(limit: float) -> Limit:
         if not uses:
             return None
         worst = max(uses, key=lambda each: each.ratio)
-        finding = _at_most(worst.ratio, limit, lambda ratio: f"{ratio:.2f}")
+        finding = at_most(worst.ratio, limit, ratio)
         return Finding(
             f"{finding.text} ({worst.contender.removeprefix(OURS).strip(' ,') or 'a kept lock'})", finding.met
         )
 
     return Limit("uncontended pair, × floor (p50), the dearest use", find)
-
-
-def growth_at_most(limit: float) -> Limit:
-    """The gap with the most waiters, as a multiple of the gap with the fewest."""
-
-    def find(report: Report) -> Finding | None:
-        ours = [each for each in report.growth if each.contender.startswith(OURS)]
-        if not ours:
-            return None
-        most = max(ours, key=lambda each: each.waiters)
-        finding = _at_most(most.gap_ratio, limit, lambda ratio: f"{ratio:.2f}")
-        return Finding(f"{finding.text} with {most.waiters:,}", finding.met)
-
-    return Limit("hand-off gap p50 with the most waiters, × with 10", find)
 
 
 def _handoffs(report: Report, layout: Layout, hold: float) -> tuple[HandoffResult, HandoffResult] | None:
@@ -128,7 +79,7 @@ def gap_no_worse(layout: Layout, hold: float) -> Limit:
         "hand-off gap p50, no worse than the floor's",
         layout,
         hold,
-        lambda ours, floor: _at_most(ours.handed_p50, floor.handed_p50, _ms),
+        lambda ours, floor: at_most(ours.handed_p50, floor.handed_p50, ms),
     )
 
 
@@ -138,7 +89,7 @@ def gap_tail_better(layout: Layout, hold: float) -> Limit:
         layout,
         hold,
         lambda ours, floor: Finding(
-            f"< {_ms(floor.handed_p99)}: {_ms(ours.handed_p99)}", ours.handed_p99 < floor.handed_p99
+            f"< {ms(floor.handed_p99)}: {ms(ours.handed_p99)}", ours.handed_p99 < floor.handed_p99
         ),
     )
 
@@ -148,7 +99,7 @@ def share_at_least(limit: float, layout: Layout, hold: float) -> Limit:
         "worst worker's part of its fair share",
         layout,
         hold,
-        lambda ours, floor: _at_least(ours.min_share, limit, _percent),
+        lambda ours, floor: at_least(ours.min_share, limit, percent),
     )
 
 
@@ -157,45 +108,46 @@ def rate_at_least(limit: float, layout: Layout, hold: float) -> Limit:
         "acquisitions/s, of the floor's",
         layout,
         hold,
-        lambda ours, floor: _at_least(ours.rate_ratio, limit, _percent),
+        lambda ours, floor: at_least(ours.rate_ratio, limit, percent),
     )
 
 
 def _step(report: Report) -> Finding | None:
     found = [each.added for each in report.step if each.driver == "sync"]
-    return _at_most(max(found), 2e-6, lambda seconds: f"{seconds * 1e6:.2f} µs") if found else None
+    return at_most(max(found), 2e-6, lambda seconds: f"{seconds * 1e6:.2f} µs") if found else None
 
 
 def _import(report: Report) -> Finding | None:
     found = next((each for each in report.imports if each.contender == OURS), None)
-    return _at_most(found.p50, 0.040, _ms) if found else None
+    return at_most(found.p50, 0.040, ms) if found else None
 
 
-def _lease(find: Callable[[LeasesResult], Finding]) -> Callable[[Report], Finding | None]:
+def _lease(find: Callable[[LeasesResult], Finding], leases: int = 10_000) -> Callable[[Report], Finding | None]:
     def of_ours(report: Report) -> Finding | None:
-        found = next((each for each in report.leases if each.contender == OURS), None)
+        found = next((each for each in report.leases if each.contender == OURS and each.leases == leases), None)
         return find(found) if found else None
 
     return of_ours
 
 
 def _overlaps(report: Report) -> Finding | None:
-    found = [each.overlaps for each in report.handoff if each.role == "holdfast"]
+    found = [each.overlaps for each in (*report.handoff, *report.processes) if each.role == "holdfast"]
     return Finding(f"0: {sum(found)}", not sum(found)) if found else None
 
 
 EVERYWHERE = (
-    growth_at_most(2.0),
+    *GROWTH_LIMITS,
     Limit("grants that overlap in any hand-off", _overlaps),
     Limit(
         "leases: threads beside the main one",
-        _lease(lambda found: _at_most(found.threads_peak - found.threads_before, 1, lambda count: f"{count:.0f}")),
+        _lease(lambda found: at_most(found.threads_peak - found.threads_before, 1, lambda count: f"{count:.0f}")),
     ),
     Limit(
         "leases: CPU, share of a core",
-        _lease(lambda found: Finding(f"< 3 %: {_percent(found.cpu)}", found.cpu < 0.03)),
+        _lease(lambda found: Finding(f"< 3 %: {percent(found.cpu)}", found.cpu < 0.03)),
     ),
     Limit("leases: lost", _lease(lambda found: Finding(f"0: {found.lost}", found.lost == 0))),
+    Limit("100,000 leases: lost", _lease(lambda found: Finding(f"0: {found.lost}", found.lost == 0), leases=100_000)),
     Limit("a flow's step adds (sync driver)", _step),
     Limit("import holdfast, over bare Python", _import),
 )

@@ -15,8 +15,8 @@ import pytest
 
 from bench import __main__ as command
 from bench import progress, registry
-from bench.measures import growth, handoff, imports, leases, pair, step
-from bench.measures.growth import GrowthPlan
+from bench.measures import handoff, imports, leases, pair, step, waiters
+from bench.measures.waiters import WaitersPlan
 from bench.model import MEASURES, Contender, Layout, Target, WorkerLock
 from bench.trial import attempt
 
@@ -90,9 +90,9 @@ def test_handoff(target: Target) -> None:
             assert each.rate_ratio == 1.0
 
 
-def test_growth(target: Target) -> None:
-    plan = GrowthPlan((3, 6), seconds=0.1, peers_up_to=3)
-    found = growth.measure(entrants("holdfast asyncio"), target, plan)
+def test_waiters(target: Target) -> None:
+    plan = WaitersPlan((3, 6), seconds=0.1, peers_up_to=3)
+    found = waiters.measure(entrants("holdfast asyncio"), target, plan)
     assert [each.waiters for each in found] == [3, 6]
     assert found[0].gap_ratio == 1.0
     assert found[1].gap_ratio == found[1].gap_p50 / found[0].gap_p50

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from bench.measures.worker_pool import Close, Go, Open, Pool, WorkerFailed, holds_of
-from bench.model import Absent, Contender, Engine, HandoffResult, Layout, Target
+from bench.model import Contender, Engine, Layout, Measure, Target
+from bench.outcomes import Absent, HandoffResult
 from bench.progress import say
 from bench.stats import Hold, fairness, gaps, held, middle, percentile, ratios
 
@@ -53,6 +54,7 @@ class Tally:
     waited: list[float] = field(default_factory=list)
     handed: list[float] = field(default_factory=list)
     min_share: list[float] = field(default_factory=list)
+    max_share: list[float] = field(default_factory=list)
     regrants: list[float] = field(default_factory=list)
     held: list[float] = field(default_factory=list)
     commands: list[float] = field(default_factory=list)
@@ -69,6 +71,7 @@ class Tally:
         self.handed += found.handed
         self.overlaps += found.overlaps
         self.min_share.append(spread.min_share)
+        self.max_share.append(spread.max_share)
         self.regrants.append(spread.regrants)
         self.held.append(held(counted, begin, end))
         self.longest_wait = max([self.longest_wait, *(hold.granted - hold.asked for hold in holds)])
@@ -78,7 +81,12 @@ class Tally:
 
 
 def measure(
-    engine: Engine, contenders: Sequence[Contender], target: Target, plan: Plan
+    engine: Engine,
+    contenders: Sequence[Contender],
+    target: Target,
+    plan: Plan,
+    holds: Sequence[float] = tuple(REST),
+    label: Measure = "handoff",
 ) -> tuple[list[HandoffResult], list[Absent]]:
     """Every layout of the engine, with a hold of 0 and of 5 ms."""
     results: list[HandoffResult] = []
@@ -89,9 +97,9 @@ def measure(
     try:
         for layout in engine.layouts:
             crowd = layout.workers > plan.peers_up_to
-            left_out += [Absent(each.name, "handoff", f"{layout}: not in a quick run") for each in peers if crowd]
-            for hold in REST:
-                case = Case(engine, target, layout, hold)
+            left_out += [Absent(each.name, label, f"{layout}: not in a quick run") for each in peers if crowd]
+            for hold in holds:
+                case = Case(engine, target, layout, hold, label)
                 entered = [each for each in contenders if each.name not in absent and not (crowd and each in peers)]
                 results += _rounds(case, entered, crews, plan, absent)
     finally:
@@ -122,6 +130,7 @@ class Case:
     target: Target
     layout: Layout
     hold: float
+    label: Measure = "handoff"
 
     def __str__(self) -> str:
         return f"{self.layout}, hold {self.hold * 1e3:.0f} ms"
@@ -133,14 +142,14 @@ def _rounds(
     """All contenders take turns. One that fails is put into `absent` and out of this and all later cases."""
     tallies = {each.name: Tally() for each in contenders}
     for number in range(plan.turns):
-        say(f"handoff: {case}, round {number + 1} of {plan.turns}")
+        say(f"{case.label}: {case}, round {number + 1} of {plan.turns}")
         for each in contenders:
             if each.name in absent or number >= plan.turns_of(each):
                 continue
             try:
                 _turn(case, each, plan.seconds(case.hold), crews.pool, tallies[each.name])
             except WorkerFailed as error:
-                absent[each.name] = Absent(each.name, "handoff", f"{case}: {error}")
+                absent[each.name] = Absent(each.name, case.label, f"{case}: {error}")
                 crews.renew()
     floor = next(each for each in contenders if each.role == "floor")
     if floor.name in absent:
@@ -152,7 +161,7 @@ def _rounds(
 
 def _turn(case: Case, contender: Contender, seconds: float, pool: Pool, tally: Tally) -> None:
     processes = case.layout.processes
-    name = re.sub("[^a-z0-9]+", "-", f"handoff {case}")
+    name = re.sub("[^a-z0-9]+", "-", f"{case.label} {case}")
     pool.ask(Open(contender.name, name, case.layout.threads), processes)
     counter = case.engine.commands if contender.counted else None
     before = counter(case.target) if counter else 0
@@ -177,6 +186,7 @@ def _result(contender: Contender, case: Case, tally: Tally, floor: Tally) -> Han
         handed_p50=percentile(tally.handed, 0.5),
         handed_p99=percentile(tally.handed, 0.99),
         min_share=middle(tally.min_share),
+        max_share=middle(tally.max_share),
         regrants=middle(tally.regrants),
         held=middle(tally.held),
         longest_wait=tally.longest_wait,

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.model import Absent, Contender, ImportResult
+from bench.model import Contender
+from bench.outcomes import Absent, ImportResult
 from bench.progress import say
 from bench.stats import middle, percentile
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
+import shutil
 import statistics
 import threading
 import time
@@ -21,14 +22,15 @@ from pathlib import Path
 from typing import Any
 
 from bench import registry
-from bench.model import Absent, Contender, Engine, LeasesResult, Target
+from bench.model import Contender, Engine, Target
+from bench.outcomes import Absent, LeasesResult
 from bench.progress import say
 
 SAMPLE_INTERVAL_S = 0.1
 SETTLE_TTL_RATIO = 0.1
 """A tenth of a ttl passes before the window begins, so that no wave of renewals falls on its edge."""
-STEP_TIMEOUT_S = 120.0
-"""For one answer of a child: opening, taking all leases, or letting go of them."""
+STEP_TIMEOUT_S = 300.0
+"""For one answer of a child: opening, taking all leases (1,000 a second on slow engines), or letting go of them."""
 
 
 @dataclass(slots=True)
@@ -85,6 +87,7 @@ def measure(
 
 def _start(engine: Engine, contender: Contender, folder: Path, stack: ExitStack) -> Child:
     home = folder / f"leases-{contender.name.replace(' ', '-')}"
+    shutil.rmtree(home, ignore_errors=True)  # of an earlier count
     home.mkdir()
     target = stack.enter_context(engine.start(home))
     spawn = multiprocessing.get_context("spawn")
@@ -164,7 +167,7 @@ def _threads(pid: int) -> int:
     return len(os.listdir(f"/proc/{pid}/task"))
 
 
-def _memory() -> int:
+def resident_bytes() -> int:
     gc.collect()
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
@@ -176,11 +179,11 @@ def _keep(pipe: Connection, engine: str, name: str, target: Target) -> None:
         assert opener is not None
         threads = threading.active_count()
         with opener(target) as lease_set:
-            pipe.send((threads, _memory()))
+            pipe.send((threads, resident_bytes()))
             count, ttl = pipe.recv()
             begin = time.monotonic()
             lease_set.take(count, ttl)
-            pipe.send((time.monotonic() - begin, _memory()))
+            pipe.send((time.monotonic() - begin, resident_bytes()))
             pipe.recv()
             begin, cpu = time.monotonic(), time.process_time()
             pipe.recv()

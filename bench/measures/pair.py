@@ -14,7 +14,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from bench.model import Contender, PairResult, Target
+from bench.model import Contender, Target
+from bench.outcomes import PairResult
 from bench.progress import say
 from bench.stats import middle, percentile, ratios
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from bench.model import StepResult
+from bench.outcomes import StepResult
 from bench.progress import say
 from bench.stats import middle, percentile
 

@@ -5,6 +5,9 @@ A turn, as the parent commands it: `Open` (every process opens the contender and
 then stand ready), `Go` (all begin at one moment of the machine-wide monotonic clock), `Close`. Logs stay in
 memory until the end of the turn. The parent waits for every answer with a limit, and ends the processes if
 one does not answer.
+
+The processes are forked from one that has imported what they need and has no other thread (`forkserver`): a hundred
+of them would take minutes to import it each, and gigabytes.
 """
 
 from __future__ import annotations
@@ -60,12 +63,13 @@ class Pool:
     """A number of processes, each ready to run the threads of any contender of one engine."""
 
     def __init__(self, processes: int, engine: str, target: Target) -> None:
-        spawn = multiprocessing.get_context("spawn")
+        forked = multiprocessing.get_context("forkserver")
+        forked.set_forkserver_preload(["holdfast", __name__, f"bench.engines.{engine}"])
         self._pipes: list[Connection] = []
         self._processes: list[Any] = []
         for _ in range(processes):
-            ours, theirs = spawn.Pipe()
-            process = spawn.Process(target=_work, args=(theirs, engine, target), daemon=True)
+            ours, theirs = forked.Pipe()
+            process = forked.Process(target=_work, args=(theirs, engine, target), daemon=True)
             process.start()
             theirs.close()
             self._pipes.append(ours)

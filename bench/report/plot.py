@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.model import HandoffResult, Report, Role
-from bench.report.text import percent, ratio, time
+from bench.model import Role
+from bench.outcomes import HandoffResult, Report, UseResult
+from bench.report.text import percent, ratio, size, time
 
 COLOURS: dict[Role, str] = {"floor": "#6f6f6f", "bare": "#b5b5b5", "holdfast": "#0b6e4f", "peer": "#e0a458"}
 INK = "#222222"
@@ -76,15 +77,49 @@ def charts(report: Report) -> Iterator[Chart]:
             for each in there
         ]
         yield Chart(f"Fairness: {layout}, hold 0", "worst worker, % of its fair share; more is better", bars, False)
-    if report.growth:
-        bars = [
-            Bar(f"{each.contender}, {each.waiters:,}", each.role, each.gap_p50 * 1e3, math.nan, time(each.gap_p50))
-            for each in report.growth
-        ]
-        yield Chart("Release to next holder: so many tasks wait", "ms (p50); less is better", bars)
+    yield from growth_charts(report)
     if report.imports:
         bars = [Bar(each.contender, each.role, each.p50 * 1e3, math.nan, time(each.p50)) for each in report.imports]
         yield Chart("Import, over bare Python", "ms; less is better", bars, False)
+
+
+def growth_charts(report: Report) -> Iterator[Chart]:
+    """A bar for each count of each contender."""
+    if report.waiters:
+        bars = [
+            Bar(f"{each.contender}, {each.waiters:,}", each.role, each.gap_p50 * 1e3, math.nan, time(each.gap_p50))
+            for each in report.waiters
+        ]
+        yield Chart("Release to next holder: so many tasks wait", "ms (p50); less is better", bars)
+    for title, results in (("So many names, used once each", report.names), ("One name, used so often", report.hot)):
+        if results:
+            bars = [
+                Bar(f"{each.contender}, {each.done:,}", each.role, each.rate, math.nan, _kept(each)) for each in results
+            ]
+            yield Chart(title, "pairs a second; more is better (stored, then left)", bars)
+    if report.processes:
+        bars = [
+            Bar(
+                f"{each.contender}, {each.layout}",
+                each.role,
+                each.handed_p50 * 1e3,
+                each.handed_p99 * 1e3,
+                time(each.handed_p50),
+            )
+            for each in report.processes
+        ]
+        yield Chart("Release to next holder: so many processes", "ms (p50, line to p99); less is better", bars)
+    if len({each.leases for each in report.leases}) > 1:
+        bars = [
+            Bar(f"{each.contender}, {each.leases:,}", each.role, each.cpu * 100, math.nan, percent(each.cpu))
+            for each in report.leases
+        ]
+        yield Chart("So many leases kept", "% of a core; less is better", bars)
+
+
+def _kept(result: UseResult) -> str:
+    rate = f"{result.rate:,.0f}/s"
+    return f"{rate}  {size(result.stored.after.size)}, {size(result.stored.left.size)}" if result.stored else rate
 
 
 def _there(report: Report, layout: str, hold: float) -> list[HandoffResult]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.model import Engine, Report
+from bench.model import Engine
+from bench.outcomes import Report
+from bench.report import growth_tables
 from bench.report.text import Table, percent, ratio, time
 from bench.verdicts import Verdict
 
@@ -14,7 +16,7 @@ def tables(report: Report, engine: Engine, verdicts: Sequence[Verdict]) -> list[
         _verdicts(verdicts),
         _pair(report),
         *_handoff(report, engine),
-        _growth(report),
+        *growth_tables.growth(report),
         _leases(report, engine),
         _imports(report),
         _step(report),
@@ -85,32 +87,11 @@ def _handoff(report: Report, engine: Engine) -> list[Table]:
     return found
 
 
-def _growth(report: Report) -> Table:
-    rows = [
-        (
-            each.contender,
-            f"{each.waiters:,}",
-            f"{each.rate:.0f}",
-            time(each.gap_p50),
-            ratio(each.gap_ratio),
-            time(each.server_cpu),
-            time(each.first_round),
-            time(each.cancel),
-        )
-        for each in report.growth
-    ]
-    head = ("contender", "waiters", "per s", "gap p50", "× fewest", "server CPU", "first round", "cancel all")
-    note = (
-        "Tasks of one process on one lock, each asks again at once. Server CPU: for one hand-over, all of them waiting."
-    )
-    return Table("Growth with the waiters", note, head, rows)
-
-
 def _leases(report: Report, engine: Engine) -> Table:
     rows = [
         (
             each.contender,
-            f"{each.leases}",
+            f"{each.leases:,}",
             f"{each.cpu * 100:.2f} %",
             f"{each.threads_typical - each.threads_before}",
             f"{each.threads_peak - each.threads_before}",

@@ -38,6 +38,14 @@ def percent(part: float) -> str:
     return "–" if math.isnan(part) else f"{part * 100:.1f} %" if part < 0.0995 else f"{part * 100:.0f} %"
 
 
+def size(count: float) -> str:
+    """Bytes: three digits, in the unit that suits."""
+    for unit, bytes_ in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if abs(count) >= bytes_:
+            return f"{count / bytes_:.3g} {unit}"
+    return f"{count:.0f} B"
+
+
 def plain(table: Table) -> str:
     """Columns aligned for a terminal."""
     lines = [table.head, *table.rows]

@@ -78,6 +78,18 @@ def pair(target: Target) -> Iterator[Callable[[], object]]:
 
 
 @contextmanager
+def named_pair(target: Target) -> Iterator[Callable[[str], object]]:
+    kept_by = lease(target)
+    with connect(target) as link:
+
+        def both(name: str) -> None:
+            for body in bodies(f"floor/{name}", kept_by):
+                assert ask(link, frame("kv/txn", body))["succeeded"]
+
+        yield both
+
+
+@contextmanager
 def pair_http_client(target: Target) -> Iterator[Callable[[], object]]:
     take, release = (json.dumps(body) for body in bodies("floor/http", lease(target)))
     link = http.client.HTTPConnection(*endpoints(target)[0])
@@ -210,7 +222,15 @@ def lease_set(target: Target) -> Iterator[Keys]:
 
 
 CONTENDERS = (
-    Contender("bare etcd", "floor", lock_factory=lock_factory, pair=pair, lease_set=lease_set, counted=True),
+    Contender(
+        "bare etcd",
+        "floor",
+        lock_factory=lock_factory,
+        pair=pair,
+        named_pair=named_pair,
+        lease_set=lease_set,
+        counted=True,
+    ),
     Contender(WRITE, "bare", pair=write),
     Contender("bare http.client", "bare", pair=pair_http_client),
     Contender("bare asyncio", "bare", async_pair=async_pair),

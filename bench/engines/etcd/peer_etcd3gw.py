@@ -33,4 +33,28 @@ def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]
     yield worker_lock
 
 
-CONTENDERS = (Contender("etcd3gw", "peer", lock_factory=lock_factory, imports="import etcd3gw", counted=True),)
+@contextmanager
+def named_pair(target: Target) -> Iterator[Callable[[str], object]]:
+    from etcd3gw import client
+
+    host, port = endpoints(target)[0]
+    opened = client(host=host, port=port, api_path="/v3/")
+
+    def body(name: str) -> None:
+        lock = opened.lock(name, ttl=30)
+        assert lock.acquire()
+        lock.release()
+
+    yield body
+
+
+CONTENDERS = (
+    Contender(
+        "etcd3gw",
+        "peer",
+        lock_factory=lock_factory,
+        named_pair=named_pair,
+        imports="import etcd3gw",
+        counted=True,
+    ),
+)

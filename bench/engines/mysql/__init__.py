@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench import verdicts
-from bench.model import Engine, HandoffResult, Layout, Report, Target
-from bench.verdicts import Finding, Limit
+from bench.limits import Finding, Limit
+from bench.model import Engine, Layout, Target
+from bench.outcomes import HandoffResult, Report
 from tests.mysql.server import serving
 
 SESSION, USER_LOCK, ROUSED = "holdfast session", "bare user lock", "bare KILL QUERY and a statement"
@@ -22,10 +23,10 @@ DATABASE = "bench"
 
 @contextmanager
 def start(folder: Path) -> Iterator[Target]:
-    with serving({"innodb-buffer-pool-size": "64M"}) as server:
+    with serving({"innodb-buffer-pool-size": "64M", "max-connections": "600"}) as server:
         server.execute(f"CREATE DATABASE {DATABASE}")
         server.execute("CREATE TABLE floor (id int PRIMARY KEY, value bigint NOT NULL) ENGINE = InnoDB", DATABASE)
-        server.execute("INSERT INTO floor SELECT seq, 0 FROM seq_1_to_10000", DATABASE)
+        server.execute("INSERT INTO floor SELECT seq, 0 FROM seq_1_to_100000", DATABASE)
         yield Target(url=server.url(DATABASE), folder=folder)
 
 
@@ -77,6 +78,7 @@ LAYOUTS = (Layout(1, 8), Layout(1, 64), Layout(8, 1))
 ENGINE = Engine(
     name="mysql",
     start=start,
+    best_peers=("tooz mysql",),
     layouts=LAYOUTS,
     commands=statements,
     command="statements",

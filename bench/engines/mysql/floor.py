@@ -41,6 +41,19 @@ def pair(target: Target) -> Iterator[Callable[[], object]]:
 
 
 @contextmanager
+def named_pair(target: Target) -> Iterator[Callable[[str], object]]:
+    with connect(target) as link, link.cursor() as cursor:
+        execute = cursor.execute
+        execute("CREATE TABLE IF NOT EXISTS floor_name (name varbinary(200) PRIMARY KEY) ENGINE = InnoDB")
+
+        def insert_and_delete(name: str) -> None:
+            execute("INSERT INTO floor_name VALUES (%s)", (name,))
+            execute("DELETE FROM floor_name WHERE name = %s", (name,))
+
+        yield insert_and_delete
+
+
+@contextmanager
 def user_lock_pair(target: Target) -> Iterator[Callable[[], object]]:
     with connect(target) as link, link.cursor() as cursor:
         execute, fetch = cursor.execute, cursor.fetchone
@@ -147,7 +160,15 @@ def lease_set(target: Target) -> Iterator[Rows]:
 
 
 CONTENDERS = (
-    Contender("bare MariaDB", "floor", lock_factory=lock_factory, pair=pair, lease_set=lease_set, counted=True),
+    Contender(
+        "bare MariaDB",
+        "floor",
+        lock_factory=lock_factory,
+        pair=pair,
+        named_pair=named_pair,
+        lease_set=lease_set,
+        counted=True,
+    ),
     Contender(USER_LOCK, "bare", pair=user_lock_pair),
     Contender(ROUSED, "bare", pair=rouse_and_update),
 )

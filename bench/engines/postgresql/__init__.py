@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench import verdicts
-from bench.model import Engine, HandoffResult, Layout, Report, Target
-from bench.verdicts import Finding, Limit
+from bench.limits import Finding, Limit
+from bench.model import Engine, Layout, Target
+from bench.outcomes import HandoffResult, Report
 from tests.postgresql.server import initialised, new_folder
 
 SESSION, ADVISORY, NOTIFY = "holdfast session", "bare advisory lock", "bare NOTIFY and a statement"
@@ -27,12 +28,12 @@ COUNT = (
 @contextmanager
 def start(folder: Path) -> Iterator[Target]:
     home = new_folder("hf-bench-pg-")  # not in `folder`: the server runs as another user
-    server = initialised(home, {"shared_preload_libraries": "pg_stat_statements"})
+    server = initialised(home, {"shared_preload_libraries": "pg_stat_statements", "max_connections": "300"})
     try:
         server.start()
         server.execute("CREATE EXTENSION pg_stat_statements")
         server.execute("CREATE TABLE floor (id integer PRIMARY KEY, value bigint NOT NULL) WITH (fillfactor = 40)")
-        server.execute("INSERT INTO floor SELECT n, 0 FROM generate_series(1, 10000) n")
+        server.execute("INSERT INTO floor SELECT n, 0 FROM generate_series(1, 100000) n")
         yield Target(url=server.url(), folder=folder)
     finally:
         server.stop(signal.SIGQUIT)
@@ -89,6 +90,7 @@ LAYOUTS = (Layout(1, 8), Layout(1, 64), Layout(8, 1))
 ENGINE = Engine(
     name="postgresql",
     start=start,
+    best_peers=("pals",),
     layouts=LAYOUTS,
     commands=statements,
     command="statements",

@@ -43,6 +43,19 @@ def pair(target: Target) -> Iterator[Callable[[], object]]:
 
 
 @contextmanager
+def named_pair(target: Target) -> Iterator[Callable[[str], object]]:
+    with connect(target) as link:
+        execute = link.execute
+        execute("CREATE TABLE IF NOT EXISTS floor_name (name text PRIMARY KEY)")
+
+        def insert_and_delete(name: str) -> None:
+            execute("INSERT INTO floor_name VALUES (%s)", (name,))
+            execute("DELETE FROM floor_name WHERE name = %s", (name,))
+
+        yield insert_and_delete
+
+
+@contextmanager
 def advisory_pair(target: Target) -> Iterator[Callable[[], object]]:
     with connect(target) as link:
         execute = link.execute
@@ -120,7 +133,15 @@ def lease_set(target: Target) -> Iterator[Rows]:
 
 
 CONTENDERS = (
-    Contender("bare PostgreSQL", "floor", lock_factory=lock_factory, pair=pair, lease_set=lease_set, counted=True),
+    Contender(
+        "bare PostgreSQL",
+        "floor",
+        lock_factory=lock_factory,
+        pair=pair,
+        named_pair=named_pair,
+        lease_set=lease_set,
+        counted=True,
+    ),
     Contender(ADVISORY, "bare", pair=advisory_pair),
     Contender(NOTIFY, "bare", pair=notify_and_update),
 )

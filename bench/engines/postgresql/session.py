@@ -28,12 +28,18 @@ def new_names(target: Target) -> Iterator[Callable[[], object]]:
 
 
 @contextmanager
+def named_pair(target: Target) -> Iterator[Callable[[str], object]]:
+    with holdfast_contenders.named_pair(_session(target)) as body:
+        yield body
+
+
+@contextmanager
 def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]]:
     with holdfast_contenders.lock_factory(_session(target), name) as worker_lock:
         yield worker_lock
 
 
 CONTENDERS = (
-    Contender(SESSION, "holdfast", lock_factory=lock_factory, pair=pair, counted=True),
+    Contender(SESSION, "holdfast", lock_factory=lock_factory, pair=pair, named_pair=named_pair, counted=True),
     Contender(f"{SESSION}, new names", "holdfast", pair=new_names),
 )

@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench import verdicts
-from bench.model import Engine, HandoffResult, Layout, PairResult, Report, Target
-from bench.verdicts import Finding, Limit
+from bench.limits import Finding, Limit
+from bench.model import Engine, Layout, Target
+from bench.outcomes import HandoffResult, PairResult, Report
 from tests.support.redis_server import free_ports, plain
 
 COUNTED = frozenset({"evalsha", "eval", "set", "blpop", "lpush", "rpush", "publish", "subscribe", "unsubscribe"})
@@ -102,6 +103,7 @@ LAYOUTS = (Layout(1, 8), Layout(1, 64), Layout(8, 1))
 ENGINE = Engine(
     name="redis",
     start=start,
+    best_peers=("redis-py", "redis-py asyncio", "python-redis-lock"),
     layouts=LAYOUTS,
     commands=commands,
     shares_core=True,

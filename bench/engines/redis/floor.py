@@ -38,6 +38,20 @@ def pair(target: Target) -> Iterator[Callable[[], object]]:
         yield both
 
 
+@contextmanager
+def named_pair(target: Target) -> Iterator[Callable[[str], object]]:
+    with connect(target) as link:
+        link.sendall(command("SCRIPT", "LOAD", DELETE))
+        sha = link.recv(4096)[5:45]
+
+        def both(name: str) -> None:
+            for frame in frames(sha, f"floor/{name}"):
+                link.sendall(frame)
+                link.recv(4096)
+
+        yield both
+
+
 class Raw(asyncio.Protocol):
     """Hands each reply to the one who waits for it."""
 
@@ -100,6 +114,6 @@ def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]
 
 
 CONTENDERS = (
-    Contender("bare Redis", "floor", lock_factory=lock_factory, pair=pair, counted=True),
+    Contender("bare Redis", "floor", lock_factory=lock_factory, pair=pair, named_pair=named_pair, counted=True),
     Contender("bare asyncio", "bare", async_pair=async_pair),
 )

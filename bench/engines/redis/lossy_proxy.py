@@ -11,7 +11,8 @@ import threading
 import time
 from collections import Counter
 
-from bench.model import Figure, Target
+from bench.model import Target
+from bench.outcomes import Figure
 from bench.progress import say
 from tests.redis.proxy import Proxy, proxied
 

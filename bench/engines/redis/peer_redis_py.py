@@ -31,17 +31,23 @@ def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]
 
 
 @contextmanager
-def new_names(target: Target) -> Iterator[Callable[[], object]]:
+def named_pair(target: Target) -> Iterator[Callable[[str], object]]:
     import redis
 
-    numbers = itertools.count()
     with redis.Redis.from_url(target.url) as client:
 
-        def body() -> None:
-            with client.lock(f"redis-py/orders/{next(numbers)}", timeout=10, blocking_timeout=5):
+        def body(name: str) -> None:
+            with client.lock(f"redis-py/{name}", timeout=10, blocking_timeout=5):
                 pass
 
         yield body
+
+
+@contextmanager
+def new_names(target: Target) -> Iterator[Callable[[], object]]:
+    numbers = itertools.count()
+    with named_pair(target) as body:
+        yield lambda: body(f"orders/{next(numbers)}")
 
 
 @asynccontextmanager
@@ -118,7 +124,15 @@ def lease_set(target: Target) -> Iterator[RedisPyLocks]:
 
 
 CONTENDERS = (
-    Contender("redis-py", "peer", lock_factory=lock_factory, lease_set=lease_set, imports="import redis", counted=True),
+    Contender(
+        "redis-py",
+        "peer",
+        lock_factory=lock_factory,
+        named_pair=named_pair,
+        lease_set=lease_set,
+        imports="import redis",
+        counted=True,
+    ),
     Contender("redis-py with, new names", "peer", pair=new_names),
     Contender("redis-py asyncio", "peer", async_pair=async_pair, task_locks=task_locks, imports="import redis.asyncio"),
 )

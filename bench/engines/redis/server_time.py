@@ -6,7 +6,8 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any
 
-from bench.model import Figure, Target
+from bench.model import Target
+from bench.outcomes import Figure
 from bench.progress import say
 
 CONTENDERS = ()

@@ -12,7 +12,8 @@ from collections.abc import Awaitable, Callable
 from bench.engines.redis import command
 from bench.engines.redis.floor import Raw
 from bench.measures.handoff import REST
-from bench.model import TAKE_TIMEOUT_S, Figure, Target
+from bench.model import TAKE_TIMEOUT_S, Target
+from bench.outcomes import Figure
 from bench.progress import say
 from bench.stats import Hold, gaps, held, middle, percentile
 

@@ -12,9 +12,10 @@ from pathlib import Path
 
 from bench import verdicts
 from bench.engines.redlock.pinned_peers import PINNED
-from bench.model import Engine, Layout, Report, Target
+from bench.limits import OURS, Finding, Limit
+from bench.model import Engine, Layout, Target
+from bench.outcomes import Report
 from bench.progress import say
-from bench.verdicts import Finding, Limit
 from tests.support.aside import aside
 from tests.support.redis_server import free_ports, plain
 
@@ -63,7 +64,7 @@ def commands(target: Target) -> int:
 
 
 def _fastest_peer(report: Report) -> Finding | None:
-    ours = next((each.p50 for each in report.pair if each.contender == verdicts.OURS), None)
+    ours = next((each.p50 for each in report.pair if each.contender == OURS), None)
     peers = [(each.p50, each.contender) for each in report.pair if each.role == "peer"]
     if ours is None or not peers:
         return None
@@ -74,6 +75,7 @@ def _fastest_peer(report: Report) -> Finding | None:
 ENGINE = Engine(
     name="redlock",
     start=start,
+    best_peers=("redlock-ng",),
     layouts=(Layout(1, 8), Layout(8, 1)),
     commands=commands,
     shares_core=True,

@@ -50,11 +50,31 @@ def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]
         yield worker_lock
 
 
+@contextmanager
+def named_pair(target: Target) -> Iterator[Callable[[str], object]]:
+    with ExitStack() as stack:
+        links = [stack.enter_context(connect(port)) for port in ports_of(target)]
+        for link in links:
+            link.sendall(command("SCRIPT", "LOAD", DELETE))
+            sha = link.recv(4096)[5:45]
+
+        def both(name: str) -> None:
+            put = command("SET", f"floor/{name}", "owner", "NX", "PX", 30000)
+            for frame in (put, command("EVALSHA", sha, 1, f"floor/{name}", "owner")):
+                for link in links:
+                    link.sendall(frame)
+                for link in links:
+                    link.recv(4096)
+
+        yield both
+
+
 CONTENDERS = (
     Contender(
         "bare Redis ×5",
         "floor",
         lock_factory=lock_factory,
+        named_pair=named_pair,
         cannot={"leases": "a loop of EXPIRE would be a lock library of its own"},
     ),
 )

@@ -40,6 +40,7 @@ PROCESSES = Layout(processes=8, threads=1)
 ENGINE = Engine(
     name="sqlite",
     start=start,
+    best_peers=("filelock",),
     layouts=(Layout(1, 8), Layout(1, 64), PROCESSES),
     commands=commits,
     command="transactions",

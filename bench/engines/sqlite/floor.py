@@ -57,6 +57,19 @@ def pair(target: Target) -> Iterator[Callable[[], object]]:
 
 
 @contextmanager
+def named_pair(target: Target) -> Iterator[Callable[[str], object]]:
+    with closing(connect(target.folder / "floor-names.db")) as link:
+        execute = link.execute
+        execute("CREATE TABLE IF NOT EXISTS floor_name (name TEXT PRIMARY KEY) WITHOUT ROWID")
+
+        def insert_and_delete(name: str) -> None:
+            execute("INSERT INTO floor_name VALUES (?)", (name,))
+            execute("DELETE FROM floor_name WHERE name = ?", (name,))
+
+        yield insert_and_delete
+
+
+@contextmanager
 def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]]:
     with ExitStack() as stack:
 
@@ -117,5 +130,13 @@ def lease_set(target: Target) -> Iterator[Rows]:
 
 
 CONTENDERS = (
-    Contender("bare SQLite", "floor", lock_factory=lock_factory, pair=pair, lease_set=lease_set, counted=True),
+    Contender(
+        "bare SQLite",
+        "floor",
+        lock_factory=lock_factory,
+        pair=pair,
+        named_pair=named_pair,
+        lease_set=lease_set,
+        counted=True,
+    ),
 )

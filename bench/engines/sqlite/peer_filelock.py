@@ -19,11 +19,23 @@ def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]
     yield worker_lock
 
 
+@contextmanager
+def named_pair(target: Target) -> Iterator[Callable[[str], object]]:
+    import filelock
+
+    def body(name: str) -> None:
+        with filelock.FileLock(target.folder / f"filelock-{name}", timeout=TAKE_TIMEOUT_S):
+            pass
+
+    yield body
+
+
 CONTENDERS = (
     Contender(
         "filelock",
         "peer",
         lock_factory=lock_factory,
+        named_pair=named_pair,
         imports="import filelock",
         cannot={"leases": "no expiry: nothing to keep alive"},
     ),

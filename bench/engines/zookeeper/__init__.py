@@ -15,8 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench import verdicts
-from bench.model import Engine, HandoffResult, Layout, LeasesResult, PairResult, Report, Target
-from bench.verdicts import Finding, Limit
+from bench.limits import Finding, Limit
+from bench.model import Engine, Layout, Target
+from bench.outcomes import HandoffResult, LeasesResult, PairResult, Report
 from tests.zookeeper.ensemble import Member, running
 
 RAM = "/dev/shm"
@@ -113,4 +114,4 @@ LIMITS = (
     ),
     Limit("10,000 held locks: share of a core", _kept),
 )
-ENGINE = Engine("zookeeper", start, LAYOUTS, requests, "requests", limits=LIMITS)
+ENGINE = Engine("zookeeper", start, LAYOUTS, requests, "requests", limits=LIMITS, best_peers=(KAZOO,))

@@ -89,6 +89,13 @@ def pair(target: Target) -> Iterator[Callable[[], object]]:
 
 
 @contextmanager
+def named_pair(target: Target) -> Iterator[Callable[[str], object]]:
+    with Raw(target) as raw:
+        raw.ground("/floor/names")
+        yield lambda name: raw.leave(raw.enter(f"/floor/names/{name}-"))
+
+
+@contextmanager
 def write(target: Target) -> Iterator[Callable[[], object]]:
     with Raw(target) as raw:
         raw.ground("/floor/write")
@@ -207,7 +214,15 @@ def lease_set(target: Target) -> Iterator[Nodes]:
 
 
 CONTENDERS = (
-    Contender("bare ZooKeeper", "floor", lock_factory=lock_factory, pair=pair, lease_set=lease_set, counted=True),
+    Contender(
+        "bare ZooKeeper",
+        "floor",
+        lock_factory=lock_factory,
+        pair=pair,
+        named_pair=named_pair,
+        lease_set=lease_set,
+        counted=True,
+    ),
     Contender(WRITE, "bare", pair=write),
     Contender("bare asyncio", "bare", async_pair=async_pair),
 )

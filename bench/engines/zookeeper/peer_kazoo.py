@@ -40,6 +40,17 @@ def lock_factory(target: Target, name: str) -> Iterator[Callable[[], WorkerLock]
         yield worker_lock
 
 
+@contextmanager
+def named_pair(target: Target) -> Iterator[Callable[[str], object]]:
+    with client_of(target) as client:
+
+        def body(name: str) -> None:
+            with client.Lock(f"/kazoo/{name}"):
+                pass
+
+        yield body
+
+
 class KazooLocks:
     """Locks on one session, which kazoo keeps alive."""
 
@@ -68,6 +79,7 @@ CONTENDERS = (
         KAZOO,
         "peer",
         lock_factory=lock_factory,
+        named_pair=named_pair,
         lease_set=lease_set,
         imports="from kazoo.client import KazooClient",
         counted=True,

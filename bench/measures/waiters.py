@@ -1,4 +1,4 @@
-"""Growth: what a hand-over costs as the line gets longer.
+"""Waiters: what a hand-over costs as the line gets longer.
 
 Many tasks of one process want one lock; each asks again as soon as it has let go. Everything is bounded in time: what
 was not seen by then is NaN. The CPU time of the engine is that of all processes which its start has left running.
@@ -13,16 +13,17 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bench.model import Contender, GrowthResult, Target
+from bench.model import Contender, Target
+from bench.outcomes import WaitersResult
 from bench.progress import say
 from bench.stats import percentile
 
 LONGEST_ROUND_S = 60.0
-LONGEST_CANCEL_S = 30.0
+LONGEST_CANCEL_S, LONGEST_PEERS_CANCEL_S = 30.0, 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class GrowthPlan:
+class WaitersPlan:
     """How many waiters, and for how long they are watched after their first round."""
 
     waiters: tuple[int, ...]
@@ -31,22 +32,23 @@ class GrowthPlan:
     """Peers poll: with more of them nothing is to be seen."""
 
 
-def measure(contenders: Sequence[Contender], target: Target, plan: GrowthPlan) -> list[GrowthResult]:
-    found: list[GrowthResult] = []
+def measure(contenders: Sequence[Contender], target: Target, plan: WaitersPlan) -> list[WaitersResult]:
+    found: list[WaitersResult] = []
     for each in contenders:
-        fewest = math.nan
+        fewest: WaitersResult | None = None
         for waiters in plan.waiters:
             if each.role == "peer" and waiters > plan.peers_up_to:
                 continue
-            say(f"growth: {each.name}, {waiters} waiters")
+            say(f"waiters: {each.name}, {waiters} waiters")
             result = asyncio.run(_watch(each, target, waiters, plan.seconds, fewest))
-            if waiters == plan.waiters[0]:
-                fewest = result.gap_p50
+            fewest = fewest or result
             found.append(result)
     return found
 
 
-async def _watch(contender: Contender, target: Target, waiters: int, seconds: float, fewest: float) -> GrowthResult:
+async def _watch(
+    contender: Contender, target: Target, waiters: int, seconds: float, fewest: WaitersResult | None
+) -> WaitersResult:
     assert contender.task_locks is not None
     clock = time.perf_counter
     gaps: list[float] = []
@@ -83,18 +85,21 @@ async def _watch(contender: Contender, target: Target, waiters: int, seconds: fl
         cancelled = clock()
         for task in tasks:
             task.cancel()
-        _, left = await asyncio.wait(tasks, timeout=LONGEST_CANCEL_S)
+        limit = LONGEST_PEERS_CANCEL_S if contender.role == "peer" else LONGEST_CANCEL_S
+        _, left = await asyncio.wait(tasks, timeout=limit)
         cancel = math.nan if left else clock() - cancelled
-    return GrowthResult(
+    server_cpu = cpu / grants if grants and cpu else math.nan
+    return WaitersResult(
         contender=contender.name,
         role=contender.role,
         waiters=waiters,
         first_round=first_round,
         rate=grants / watched,
         gap_p50=gap,
-        gap_ratio=1.0 if math.isnan(fewest) else gap / fewest,
+        gap_ratio=gap / fewest.gap_p50 if fewest else 1.0,
         cancel=cancel,
-        server_cpu=cpu / grants if grants and cpu else math.nan,
+        server_cpu=server_cpu,
+        server_cpu_ratio=server_cpu / (fewest.server_cpu if fewest else server_cpu),
     )
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from bench import __main__ as command
 from bench import growth_limits, progress, registry, run_length
+from bench.engines.redis import neighbours
 from bench.limits import Limit
 from bench.measures import handoff, uses
 from bench.measures.uses import UsePlan
@@ -127,7 +128,10 @@ def planted(
         stored = Stored(Footprint(after, 4_096 * after, 0), Footprint(rest, 0, 0))
         return UseResult("holdfast", "holdfast", 10_000, done, 5_000.0, 1 << 20, stored)
 
-    shares = (share, 2 - share, 0.0, 1.0, 0.1, 0, 1.0, 100)
+    def one_handoff(layout: str, least: float) -> HandoffResult:
+        rest = (least, 2 - least, 0.0, 1.0, 0.1, 0, 1.0, 100)
+        return HandoffResult("holdfast", "holdfast", layout, 0.0, 900.0, 0.3, 1e-4, 1e-3, 1e-4, 1e-3, *rest)
+
     return Report(
         engine="sqlite",
         mode="planted",
@@ -135,9 +139,7 @@ def planted(
         waiters=[one_crowd(1_000, gap, cpu), one_crowd(10, 1.0, 1.0)],
         names=[one_use(100, 100, 100), one_use(10_000, 10_000, left)],
         hot=[one_use(10_000, kept, 0)],
-        processes=[
-            HandoffResult("holdfast", "holdfast", "8 processes", 0.0, 900.0, 0.3, 1e-4, 1e-3, 1e-4, 1e-3, *shares)
-        ],
+        processes=[one_handoff("1 process", 1.0), one_handoff("8 processes", share)],
     )
 
 
@@ -165,6 +167,13 @@ def test_a_limit_that_is_missed_is_the_only_one(report: Report, at: int, text_: 
     expected = ["ok"] * 6
     expected[at] = text_
     assert marks(report) == expected
+
+
+@pytest.mark.parametrize(("grown", "met"), [(0.2, True), (0.21, False), (-0.1, True)])
+def test_neighbours_may_lose_a_fifth(grown: float, met: bool) -> None:
+    found = neighbours.figure(10_000, "wait", grown, without=0.03)
+    assert found.met is met
+    assert found.text == f"≤ 20%: {grown:+.0%} (without them +3%)"
 
 
 def test_what_was_not_measured_has_no_verdict() -> None:
@@ -208,7 +217,7 @@ def test_plot_has_a_panel_for_each_count_that_grows(tmp_path: Path) -> None:
         ("Release to next holder: so many tasks wait", ["holdfast asyncio, 1,000", "holdfast asyncio, 10"]),
         ("So many names, used once each", ["holdfast, 100", "holdfast, 10,000"]),
         ("One name, used so often", ["holdfast, 10,000"]),
-        ("Release to next holder: so many processes", ["holdfast, 8 processes"]),
+        ("Release to next holder: so many processes", ["holdfast, 1 process", "holdfast, 8 processes"]),
     ]
     picture = tmp_path / "growth.png"
     reason = plot.draw(planted(gap=math.nan), picture)

@@ -61,6 +61,12 @@ def _pairs(title: str, over: str, under: str, fits: Callable[[float], bool], lim
     return Limit(title, find)
 
 
+def _session_pair(report: Report) -> Finding | None:
+    uses = [each.p50 for each in report.pair if each.contender.startswith(SESSION)]
+    raw = _p50(report, ADVISORY)
+    return Finding(f"≤ 1.5: {max(uses) / raw:.2f}", max(uses) / raw <= 1.5) if uses and raw else None
+
+
 def _ours(report: Report, layout: Layout) -> HandoffResult | None:
     found = (each for each in report.handoff if each.layout == str(layout) and each.hold == 0.005)
     return next((each for each in found if each.contender == "holdfast"), None)
@@ -96,7 +102,7 @@ ENGINE = Engine(
     command="statements",
     limits=(
         verdicts.pair_at_most(2.0),
-        _pairs("session lock pair, × the raw advisory pair", SESSION, ADVISORY, lambda ratio: ratio <= 1.5, "≤ 1.5"),
+        Limit("session lock pair, × the raw advisory pair, the dearest use", _session_pair),
         _pairs("pals, × holdfast's session lock", "pals", SESSION, lambda ratio: ratio >= 4, "≥ 4"),
         *(limit(layout) for layout in LAYOUTS for limit in (_gap, _count)),
     ),

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench import verdicts
+from bench.growth_limits import cancel_at_most
 from bench.limits import Finding, Limit
 from bench.model import Engine, Layout, Target
 from bench.outcomes import HandoffResult, PairResult, Report
@@ -107,9 +108,10 @@ ENGINE = Engine(
     layouts=LAYOUTS,
     commands=commands,
     shares_core=True,
-    own=("server_time", "tasks", "lossy_proxy"),
+    own=("server_time", "tasks", "lossy_proxy", "neighbours"),
     limits=(
         verdicts.pair_at_most(1.5),
+        cancel_at_most(1.0),
         _pair_ratio(
             "redis-py Lock with hiredis, × holdfast", "redis-py", "holdfast", lambda ratio: ratio >= 2.3, "≥ 2.3"
         ),

@@ -36,7 +36,7 @@ def creation(path: str, flags: int) -> bytes:
 
 
 class Raw:
-    """One connection with a session. Replies here are short, and come in one piece."""
+    """One connection with a session. One reply at a time."""
 
     def __init__(self, target: Target) -> None:
         self.sock = socket.create_connection(address(target))
@@ -53,7 +53,13 @@ class Raw:
     def ask(self, kind: int, body: bytes) -> bytes:
         """The reply, from after its length."""
         self.sock.sendall(self.frame(kind, body))
-        return self.sock.recv(1 << 16)[4:]
+        reply = self.sock.recv(1 << 16)
+        while len(reply) < 4 or len(reply) < 4 + int.from_bytes(reply[:4], "big"):
+            more = self.sock.recv(1 << 16)
+            if not more:
+                raise ConnectionError("the server has closed the connection")
+            reply += more
+        return reply[4:]
 
     def ground(self, path: str) -> None:
         """A node and all above it."""

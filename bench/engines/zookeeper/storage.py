@@ -12,7 +12,7 @@ from tests.zookeeper.ensemble import Member
 
 CONTENDERS = ()
 _FIGURE = re.compile(r"^zk_(\w+)\s+(\d+)", re.MULTILINE)
-LOOK_EVERY_S = 0.5
+LOOK_EVERY_S = 0.3
 STILL_COUNT = 4
 """So many looks without a change: nothing more will go."""
 

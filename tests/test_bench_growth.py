@@ -121,7 +121,7 @@ def planted(
 ) -> Report:
     """Figures with 1,000 waiters, 10,000 names, 10,000 uses and 8 processes."""
 
-    def one_crowd(waiters: int, ratio: float, server: float) -> WaitersResult:
+    def one_line(waiters: int, ratio: float, server: float) -> WaitersResult:
         return WaitersResult("holdfast asyncio", "holdfast", waiters, 0.1, 900.0, 1e-3, ratio, cancel, 1e-4, server)
 
     def one_use(done: int, after: int, rest: int) -> UseResult:
@@ -136,7 +136,7 @@ def planted(
         engine="sqlite",
         mode="planted",
         environment={},
-        waiters=[one_crowd(1_000, gap, cpu), one_crowd(10, 1.0, 1.0)],
+        waiters=[one_line(1_000, gap, cpu), one_line(10, 1.0, 1.0)],
         names=[one_use(100, 100, 100), one_use(10_000, 10_000, left)],
         hot=[one_use(10_000, kept, 0)],
         processes=[one_handoff("1 process", 1.0), one_handoff("8 processes", share)],

@@ -31,7 +31,7 @@ PAUSE_S = 0.0005
 """Between two commands: a neighbour that uses the server, and does not flood it."""
 ROUND_COUNT, ROUND_S = {True: 5, False: 15}, 1.0
 READY_TIMEOUT_S = 60.0
-LIMIT = 0.2
+LIMIT_RATIO = 0.2
 
 
 def figures(target: Target, quick: bool) -> list[Figure]:
@@ -75,8 +75,8 @@ def _figures(target: Target, here: socket.socket, there: socket.socket, rounds: 
 def figure(waiting: int, what: str, grown: float, without: float) -> Figure:
     return Figure(
         f"p99 of other users' commands while {waiting:,} {what}, growth",
-        f"≤ {LIMIT:.0%}: {grown:+.0%} (without them {without:+.0%})",
-        grown <= LIMIT,
+        f"≤ {LIMIT_RATIO:.0%}: {grown:+.0%} (without them {without:+.0%})",
+        grown <= LIMIT_RATIO,
     )
 
 
@@ -106,10 +106,10 @@ def _samples(here: socket.socket, there: socket.socket, seconds: float) -> tuple
 
 
 def _wait(pipe: Connection, target: Target) -> None:
-    asyncio.run(_crowd(pipe, target))
+    asyncio.run(_waiters(pipe, target))
 
 
-async def _crowd(pipe: Connection, target: Target) -> None:
+async def _waiters(pipe: Connection, target: Target) -> None:
     """All of them, until the parent closes the pipe."""
     import holdfast.aio
 

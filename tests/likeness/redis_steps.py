@@ -167,7 +167,6 @@ class Steps:
         ballot, owner = f"{chance.choice(self._ballots):020d}", chance.choice(OWNERS[:3])
         delay = chance.choice(("0000000000", "0000500000"))
         text = f'{ballot}{delay}{owner} detail/é "x"'
-        begins = f"{ballot}{delay}{owner} "
         span = str(1_000_000 + int(delay))
         verb = chance.choice(
             ("take", "take", "take", "extend", "release", "evict", "survey", "leave", "hello", "become", "load")
@@ -188,9 +187,9 @@ class Steps:
         elif verb == "release":
             keys = (hold, marks, trace) if chance.random() < 0.5 else (hold, marks)
             luck = chance.random()
-            args = (begins, "400000") if luck < 0.3 else (begins,)
+            args = (text, "400000") if luck < 0.3 else (text,)
             if luck > 0.7:
-                args = (begins, "0", f'{self._ballots[0]:016d}{LISTENS}{hold}\n{delay}{owner} detail/é "x"')
+                args = (text, "0", f'{self._ballots[0]:016d}{LISTENS}{hold}\n{delay}{owner} detail/é "x"')
         elif verb == "evict":
             keys, args = (hold, marks, trace), (ballot, "86400000")
         elif verb == "survey":

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from holdfast.backends.redis.reader import make_reader
@@ -17,12 +17,14 @@ from holdfast.backends.redis.resp import NOT_YET, Error, command
 from holdfast.backends.redlock.fanout import EVERYBODY, Fanout
 from holdfast.backends.redlock.programs import frame_with_source
 from holdfast.backends.redlock.records import waiter_text
-from holdfast_sim.quorum.node import RESERVED, NodeModel
+from holdfast_sim.quorum.node import DAY_US, RESERVED, NodeModel
 from tests.support.redis_server import RedisServer
 
 OWNERS = ("o1", "o2", "o11")
 LISTENS, DEAF, NOWHERE = "aaaaaaaa", "bbbbbbbb", ""
 """Words of waiters: whom a node can tell, whom it cannot, and who does not wait."""
+OLD = "old"
+"""A name whose mark is more than a day old."""
 numbers = itertools.count(1)
 
 
@@ -33,7 +35,7 @@ def server(redis_server: RedisServer) -> RedisServer:
 
 @st.composite
 def steps(draw: st.DrawFn) -> list[tuple[str, Any]]:
-    ballot = st.integers(-3, 5)
+    ballot = st.one_of(st.integers(-3, 5), st.just(-2 * DAY_US))
     owner = st.sampled_from(OWNERS)
     delay = st.sampled_from(("0000000000", "0000100000"))
     waits = st.sampled_from((None, 0, 0, 1))
@@ -45,8 +47,9 @@ def steps(draw: st.DrawFn) -> list[tuple[str, Any]]:
         st.tuples(st.just("evict"), ballot),
         st.tuples(st.just("expire")),
         st.tuples(st.just("lapse")),
-        st.tuples(st.just("become"), ballot, st.sampled_from((*OWNERS, ""))),
+        st.tuples(st.just("become"), ballot, st.sampled_from((*OWNERS, "")), st.sampled_from((0, 0, 2))),
         st.tuples(st.just("forget")),
+        st.tuples(st.just("new name")),
         st.tuples(st.just("restart"), st.booleans()),
         st.tuples(st.just("survey")),
     )
@@ -65,7 +68,7 @@ class Twins:
         self.run = info.partition("run_id:")[2][:40]
         self.heard = list[tuple[str, str]]()
         self.model = NodeModel(self.run, self._publish)
-        self.base = self._clock()
+        self.base = self._clock() // 10 * 10  # a ballot that ends with a zero drops what is old
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.connect(str(server.unix_path))
         self._listener.sendall(command("SUBSCRIBE", f"{self.marks}/{LISTENS}"))
@@ -116,29 +119,31 @@ class Twins:
 
     def waiter(self, step: tuple[Any, ...]) -> str:
         """As `take` has written it down, where it had asked before."""
-        return waiter_text(self.base, step[4], self.hold, f"{step[3]}{step[2]} ", "1 h lock x")
+        return waiter_text(self.base, step[4], self.hold, f"{step[3]}{step[2]} 1 h lock x")
 
     def both(self, *words: str) -> None:
         """A change by hand, at the server; the caller does the same to the model."""
         self._server.raw(*words)
 
     def seen(self) -> tuple[object, object]:
-        """What the two keep: hold, trace, mark, the memory without its times, and the line."""
+        """What the two keep: hold, trace, mark, the memory without its times, the line; whether OLD was dropped."""
         raw = self._server.raw
         hold, trace = raw("GET", self.hold).split(b"\r\n")[1], raw("GET", self.trace).split(b"\r\n")[1]
         mark, memory = raw("ZSCORE", self.marks, self.hold).split(b"\r\n")[1], raw("GET", f"{self.marks}/memory")
+        old = raw("ZSCORE", self.marks, OLD).startswith(b"$-1")
         model = self.model
         line = raw("ZRANGE", f"{self.marks}/line/{self.hold}", "0", "-1").split(b"\r\n")[2::2]
         score = model.marks.get(self.hold)
         kept = model.get(f"{self.marks}/memory")
         return (
-            (hold, trace, mark, b"S" if b"\r\nS" in memory else memory.split(b"\r\n")[1], line),
+            (hold, trace, mark, b"S" if b"\r\nS" in memory else memory.split(b"\r\n")[1], line, old),
             (
                 (model.get(self.hold) or "").encode(),
                 (model.get(self.trace) or "").encode(),
                 b"" if score is None else str(score).encode(),
                 b"S" if (kept or "").startswith("S") else (kept or "").encode(),
                 [member.encode() for member in model.line(self.hold).above(-1)],
+                OLD not in model.marks,
             ),
         )
 
@@ -157,18 +162,19 @@ def play(twins: Twins, step: tuple[Any, ...]) -> Sequence[Any]:
             text = f"{number}{step[3]}{step[2]} 1 h lock x"
             return twins.ask("extend", (twins.marks, twins.hold, twins.trace), ("900000", "500000", text))
         case "release":
-            begins = f"{number}{step[3]}{step[2]} "
+            text = f"{number}{step[3]}{step[2]} 1 h lock x"
             traced, lingers, waited = step[4:]
-            args = (begins, "300000" if lingers else "0")
+            args = (text, "300000" if lingers else "0")
             if waited is not None:
                 args = (*args, twins.waiter((*step[:4], LISTENS)))
-            elif not lingers:
-                args = (begins,)
+            elif not lingers and not traced and not int(step[3]):
+                args = (text,)
             return twins.ask("release", (*keys, twins.trace)[: 3 if traced else 2], args)
         case "evict":
             return twins.ask("evict", (*keys, twins.trace), (number, "900000"))
         case "become":
-            remembering = f"+{'0' * 20}{60_000_000:016d}{twins.run}{'f' * 16}"
+            floor = f"{twins.base + step[3] if step[3] else 0:020d}"
+            remembering = f"+{floor}{60_000_000:016d}{twins.run}{'f' * 16}"
             memory = twins.model.get(f"{twins.marks}/memory") or ""
             if memory.startswith("S"):  # the server has other times in it
                 memory = twins._server.raw("GET", f"{twins.marks}/memory").split(b"\r\n")[1].decode()
@@ -188,6 +194,11 @@ def play(twins: Twins, step: tuple[Any, ...]) -> Sequence[Any]:
             twins.model.texts.clear()
             twins.model.marks.clear()
             twins.model.lines.clear()
+        case "new name":  # as one whose mark was dropped long ago
+            twins.both("DEL", twins.hold)
+            twins.both("ZREM", twins.marks, twins.hold)
+            twins.model.texts.pop(twins.hold, None)
+            twins.model.marks.pop(twins.hold, None)
         case "restart":  # as if it came back from a snapshot of another run
             known = twins.model.get(f"{twins.marks}/memory")
             if known is not None:
@@ -211,7 +222,15 @@ def refusal(said: bytes) -> tuple[bytes, bytes, int]:
     return said[:21], rank, int(left)
 
 
+def taking(ballot: int, owner: str = "o1") -> tuple[Any, ...]:
+    return ("take", ballot, owner, "0000000000", NOWHERE, None)
+
+
 @given(steps())
+@example([("become", -100, "", 2), ("new name",), taking(1)])  # below the floor
+@example([("new name",), taking(-2 * DAY_US), taking(0)])  # below what is remembered
+@example([("new name",), taking(0)])  # drops what is old
+@example([taking(3), ("expire",), taking(1, "o2"), taking(5)])  # below the mark
 @settings(max_examples=300)
 def test_the_model_is_faithful(server: RedisServer, story: list[tuple[str, Any]]) -> None:
     server.raw("FLUSHALL")
@@ -221,12 +240,16 @@ def test_the_model_is_faithful(server: RedisServer, story: list[tuple[str, Any]]
     twins = Twins(server, link)
     try:
         play(twins, ("restart", False))
-        play(twins, ("become", -100, ""))
+        play(twins, ("become", -100, "", 0))
+        twins.both("ZADD", twins.marks, str(twins.base - 2 * DAY_US), OLD)
+        twins.model.marks[OLD] = twins.base - 2 * DAY_US
         for step in story:
             said, modelled = play(twins, step)
             if isinstance(said, bytes) and said[:1] == b"H":  # but for the time that is left, unless it is unknown
                 (*said, left), (*modelled, modelled_left) = map(refusal, (said, modelled))
                 assert (left == 0) == (modelled_left == 0), step
+            if isinstance(said, bytes) and said[:1] == b"M" and int(said[1:]) < twins.base - DAY_US / 2:
+                said, modelled = said[:12], modelled[:12]  # the mark of a day ago, each by its own clock
             assert said == modelled, step
             assert twins.told() == twins.heard, step
             twins.keep_reserved()

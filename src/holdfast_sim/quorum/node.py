@@ -15,6 +15,8 @@ from .waiters import Scored, ScoredTexts
 
 NOBODY = "0" * 20
 DAY_US = 86_400_000_000
+SWEEPS_ONE_IN_COUNT = 10
+"""As in `scripts/marks.lua`."""
 RESERVED = f"{NOBODY}{0:010d}>"
 KEPT_MS, RESERVED_MS = 10_000, 200
 LINE_MS = 2 * KEPT_MS
@@ -72,6 +74,10 @@ class NodeModel:
     def _raise(self, key: str, ballot: int) -> None:
         if ballot > self.marks.get(key, -1):
             self.marks[key] = ballot
+            self._sweep(ballot)
+
+    def _sweep(self, ballot: int) -> None:
+        if ballot % SWEEPS_ONE_IN_COUNT == 0:
             for name in [name for name, mark in self.marks.items() if mark < self.now - DAY_US]:
                 del self.marks[name]
 
@@ -114,11 +120,15 @@ class NodeModel:
         (key, marks), (span, listens, text), waits = keys, args[:3], args[3] if len(args) > 3 else ""
         ballot, owner = int(text[:20]), owner_of(text)
         hold = self.get(key)
-        if not waits and hold is None and ballot > self.marks.get(key, ballot):
-            self._set(key, text, span)
-            self.marks[key] = ballot
-            return 1
         memory = self._remembers(marks)
+        if not waits and hold is None:
+            known = key in self.marks
+            if ballot > (self.marks[key] if known else ballot if memory is None else self._mark(key, memory)):
+                self._set(key, text, span)
+                self.marks[key] = ballot
+                if not known:
+                    self._sweep(ballot)
+                return 1
         if memory is None:
             return b"A"
         mark = self._mark(key, memory)
@@ -168,16 +178,15 @@ class NodeModel:
         return "e" if trace == f"{ballot}!{owner}" else "0"
 
     def _release(self, keys: tuple[str, ...], args: tuple[str, ...]) -> Word:
-        key, begins = keys[0], args[0]
+        key, text = keys[0], args[0]
         hold = self.get(key)
-        usual = hold is not None and len(keys) == 2 and len(args) == 1 and not hold.endswith("\n")
-        if usual and hold is not None and hold.startswith(begins) and not int(hold[20:30]):
+        if hold == text and len(args) == 1:
             del self.texts[key]
             return 1
         memory = self._remembers(keys[1])
         if memory is None:
             return b"A"
-        ballot, owner = begins[:20], owner_of(begins)
+        ballot, owner = text[:20], owner_of(text)
         if len(keys) > 2 and self.get(keys[2]) == ballot + owner:
             del self.texts[keys[2]]
         if self._mark(key, memory) < int(ballot):

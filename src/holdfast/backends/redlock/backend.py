@@ -24,10 +24,11 @@ from ..._core.withdraw import release_until_done
 from ...errors import BackendUnavailable, Misconfigured, OutcomeUnknown
 from ...model import Claim, Extension, Grant, LockSpec, LockView, Promises, Queued, Refusal
 from .ballots import Ballots, Round, is_split, opens_in, place_in, rank_in
-from .fanout import DECIDED, EVERYBODY, HEARD, KEPT, SENT, Fanout, FanoutFlow, Tally, Until
+from .fanout import DECIDED, EVERYBODY, HEARD, KEPT, SENT, Fanout, FanoutFlow, Parts, Tally, Until
 from .keys import Keys
+from .programs import parts
 from .quorum import Kept, Quorum
-from .records import TRACE_KEPT, ballot_text, ms, waiter_text, words
+from .records import TRACE_KEPT, ballot_text, claim_text, ms, waiter_text
 from .recovery import NodeRecovery
 from .views import survey
 
@@ -40,7 +41,7 @@ FIRST_LOOK_S, LONGEST_LOOK_S = 0.5, 4.0
 STEP_S = 0.005
 """By how much each in line looks later than the one before it, once a hold has expired."""
 SHORTEST_TIMEOUT_S = 0.02
-KEPT_SPECS_COUNT = 1024
+KEPT_OPTIONS_COUNT = 1024
 MEND_EVERY_S = 1.0
 """How often somebody looks after nodes that are not well, in seconds."""
 
@@ -63,28 +64,30 @@ class RedlockBackend:
         self._ballots = Ballots(calendar_us)
         self._mender = NodeRecovery(len(quorum.nodes), self._keys, quorum.longest_ttl, quorum.found_after)
         self._mend_at = 0.0
-        self._kept: dict[int, Kept] = {}
+        self._kept: dict[tuple[float, float], Kept] = {}
+        self._release_parts = parts("release", self._keys.marks)
 
     # Asking
 
     def take(self, claim: Claim, queue: bool, within: float | None = None) -> FanoutFlow[Grant | Queued | None]:
-        spec = claim.spec
+        spec, ballots = claim.spec, self._ballots
         sent: float = yield NOW
-        kept = self._kept.get(id(spec))
-        if kept is None or kept.spec is not spec:
+        kept = self._kept.get((spec.ttl, spec.lock_delay))
+        if kept is None or spec.capacity != 1:
             kept = self._describe(spec)
-        round_ = self._ballots.begin(claim, sent)
-        if not round_.words[0]:
-            round_.words = words(claim, kept.span, kept.delay, self._quorum.host, self._quorum.pid())
-        timeout = kept.timeout if within is None else min(kept.timeout, within)
-        span, begins, ends = round_.words
+        round_ = ballots.find(claim)
+        if round_ is None:
+            text = claim_text(claim, kept.delay, self._quorum.host, self._quorum.pid())
+            round_ = ballots.begin(claim, Round(text, kept.span), sent)
+        timeout = kept.timeout if within is None or within > kept.timeout else within
+        keys = (self._keys.hold + spec.name, self._keys.marks)
         for attempt in range(ROUNDS_COUNT):
-            ballot = self._ballots.next(spec.name, round_, sent, spec.ttl)
-            args: tuple[str, ...] = (span, self._listens if queue else "", f"{ballot:020d}{begins}{ends}")
-            written = kept.queue if queue else kept.take
+            ballot = ballots.next(spec.name, round_, sent, spec.ttl)
+            args: tuple[str, ...] = (kept.span, self._listens if queue else "", f"{ballot:020d}{round_.claim}")
+            written: Parts | None = kept.queue if queue else kept.take
             if round_.since:
-                args, written = (*args, f"{round_.since:016d}{round_.place or ''}"), ""
-            request = Fanout("take", kept.keys, args, HEARD if queue else DECIDED, head=written)
+                args, written = (*args, f"{round_.since:016d}{round_.place or ''}"), None
+            request = Fanout("take", keys, args, HEARD if queue else DECIDED, parts=written)
             tally: Tally = yield Call(request, timeout)
             if tally.yes >= self._need:
                 if tally.ailing:
@@ -92,7 +95,7 @@ class RedlockBackend:
                 return Grant(ballot, sent, spec.ttl)
             if queue:
                 round_.since, round_.place = round_.since or ballot, round_.place or place_in(tally)
-            low, lost = self._ballots.read(spec.name, tally)
+            low, lost = ballots.read(spec.name, tally)
             if lost == len(tally.said):  # never used before, most likely
                 yield from self._mender.mend()
                 luck: float = yield RANDOM
@@ -120,7 +123,7 @@ class RedlockBackend:
         return Queued(pause, 1 + rank, sent, 0.0)
 
     def _describe(self, spec: LockSpec) -> Kept:
-        """What is the same for every claim of an ask; refuses what a quorum cannot keep."""
+        """What is the same for every claim with these options; refuses what a quorum cannot keep."""
         quorum = self._quorum
         if spec.capacity != 1:
             why = self.promises.notes.get("counting", "")
@@ -130,10 +133,11 @@ class RedlockBackend:
                 f"ttl of {spec.name!r} is {spec.ttl:g} s, and this quorum knows of {quorum.longest_ttl:g} s at most: "
                 f"a node that lost its memory stays out for that long; set ?longest_ttl={spec.ttl:g} in the URL"
             )
-        if len(self._kept) >= KEPT_SPECS_COUNT:
+        if len(self._kept) >= KEPT_OPTIONS_COUNT:
             self._kept.clear()
-        keys = (self._keys.hold + spec.name, self._keys.marks)
-        kept = self._kept[id(spec)] = Kept(spec, keys, self._timeout(spec.ttl, None), self._listens)
+        timeout = self._timeout(spec.ttl, None)
+        kept = Kept(spec.ttl, spec.lock_delay, timeout, self._keys.marks, self._listens)
+        self._kept[spec.ttl, spec.lock_delay] = kept
         return kept
 
     def _undo(self, claim: Claim, round_: Round, tally: Tally, queue: bool) -> FanoutFlow[None]:
@@ -174,9 +178,8 @@ class RedlockBackend:
             if round_ is None or not self._ballots.extend(round_, claim.token, sent + claim.spec.ttl):
                 continue  # it is being released
             asked[claim.owner] = len(asked)
-            span, begins, ends = round_.words
             keys += (self._keys.hold + claim.spec.name, self._keys.trace + claim.spec.name)
-            args += (span, f"{round_.ballot:020d}{begins}{ends}")
+            args += (round_.span, f"{round_.ballot:020d}{round_.claim}")
         if not asked:
             return [Refusal("refused")] * len(claims)
         timeout = self._timeout(min(claim.spec.ttl for claim in claims), within)
@@ -232,22 +235,17 @@ class RedlockBackend:
         """What nodes may have written down of it while it waited."""
         if not round_.since:
             return ""
-        return waiter_text(round_.since, self._listens, self._keys.hold + claim.spec.name, *round_.words[1:])
+        return waiter_text(round_.since, self._listens, self._keys.hold + claim.spec.name, round_.claim)
 
     def _release(self, claim: Claim, round_: Round, linger: float, until: Until, waiter: str = "") -> Fanout:
         """`waiter`: it leaves the line as well."""
-        spec = claim.spec
-        begins = f"{round_.ballot:020d}{round_.words[1]}"
-        kept = self._kept.get(id(spec))
-        if kept is not None and kept.spec is spec and not round_.renewed and not linger and not waiter:
-            return Fanout("release", kept.keys, (begins,), until, head=kept.release)
+        spec, text = claim.spec, f"{round_.ballot:020d}{round_.claim}"
         keys: tuple[str, ...] = (self._keys.hold + spec.name, self._keys.marks)
+        if not (round_.renewed or linger or waiter or spec.lock_delay):
+            return Fanout("release", keys, (text,), until, parts=self._release_parts)
         if round_.renewed:
             keys = (*keys, self._keys.trace + spec.name)
-        args: tuple[str, ...] = (begins,)
-        if linger or waiter:
-            args = (begins, str(ms(linger)), waiter)
-        return Fanout("release", keys, args, until, gone=claim.owner if waiter else "")
+        return Fanout("release", keys, (text, str(ms(linger)), waiter), until, gone=claim.owner if waiter else "")
 
     # Looking after them
 

@@ -17,17 +17,15 @@ KNOWN_COUNT = 1024
 """Names whose mark is ahead of our calendar, and rounds that were left without a word: so many are kept."""
 
 
-NO_WORDS = ("", "", "")
-
-
 class Round:
-    """What one owner has under way. `words`: what its claim looks like at a node, but for the ballot."""
+    """What one owner has under way. `claim`: its text at a node, but for the ballot; `span`: how long, in ms."""
 
-    __slots__ = ("ballot", "clean", "ending", "expires", "place", "renewed", "since", "tries", "words")
+    __slots__ = ("ballot", "claim", "clean", "ending", "expires", "place", "renewed", "since", "span", "tries")
 
-    def __init__(self) -> None:
+    def __init__(self, claim: str, span: str) -> None:
         self.ballot = 0
-        self.words = NO_WORDS
+        self.claim = claim
+        self.span = span
         self.tries = 0
         self.since = 0
         """Since when others see it waiting, by its own calendar in µs; 0 if they never did."""
@@ -97,13 +95,11 @@ class Ballots:
                 low += said[:1] == b"M"
         return low, lost
 
-    def begin(self, claim: Claim, now: float) -> Round:
-        """The round of an owner, a new one at first."""
-        round_ = self._rounds.get(claim.owner)
-        if round_ is None:
-            if len(self._rounds) >= self._sweep_at:
-                self._sweep(now)
-            round_ = self._rounds[claim.owner] = Round()
+    def begin(self, claim: Claim, round_: Round, now: float) -> Round:
+        """The first round of an owner."""
+        if len(self._rounds) >= self._sweep_at:
+            self._sweep(now)
+        self._rounds[claim.owner] = round_
         return round_
 
     def find(self, claim: Claim) -> Round | None:

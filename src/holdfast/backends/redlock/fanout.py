@@ -13,6 +13,7 @@ from typing import TypeAlias, TypeVar
 from ..._core.flow import RequestFlow
 
 Said: TypeAlias = int | bytes | None
+Parts: TypeAlias = tuple[str, str]
 
 
 class Until(Enum):
@@ -31,11 +32,11 @@ DECIDED, HEARD, KEPT, EVERYBODY, SENT = Until.DECIDED, Until.HEARD, Until.KEPT, 
 class Fanout:
     """One call of a program, to all nodes or to `only` one. `dial`: connect to those that are missing first.
 
-    `head` is how the call is written up to its last argument, if that is known (`programs.head`). `gone` is an owner
-    that waits no longer.
+    `parts` is how the call is written around its first key and its last argument, if that is known (`programs.parts`).
+    `gone` is an owner that waits no longer.
     """
 
-    __slots__ = ("args", "dial", "gone", "head", "keys", "only", "until", "verb")
+    __slots__ = ("args", "dial", "gone", "keys", "only", "parts", "until", "verb")
 
     def __init__(
         self,
@@ -45,7 +46,7 @@ class Fanout:
         until: Until,
         only: int | None = None,
         dial: bool = False,
-        head: str = "",
+        parts: Parts | None = None,
         gone: str = "",
     ) -> None:
         self.verb = verb
@@ -54,7 +55,7 @@ class Fanout:
         self.until = until
         self.only = only
         self.dial = dial
-        self.head = head
+        self.parts = parts
         self.gone = gone
 
 

@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from ..redis.programs import Program
 from ..redis.resp import bulks
-from .fanout import Fanout
+from .fanout import Fanout, Parts
 
 HOT = ("take", "release", "extend", "leave")
 """What every node is taught on connecting, so that no vote waits for it, and what is sent without
@@ -40,16 +40,22 @@ def words_of(request: Fanout) -> tuple[int, bytes]:
     return len(words), text.encode() if text.isascii() else bulks(*words)
 
 
-def head(verb: str, keys: tuple[str, ...], args: tuple[str, ...]) -> str:
-    """How a call with these keys is written, up to the size of one more argument after these."""
-    words = (str(len(keys)), *keys, *args)
-    return f"{(_head(verb, len(words) + 1) + bulks(*words)).decode()}$"
+def parts(verb: str, marks: str, *args: str) -> Parts:
+    """How a call with two keys is written: up to the size of the first, and from its end to the size of the last word.
+
+    The second key is that of the marks; `args` are all arguments but the last.
+    """
+    head = f"{(_head(verb, len(args) + 4) + bulks('2')).decode()}$"
+    return head, f"\r\n{bulks(marks, *args).decode()}$"
 
 
 def frame(request: Fanout) -> bytes:
     """The call, by the hash of its program."""
-    if request.head and (last := request.args[-1]).isascii():
-        return f"{request.head}{len(last)}\r\n{last}\r\n".encode()
+    if request.parts is not None:
+        (head, rest), key, last = request.parts, request.keys[0], request.args[-1]
+        text = f"{head}{len(key)}\r\n{key}{rest}{len(last)}\r\n{last}\r\n"
+        if text.isascii():
+            return text.encode()
     count, words = words_of(request)
     return _head(request.verb, count) + words
 

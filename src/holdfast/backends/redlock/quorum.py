@@ -1,12 +1,11 @@
-"""What is known before any node is asked: of the nodes, and of every claim of one ask."""
+"""What is known before any node is asked: of the nodes, and of every claim with the same options."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ...model import LockSpec
-from .programs import head
+from .programs import parts
 from .records import ms
 
 
@@ -30,15 +29,12 @@ class Quorum:
 
 
 class Kept:
-    """What is the same for every claim of one ask."""
+    """What is the same for every claim with these options; all but the name and the claim itself."""
 
-    __slots__ = ("delay", "keys", "queue", "release", "span", "spec", "take", "timeout")
+    __slots__ = ("delay", "queue", "span", "take", "timeout")
 
-    def __init__(self, spec: LockSpec, keys: tuple[str, str], timeout: float, listens: str) -> None:
-        self.spec = spec
-        self.keys = keys
+    def __init__(self, ttl: float, lock_delay: float, timeout: float, marks: str, listens: str) -> None:
         self.timeout = timeout
-        delay = ms(spec.lock_delay)
-        self.span, self.delay = str(ms(spec.ttl) + delay), f"{delay:010d}"
-        self.take, self.queue = head("take", keys, (self.span, "")), head("take", keys, (self.span, listens))
-        self.release = head("release", keys, ())
+        delay = ms(lock_delay)
+        self.span, self.delay = str(ms(ttl) + delay), f"{delay:010d}"
+        self.take, self.queue = parts("take", marks, self.span, ""), parts("take", marks, self.span, listens)

@@ -24,14 +24,14 @@ def ms(seconds: float) -> int:
     return ceil(seconds * 1000)
 
 
-def words(claim: Claim, span: str, delay: str, host: str, pid: int) -> tuple[str, str, str]:
-    """What a claim looks like at a node, but for its ballot: its span in ms, how it begins, and how it goes on."""
-    return span, f"{delay}{claim.owner} ", f"{pid} {host} {claim.spec.mode} {claim.actor}"
+def claim_text(claim: Claim, delay: str, host: str, pid: int) -> str:
+    """What a claim looks like at a node, but for its ballot."""
+    return f"{delay}{claim.owner} {pid} {host} {claim.spec.mode} {claim.actor}"
 
 
-def waiter_text(since: int, listens: str, key: str, begins: str, ends: str) -> str:
+def waiter_text(since: int, listens: str, key: str, claim: str) -> str:
     """What a node writes down of somebody who waits: what `leave` takes away again."""
-    return f"{since:016d}{listens}{key}\n{begins}{ends}"
+    return f"{since:016d}{listens}{key}\n{claim}"
 
 
 @dataclass(frozen=True, slots=True)

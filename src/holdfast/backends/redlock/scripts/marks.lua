@@ -8,9 +8,9 @@
 --           extensions leave one.
 --   memory  whether this node remembers (see hello.lua)
 --
--- 1. A mark outlives its hold: it is dropped once this node's calendar has passed it by a day. So what is no longer known is
---    more than a day old, and a name without a mark has that of a day ago (or the floor with which this node was
---    seeded, if that is higher).
+-- 1. A mark outlives its hold: it is dropped once this node's calendar has passed it by a day, by one in ten of the ballots
+--    that raise a mark (those that end with a zero). So what is no longer known is more than a day old, and a name without a
+--    mark has that of a day ago (or the floor with which this node was seeded, if that is higher).
 -- 2. Ballots are below 2^53: a score keeps them exactly. They are formatted with %.0f only.
 
 local sub = string.sub
@@ -28,7 +28,7 @@ local function mark_of(marks, key, memory)
 end
 
 local function raise(marks, key, ballot)
-  if redis.call('ZADD', marks, 'GT', 'CH', ballot, key) == 1 then
+  if redis.call('ZADD', marks, 'GT', 'CH', ballot, key) == 1 and string.byte(ballot, 20) == 48 then
     redis.call('ZREMRANGEBYSCORE', marks, '-inf', string.format('(%.0f', day_ago()))
   end
 end

@@ -1,8 +1,8 @@
 -- Release: clear what this owner holds here, up to this ballot, never a later one.
 --
 --   KEYS   hold, marks, and the trace if there may be one
---   ARGV   the beginning of the hold: ballot, delay, owner and a space; ms for which the name stays closed, 0 if it shall
---          not; and the waiter as `take` has written it down (see turns.lua), if it has
+--   ARGV   the hold as the take has written it; ms for which the name stays closed, 0 if it shall not; and the waiter as
+--          `take` has written it down (see turns.lua), if it has. Without a delay, a trace or a waiter: the hold alone
 --
 -- Answers 1 if it was held until now, 0 if not, 'A' if this node has lost its memory.
 --
@@ -12,8 +12,7 @@
 -- The first lines are the usual release of a mutex without options, for which nobody waits: two commands.
 
 local hold = redis.call('GET', KEYS[1])
-if hold and #KEYS == 2 and #ARGV == 1 and string.sub(hold, 1, #ARGV[1]) == ARGV[1]
-    and string.sub(hold, 21, 30) == '0000000000' and string.byte(hold, -1) ~= 10 then
+if hold == ARGV[1] and not ARGV[2] then
   redis.call('DEL', KEYS[1])
   return 1
 end

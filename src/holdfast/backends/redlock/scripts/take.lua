@@ -13,10 +13,22 @@
 -- Yes iff the name is free, reserved for the owner or its own, and its mark is below the ballot. The very same take again, the same yes
 -- again. Hold and mark change in one step.
 --
--- The first lines are the uncontended take of a name that is known: two commands. A node without memory knows no names.
+-- The first lines are the uncontended take, without any function: of a name that is known two commands (a node without
+-- memory knows no names), of a new one five.
 
 if not ARGV[4] and redis.call('SET', KEYS[1], ARGV[3], 'NX', 'PX', ARGV[1]) then
-  if redis.call('ZADD', KEYS[2], 'XX', 'GT', 'CH', string.sub(ARGV[3], 1, 20), KEYS[1]) == 1 then
+  local ballot = string.sub(ARGV[3], 1, 20)
+  if redis.call('ZADD', KEYS[2], 'XX', 'GT', 'CH', ballot, KEYS[1]) == 1 then
+    return 1
+  end
+  local memory, time = redis.call('GET', KEYS[2] .. '/memory'), redis.call('TIME')
+  local day_ago = time[1] * 1000000 + time[2] - 86400000000
+  if memory and string.byte(memory) == 43
+      and tonumber(ballot) > math.max(day_ago, tonumber(string.sub(memory, 2, 21)))
+      and redis.call('ZADD', KEYS[2], 'NX', ballot, KEYS[1]) == 1 then
+    if string.byte(ballot, 20) == 48 then
+      redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('(%.0f', day_ago))
+    end
     return 1
   end
   redis.call('DEL', KEYS[1])

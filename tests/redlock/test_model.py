@@ -222,8 +222,12 @@ def refusal(said: bytes) -> tuple[bytes, bytes, int]:
     return said[:21], rank, int(left)
 
 
-def taking(ballot: int, owner: str = "o1") -> tuple[Any, ...]:
-    return ("take", ballot, owner, "0000000000", NOWHERE, None)
+def taking(ballot: int, owner: str = "o1", listens: str = NOWHERE) -> tuple[Any, ...]:
+    return ("take", ballot, owner, "0000000000", listens, None)
+
+
+def releasing(ballot: int, lingers: bool = False) -> tuple[Any, ...]:
+    return ("release", ballot, "o1", "0000000000", False, lingers, None)
 
 
 @given(steps())
@@ -231,6 +235,9 @@ def taking(ballot: int, owner: str = "o1") -> tuple[Any, ...]:
 @example([("new name",), taking(-2 * DAY_US), taking(0)])  # below what is remembered
 @example([("new name",), taking(0)])  # drops what is old
 @example([taking(3), ("expire",), taking(1, "o2"), taking(5)])  # below the mark
+@example([taking(0), releasing(0), taking(0)])  # late: its release was quicker
+@example([taking(0), releasing(0, lingers=True), taking(1)])
+@example([taking(0), taking(1, "o2", LISTENS), releasing(0)])  # somebody waits
 @settings(max_examples=300)
 def test_the_model_is_faithful(server: RedisServer, story: list[tuple[str, Any]]) -> None:
     server.raw("FLUSHALL")

@@ -134,7 +134,7 @@ def seeded_without_waiting(patch: Patch) -> None:
 def a_minority_is_left_behind(patch: Patch) -> None:
     """A round that failed is not undone at the nodes that said yes."""
 
-    def undo(self: RedlockBackend, claim: Claim, round_: Any, tally: Any) -> Flow[None]:
+    def undo(self: RedlockBackend, claim: Claim, round_: Any, tally: Any, queue: bool) -> Flow[None]:
         round_.clean = True
         yield NOW
 

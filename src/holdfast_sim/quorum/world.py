@@ -25,6 +25,7 @@ from .wire import QuorumWire
 EPOCH_S = 1_700_000_000.0
 RATE_ERROR_RATIO = 0.0049
 LONGEST_TTL_S = 2.0
+SNAPSHOT_RATIO = 0.7  # of restarts
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def draw_profile(chance: Random) -> QuorumFaultProfile:
         stops=int(some(2, 5)),
         crashes=int(some(1)),
         stalls=int(some(2, 5)),
-        restarts=int(some(1, 2, 4)),
+        restarts=int(some(2, 5, 9)),
         cancel_ratio=cancel_ratio,
     )
 
@@ -123,7 +124,7 @@ class SimNode:
         self._world.trace(f"n{self.index}", "restarts")
         self._runs += 1
         self.model = NodeModel(f"{self._runs:08x}{self.index:032x}", self._publish)
-        if self._world.chance.random() < 0.5:
+        if self._world.chance.random() < SNAPSHOT_RATIO:
             self.model.texts, self.model.marks = dict(self._snapshot[0]), dict(self._snapshot[1])
             self._world.invariants.brought_back(text for key, (text, _) in self.model.texts.items() if "/hold/" in key)
 
@@ -216,7 +217,7 @@ class QuorumWorker:
 
     def _script(self) -> Flow[None]:
         chance = self._world.chance
-        for _ in range(chance.randint(2, 7)):
+        for _ in range(chance.randint(4, 9)):
             yield Sleep(chance.random() ** 2 * 2.0)
             if chance.random() < self._world.profile.cancel_ratio:
                 self._process.after(chance.random() ** 3, self._cancel)

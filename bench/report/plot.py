@@ -162,6 +162,7 @@ def _chart(axes: Any, panel: Chart) -> None:
     if panel.log:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(lambda figure, _: f"{figure:g}")
+        axes.xaxis.set_minor_formatter(lambda figure, _: "")  # else they overlap where all figures are alike
         axes.set_xlim(low, max(reach, default=1.0) * 12)
     else:
         axes.set_xlim(0, max(reach, default=1.0) * 1.55)
@@ -180,6 +181,7 @@ def _chart(axes: Any, panel: Chart) -> None:
         )
     if known and panel.log and bars[-1].role == "floor" and bars[-1].value > 0:
         axes.axvline(bars[-1].value, color=COLOURS["floor"], linewidth=0.9, linestyle=":", zorder=1)
+    axes.set_ylim(-0.6, len(bars) - 0.4)  # also for those without a bar
     axes.set_yticks(range(len(bars)), [bar.label for bar in bars], fontsize=9.5)
     axes.tick_params(axis="y", length=0)
     axes.tick_params(axis="x", labelsize=8.5)

@@ -22,10 +22,10 @@ def engine(name: str) -> Engine:
 
 def storage(engine_name: str) -> Storage | None:
     """Of its module `storage`; None: it keeps nothing outside of the client."""
-    try:
-        found = importlib.import_module(f"bench.engines.{engine_name}.storage").STORAGE
-    except ModuleNotFoundError:
+    package = importlib.import_module(f"bench.engines.{engine_name}")
+    if "storage" not in {module.name for module in pkgutil.iter_modules(package.__path__)}:
         return None
+    found = importlib.import_module(f"{package.__name__}.storage").STORAGE
     assert isinstance(found, Storage)
     return found
 

@@ -13,6 +13,9 @@ from bench.limits import OURS, Finding, Limit, at_least, at_most, percent, ratio
 from bench.outcomes import Report, WaitersResult
 
 
+FAIR_ROUND_COUNT = 5
+
+
 def with_most_waiters(
     title: str, figure: Callable[[WaitersResult], float], limit: float, show: Callable[[float], str]
 ) -> Limit:
@@ -64,7 +67,9 @@ def _hot_left(report: Report) -> Finding | None:
 
 
 def _shares(report: Report) -> Finding | None:
+    """Where everybody could have had it five times: of fewer grants a fair lock may give nobody half of its share."""
     ours = [each for each in report.processes if each.contender == OURS]
+    ours = [each for each in ours if each.grants >= FAIR_ROUND_COUNT * int(each.layout.split()[0])]
     if not ours:
         return None
     worst = min(ours, key=lambda each: each.min_share)

@@ -178,6 +178,10 @@ def test_neighbours_may_lose_a_fifth(grown: float, met: bool) -> None:
 
 def test_what_was_not_measured_has_no_verdict() -> None:
     assert marks(Report("sqlite", "planted", {})) == ["–"] * 6
+    few_grants = [
+        replace(each, grants=5 * 8 - 1) for each in planted(share=0.1).processes if each.layout != "1 process"
+    ]
+    assert marks(replace(planted(), processes=few_grants))[4] == "–"
     no_server = [replace(each, server_cpu=math.nan, server_cpu_ratio=math.nan) for each in planted().waiters]
     assert marks(replace(planted(), waiters=no_server))[1] == "–"
 

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from bench.limits import OURS, Finding, Limit, at_least, at_most, percent, ratio
 from bench.outcomes import Report, WaitersResult
 
-
 FAIR_ROUND_COUNT = 5
 
 

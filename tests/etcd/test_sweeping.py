@@ -126,7 +126,7 @@ def test_a_claim_that_is_being_swept_is_not_asked_for_again() -> None:
     op: Any = flow.send(None)
     while not isinstance(op, Call):
         op = flow.send(NOW_IS if op is NOW else 0.5)
-    assert SLOT not in "".join(rpc.body for rpc in op.request)
+    assert SLOT not in "".join(rpc.body for rpc in op.request.rpcs)
     assert sessions.states["coordinator-1"] is not lost
     flow.close()
 

@@ -18,7 +18,7 @@ from .error_mapping import accepted
 from .grant import GrantFlows, Moved
 from .keys import Keys
 from .release import forget, release
-from .rpc import Answer, Rejected, Replies, revision_of
+from .rpc import Answer, Patient, Rejected, Replies, revision_of
 from .session import Session, alone, new_session
 from .sessions import STALE_RATIO, Sessions
 from .txns import (
@@ -36,6 +36,9 @@ from .txns import (
 TRIES_COUNT = 5
 MOST_NAMES_COUNT = 60
 """etcd takes 128 operations in a transaction, and a name may need two of them."""
+
+LONGEST_WAIT_S = 86400.0
+"""For its turn to be sent: who came to wait may have come behind thousands of its own process."""
 
 
 class AcquireFlows:
@@ -127,7 +130,8 @@ class AcquireFlows:
         for each in states:
             each.entered = each.unsure = True
             each.in_tail = not free
-        replies: Replies = yield Call(tuple(rpcs), timeout)
+        call = Call(Patient(rpcs, timeout), LONGEST_WAIT_S) if queue else Call(tuple(rpcs), timeout)
+        replies: Replies = yield call
         for each, again in zip(states, before, strict=True):
             each.unsure = again  # one that went before may still be under way
         if about:

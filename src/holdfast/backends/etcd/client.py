@@ -5,6 +5,7 @@
    and of the time that it has; a log-in runs beside it, and is waited for as long.
 2. The RPCs of a request leave in one write and are answered in their order. Nothing is sent behind another request,
    because one would wait for the other; who finds no free connection waits for one, as long as its request may take.
+   Who comes to wait for a lock has time for that, and leaves some connections to the others (`connections.throttle`).
 3. A waiter's stream stays open between two waits, until its watch ends. It takes a connection of its own, and where one
    stream has ended the next one is dialled before anybody needs it: a waiter that is late to listen has to look again.
 4. What is posted is told by another flow, which closes streams too (`worker`): a waiter that was woken is let in first.
@@ -20,6 +21,7 @@ from ..._core.flow import NOW, Exchange, Flow, Receive, Send, Sleep
 from ...errors import BackendUnavailable, HoldfastError
 from ..connections.batching import Batching
 from ..connections.pool import ConnectionPool, PoolExhausted, closed_error
+from ..connections.throttle import Throttle
 from ..ordered_keys.handoff import HANDED
 from . import http
 from .connection import EtcdConnection
@@ -28,13 +30,15 @@ from .error_mapping import PERMISSION_DENIED_CODE, Unauthenticated, error_of, re
 from .handshake import Login
 from .http import MalformedReply
 from .notifications import WatchStream, wait_to_be_told
-from .rpc import Post, Replies, Request, Rpc, Together, replies_of, together
+from .rpc import Patient, Post, Replies, Request, Rpc, Together, replies_of, together
 from .spare_connection import SpareConnection
 from .watch import Watch
 from .worker import Worker
 
 CONNECTIONS_COUNT = 16
 """For requests: etcd carries out one after the other on each."""
+PATIENT_COUNT = 12
+"""Of these, at most so many are for those who come to wait: the rest is for whoever holds, or goes."""
 IMPATIENT_S = 0.1
 """Who waits no longer than this says nothing of a member by giving up."""
 AFTER_A_BROKEN_WATCH_S = 0.2
@@ -78,6 +82,7 @@ class EtcdClient:
         """Those for which somebody waits to be told."""
         self._spare = SpareConnection(self.connector)
         self._batching = Batching(self._ask_together, TOGETHER_COUNT)
+        self._throttle = Throttle(PATIENT_COUNT)
         self._worker = Worker(self._ask_for, self._spare.dial, self._spare.close)
 
     # Requests
@@ -90,6 +95,9 @@ class EtcdClient:
             return None
         if isinstance(request, Together):
             return [(yield from self._batching.call(request, deadline))]
+        if isinstance(request, Patient):
+            ask = partial(self._ask_for, request.rpcs)
+            return (yield from self._throttle.run(ask, request.timeout_s, deadline))
         return (yield from self._ask_for(request, deadline))
 
     def _ask_for(self, rpcs: Sequence[Rpc], deadline: float) -> Flow[Replies]:

@@ -101,7 +101,16 @@ class Answer(TypedDict, total=False):
     token: str
 
 
-Request: TypeAlias = Sequence[Rpc] | Post | Together
+@dataclass(frozen=True, slots=True)
+class Patient:
+    """RPCs of somebody who comes to wait: sent when it is their turn among all such of this client."""
+
+    rpcs: Sequence[Rpc]
+    timeout_s: float
+    """From then on."""
+
+
+Request: TypeAlias = Sequence[Rpc] | Post | Together | Patient
 Replies: TypeAlias = list[Answer | Rejected]
 
 

@@ -1,4 +1,4 @@
-"""A few at a time, in the order of coming: waiting for one's turn is no failure of the server, as long as it answers."""
+"""A few at a time, in the order of coming: to wait for its turn is no failure of a server that answers."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from bench.outcomes import WaitersResult
 from bench.progress import say
 from bench.stats import percentile
 
-LONGEST_ROUND_S = 60.0
+LONGEST_ROUND_S = 120.0
 LONGEST_CANCEL_S, LONGEST_PEERS_CANCEL_S = 30.0, 3.0
 
 

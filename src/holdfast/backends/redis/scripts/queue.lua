@@ -84,11 +84,14 @@ local function queued(line, mine, now)
   return {after, ahead, line.mark}
 end
 
--- Somebody waits until then, and some time more: the name is noted where such names are, now and then.
-local function note(line, mine, index)
+-- Somebody waits until then, and some time more: the name is noted where such names are, now and then. Those for which
+-- nobody waits any more are forgotten, and all of them when nobody has waited anywhere for a day.
+local function note(line, mine, index, left, now)
   if index and line.noted < mine.expires then
     line.noted = mine.expires + mine.patience
     redis.call('ZADD', index, 'GT', string.format('%.0f', line.noted), line.key)
+    redis.call('ZREMRANGEBYSCORE', index, '-inf', string.format('%.0f', now))
+    redis.call('PEXPIRE', index, left)
   end
 end
 
@@ -107,7 +110,7 @@ end
 local function take(keys, text, args, index, now)
   local queue = index ~= '0'
   local lines, claims, places, replies = {}, {}, {}, {}
-  local mismatch, all, waits = false, true, false
+  local mismatch, all = false, true
   for i, key in ipairs(keys) do
     local asked, capacity = enter(args[2 * i - 1], now)
     local line = open(key, text, capacity, now)
@@ -142,8 +145,8 @@ local function take(keys, text, args, index, now)
       end
       replies[i] = mine.token
       if mine.token == 0 then
-        replies[i], waits = queued(line, mine, now), true
-        note(line, mine, index)
+        replies[i] = queued(line, mine, now)
+        note(line, mine, index, args[2], now)
       end
     elseif mine and mine.token == 0 then -- all or none
       leave(line, mine)
@@ -152,11 +155,6 @@ local function take(keys, text, args, index, now)
       line.mark = math.max(line.mark + 1, now) -- the reference grants it, and takes it back
     end
     settle(line, now)
-  end
-  if waits and index and lines[1].waiting == 1 then
-    -- Forget the names for which nobody waits any more, and all of them when nobody has waited anywhere for a day.
-    redis.call('ZREMRANGEBYSCORE', index, '-inf', string.format('%.0f', now))
-    redis.call('PEXPIRE', index, args[2])
   end
   return replies
 end

@@ -11,9 +11,12 @@
 --   -capacity              the live line has another capacity; nothing was done at all
 --   {after, ahead, mark}   queued: look again after so many µs; how many stand before it; the last token so far
 --
--- The first part is the uncontended take: three commands, and no arithmetic.
+-- The first part is the uncontended take: three commands, and no arithmetic. The second is for a claim that comes to wait
+-- for a mutex, as those before it do: it cuts and joins strings, and says what `queued` would. Everything else is done
+-- as the reference does it.
 
 local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
 local text
 
 if #KEYS == 1 then
@@ -28,9 +31,38 @@ if #KEYS == 1 then
       return clock
     end
   end
+  local owner, wake, patience = string.match(ARGV[1], '^(%S+) (%S+) %d+ 1 1 1 %d+ (%d+) ')
+  if not text and owner and wake ~= '?' and ARGV[3] ~= '0' then
+    local header, mine = unpack(redis.call('HMGET', KEYS[1], '=', owner))
+    local mark, quiet, kept, noted, waiting, ranks, first =
+      string.match(header or '', '^(%d+) (%d+) (%d+) (%d+) 1 1 (%d+) 0 (%d+) (%d+) 1$')
+    local ends = now + patience
+    if mark and not mine and now < quiet + 0 and ends + 86400000000 <= kept + 0 and (not ARGV[3] or ends <= noted + 0) then
+      local rank = ranks + 1
+      local alone = waiting == '0'
+      local after, ahead, known = math.floor(patience / 3), math.min(rank - first, waiting + 0), true
+      if alone then -- it looks when the hold may have ended
+        local place = redis.call('HGET', KEYS[1], redis.call('HGET', KEYS[1], '@1'))
+        local delay = string.match(place, '^%d %d+ %d+ %S+ %d+ %d+ %d+ %d %d+ %d+ (%d+)', 49)
+        after = math.min(after, math.max(1000, string.sub(place, 17, 32) + delay - now + 500))
+        first = rank
+        ahead = 0
+      elseif ahead < 8 then -- else whoever looks is near enough to see whether the first one is there
+        local leader = redis.call('HGET', KEYS[1], '#' .. first)
+        local place = leader and redis.call('HGET', KEYS[1], leader)
+        known = place and now < string.sub(place, 17, 32) + 0
+      end
+      if known then
+        redis.call('HSET', KEYS[1], '=', string.format('%s %s %s %s 1 1 %d 0 %.0f %.0f 1', mark, quiet, kept, noted, waiting + 1,
+          rank, first), '#' .. string.format('%.0f', rank), owner, owner, string.format('%016.0f%016.0f%016.0f0 %.0f 0 %s', 0, ends, now,
+          rank, string.sub(ARGV[1], #owner + 2)))
+        return {after, ahead + 1, mark + 0}
+      end
+    end
+  end
 end
 
 -- include queue
 
-local replies = take(KEYS, text, ARGV, ARGV[2 * #KEYS + 1], time[1] * 1000000 + time[2])
+local replies = take(KEYS, text, ARGV, ARGV[2 * #KEYS + 1], now)
 return #KEYS == 1 and replies[1] or replies

@@ -114,10 +114,9 @@ def _take(run: Run, keys: list[bytes], args: list[bytes], index: bytes | None) -
             if index is not None and line.noted_us < place.expires:
                 line.noted_us = place.expires + place.patience
                 run.call(b"ZADD", index, b"GT", b"%d" % line.noted_us, key)
+                run.call(b"ZREMRANGEBYSCORE", index, b"-inf", b"%d" % now)
+                run.call(b"PEXPIRE", index, args[1])
         settle(run, line)
-    if index is not None and any(isinstance(reply, list) for reply in replies) and len(lines[0].waiting()) == 1:
-        run.call(b"ZREMRANGEBYSCORE", index, b"-inf", b"%d" % now)
-        run.call(b"PEXPIRE", index, args[1])
     return replies
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -40,6 +41,27 @@ def test_commands_of_a_take_and_a_release(five: Servers, namespace: str, known: 
         eventually(lambda: (commands(node) - before)["evalsha"] == 2 * NAMES_COUNT, "this node has heard all")
     done = commands(node) - before
     assert {name: done[name] / NAMES_COUNT for name in expected} == expected
+
+
+def test_commands_of_a_release_after_a_wait(five: Servers, namespace: str) -> None:
+    """It has left the line when it was let in, so nobody looks for it there."""
+    node = five.nodes[0]
+    with (
+        holdfast.connect(five.url(), namespace=namespace) as one,
+        holdfast.connect(five.url(), namespace=namespace) as other,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        lease = one.lock("a", ttl=30).acquire()
+        waiting = pool.submit(other.lock("a", ttl=30).acquire, timeout=60)
+        eventually(lambda: any(view.waiters for view in one.survey("a")), "it waits")
+        lease.release()
+        lease = waiting.result(60)
+        eventually(lambda: lease.owner.encode() in node.raw("GET", f"{namespace}/hold/a"), "this node has let it in")
+        before = commands(node)
+        assert lease.release()
+        eventually(lambda: (commands(node) - before)["evalsha"] == 1, "this node has heard of it")
+    done = commands(node) - before
+    assert {name: done[name] for name in done if name not in ("evalsha", "info")} == {"get": 2, "del": 1}
 
 
 def test_options_are_prepared_once_and_names_are_not(five: Servers, namespace: str) -> None:

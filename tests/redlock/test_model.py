@@ -226,8 +226,13 @@ def taking(ballot: int, owner: str = "o1", listens: str = NOWHERE) -> tuple[Any,
     return ("take", ballot, owner, "0000000000", listens, None)
 
 
-def releasing(ballot: int, lingers: bool = False) -> tuple[Any, ...]:
-    return ("release", ballot, "o1", "0000000000", False, lingers, None)
+def releasing(ballot: int, lingers: bool = False, traced: bool = False, waited: int | None = None) -> tuple[Any, ...]:
+    return ("release", ballot, "o1", "0000000000", traced, lingers, waited)
+
+
+ASKED_BEFORE = 0
+WAITING: tuple[Any, ...] = ("take", 1, "o1", "0000000000", LISTENS, ASKED_BEFORE)
+EXTENDING: tuple[Any, ...] = ("extend", 2, "o1", "0000000000")
 
 
 @given(steps())
@@ -238,6 +243,7 @@ def releasing(ballot: int, lingers: bool = False) -> tuple[Any, ...]:
 @example([taking(0), releasing(0), taking(0)])  # late: its release was quicker
 @example([taking(0), releasing(0, lingers=True), taking(1)])
 @example([taking(0), taking(1, "o2", LISTENS), releasing(0)])  # somebody waits
+@example([taking(0, "o2"), WAITING, ("expire",), EXTENDING, releasing(2, traced=True, waited=ASKED_BEFORE)])
 @settings(max_examples=300)
 def test_the_model_is_faithful(server: RedisServer, story: list[tuple[str, Any]]) -> None:
     server.raw("FLUSHALL")

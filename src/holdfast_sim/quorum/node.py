@@ -189,9 +189,10 @@ class NodeModel:
         ballot, owner = text[:20], owner_of(text)
         if len(keys) > 2 and self.get(keys[2]) == ballot + owner:
             del self.texts[keys[2]]
-        if self._mark(key, memory) < int(ballot):
+        taken = hold is not None and is_held_by(hold, owner) and hold[:20] == ballot
+        if not taken and self._mark(key, memory) < int(ballot):
             self._raise(key, int(ballot))
-        if len(args) > 2 and args[2]:
+        if len(args) > 2 and args[2] and (len(keys) > 2 or not taken):
             self._leave_line(key, args[2])
         if hold == f"{RESERVED}{owner} ":
             self._hand_over(keys[1], key, owner)

@@ -28,10 +28,12 @@ local ballot, owner = sub(ARGV[1], 1, 20), owner_of(ARGV[1])
 if KEYS[3] and redis.call('GET', KEYS[3]) == ballot .. owner then
   redis.call('DEL', KEYS[3])
 end
-if mark_of(KEYS[2], KEYS[1], memory) < tonumber(ballot) then
+-- Who took it here with this very ballot has raised the mark and left the line; an extension may have taken it, too.
+local taken = is_held_by(hold, owner) and sub(hold, 1, 20) == ballot
+if not taken and mark_of(KEYS[2], KEYS[1], memory) < tonumber(ballot) then
   raise(KEYS[2], KEYS[1], ballot)
 end
-if ARGV[3] and ARGV[3] ~= '' then
+if ARGV[3] and ARGV[3] ~= '' and (KEYS[3] or not taken) then
   leave_line(KEYS[2], KEYS[1], ARGV[3])
 end
 if hold and is_reserved_for(hold, owner) then

@@ -2,7 +2,8 @@
 
 1. The node is created (ephemeral, sequential) and the line is listed, both in one write to the socket; a name that is
    only ever used by us needs no listing (see `tree.ParentState`). Whoever is not granted watches (see `queue`), and
-   lists again when what it hears is no grant (see `handoff`), after a re-connection, and now and then.
+   looks again when what it hears is no grant (see `handoff`), after a re-connection, and now and then. One listing does
+   for many looks (see `known_line`).
 2. A hold is good for a ttl from when the request was sent that found it granted, if the leader had answered this
    session shortly before; else the leader is asked first. After a silence (a process that was stopped) the session may
    still end by what the leader knew before: a hold, and the promise to keep a place in the line, are shorter by it.
@@ -22,14 +23,15 @@ from ..ordered_keys.queue import mismatch
 from ..ordered_keys.timing import time_for
 from ..queue_backend import patience
 from .claim_state import ClaimState
-from .entrance import AGAIN, ALONE, BEHIND, EntranceFlows, Listing, Special
+from .entrance import AGAIN, ALONE, BEHIND, Continued, EntranceFlows, Listing, Special
 from .error_mapping import refused
 from .handoff import DOUBT_RATIO, Handoff
-from .ops import NO_NODE, Failure, Op, Sync
+from .known_line import KnownLine
+from .ops import NO_NODE, Exists, Failure, Op, Sync
 from .paths import entry_of
 from .queue import Predecessor, Verdict, judge, line_of
 from .release import ReleaseFlows
-from .requests import Batch
+from .requests import Batch, stat_of
 from .tombstones import Tombstones
 from .tree import Tree
 from .unfair import UnfairFlows
@@ -55,7 +57,7 @@ class AcquireFlows:
         self._tree, self._states, self._releases, self._tombstones = tree, states, leaving, tombstones
         self._entrance = EntranceFlows(tree, leaving, tombstones)
         self._unfair = UnfairFlows(tree)
-        self._handoff = Handoff(states)
+        self._handoff = Handoff(states, tree)
         self.inherit = self._handoff.inherit
         self._describe = describe
         self._timeout = timeout
@@ -122,9 +124,11 @@ class AcquireFlows:
             state.tried = False
             return None
         behind = state.node and state.before is not None
-        ops: tuple[Op, ...] = () if behind else (self._tree.parent_state(spec.name).listing,)
-        if sent - link.proved > DOUBT_RATIO * spec.ttl:
-            ops = (Sync(self._tree.root), *ops)
+        doubt = (Sync(self._tree.root),) if sent - link.proved > DOUBT_RATIO * spec.ttl else ()
+        if not behind and (known := (yield from self._look_on(state, doubt, timeout))) is not None:
+            return known
+        parent_state = self._tree.parent_state(spec.name)
+        ops: tuple[Op, ...] = doubt if behind else (*doubt, parent_state.listing)
         answers = None
         if ops:
             answers = yield Call(Batch(ops, state), timeout)
@@ -149,6 +153,19 @@ class AcquireFlows:
         state.tried = False
         return None
 
+    def _look_on(self, state: ClaimState, doubt: tuple[Op, ...], timeout: float) -> Flow[Continued | None]:
+        """Go on from the last listing (see `known_line`). None: it takes another."""
+        spec, known = state.claim.spec, self._tree.parent_state(state.claim.spec.name).known
+        if known is None or not state.token or not spec.fair or spec.lock_delay:
+            return None
+        if (before := known.before(state.node, state.session)) is None:
+            return None
+        answers = yield Call(Batch((*doubt, Exists(state.parent), Exists(state.path)), state), timeout)
+        parent, own = map(stat_of, answers[-2:] if answers else (None, None))
+        if parent is None or own is None or state.gone or not known.is_of(parent):
+            return None
+        return Continued(before, parent)
+
     def _decide(self, state: ClaimState, listed: Listing, sent: float, timeout: float, queue: bool) -> Flow[Outcome]:
         """Granted, or waiting, or out again (None)."""
         spec, owner = state.claim.spec, state.claim.owner
@@ -157,14 +174,17 @@ class AcquireFlows:
             return self._grant(state, sent)
         if listed is BEHIND:
             return (yield from self._stand_behind(state, sent, timeout, queue))
-        state.follows = None
+        state.follows, state.lags = None, False
         children, parent = listed
-        if len(children) == 1 and children[0] == state.node and parent.mzxid <= state.token and not spec.lock_delay:
+        whole = not isinstance(listed, Continued)
+        if whole and children == [state.node] and parent.mzxid <= state.token and not spec.lock_delay:
             self._tree.parent_state(spec.name).alone(state)
             return self._grant(state, sent)
         if state.granted:  # said before; the reply was lost
             return self._grant(state, sent)
         line = line_of(children)
+        if whole:
+            self._tree.parent_state(spec.name).known = KnownLine.of(line, parent, state.session)
         mine = line.find(state.node)
         if mine is None:
             return AGAIN
@@ -205,10 +225,13 @@ class AcquireFlows:
             yield from self._releases.release(state.claim)
             return None
         before.behind = state
-        predecessor = Predecessor(entry, False) if before.takes_all else None
+        right_behind = before.takes_all and not state.lags
+        predecessor = Predecessor(entry, False) if right_behind else None
         verdict = Verdict(False, before.place + 1, [before.node], predecessor=predecessor)
+        if state.lags:
+            verdict.watch.append(state.node)
         outcome = yield from self._queue(state, verdict, 0.0, sent, timeout)
-        return outcome if before.takes_all or state.before is before else AGAIN  # or it was granted meanwhile
+        return outcome if right_behind or state.before is before else AGAIN  # or it was granted meanwhile
 
     def _queue(self, state: ClaimState, verdict: Verdict, opens: float, sent: float, timeout: float) -> Flow[Outcome]:
         if ops := self._handoff.watching(state, verdict.watch, verdict.predecessor):
@@ -239,6 +262,8 @@ class AcquireFlows:
         if state.gone:  # it had lapsed, and is being deleted: see `states`, rule 3
             return AGAIN
         state.granted = state.granted or sent
+        if spec.weight == spec.capacity and (known := self._tree.parent_state(spec.name).known) is not None:
+            known.remove_before(state.node, state.session)
         state.tell_behind()
         return Grant(state.token, sent, min(spec.ttl, self._covered(state, sent)))
 

@@ -90,6 +90,8 @@ class ClaimState:
     """The claim whose successor it is, if that is one of ours."""
     follows: ClaimState | None = None
     """A claim of ours that stands right before it, by their numbers (see `tree.ParentState`)."""
+    lags: bool = False
+    """Others may stand between that one and it: who is before it has to be looked at once that one is granted."""
     behind: ClaimState | None = None
     """The claim of ours that stands right behind it, and waits."""
     place: int = 0
@@ -127,12 +129,14 @@ class ClaimState:
         before = self.follows
         if before is None or not before.stands or self.claim.spec.lock_delay or not self.claim.spec.fair:
             return None
-        return before if before.takes_all or not before.granted else None
+        return before if not before.granted or (before.takes_all and not self.lags) else None
 
     def tell_behind(self) -> None:
         """It is granted: who stands behind it may fit, too."""
         behind = self.behind
-        if behind is not None and behind.follows is self and not self.takes_all and behind.link is not None:
+        if behind is None or behind.follows is not self or behind.link is None:
+            return
+        if behind.lags or not self.takes_all:
             behind.link.wake(behind.claim.owner)
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from ..._core.flow import NOW, Call, Flow, Spawn
 from ...errors import BackendUnavailable, OutcomeUnknown
@@ -30,7 +30,16 @@ class Special(Enum):
 AGAIN: Literal[Special.AGAIN] = Special.AGAIN
 ALONE: Literal[Special.ALONE] = Special.ALONE
 BEHIND: Literal[Special.BEHIND] = Special.BEHIND
-Listing: TypeAlias = "tuple[list[str], Stat] | Literal[Special.ALONE, Special.BEHIND]"
+
+
+class Continued(NamedTuple):
+    """In place of a listing: those before a claim, as far as is known (see `known_line`), itself, and the parent."""
+
+    children: list[str]
+    parent: Stat
+
+
+Listing: TypeAlias = "tuple[list[str], Stat] | Continued | Literal[Special.ALONE, Special.BEHIND]"
 
 
 class EntranceFlows:

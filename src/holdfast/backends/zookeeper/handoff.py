@@ -27,14 +27,15 @@ from .ops import Delete, Op, Unwatch, Watches, portions
 from .paths import handoff_marker_of
 from .queue import Predecessor
 from .requests import HandoffRelease
+from .tree import Tree
 
 DOUBT_RATIO = 0.15
 """For which part of its ttl a claim goes without a word of the leader before it asks for one."""
 
 
 class Handoff:
-    def __init__(self, states: Mapping[str, ClaimState]) -> None:
-        self._states = states
+    def __init__(self, states: Mapping[str, ClaimState], tree: Tree) -> None:
+        self._states, self._tree = states, tree
 
     def watching(self, state: ClaimState, nodes: Sequence[str], predecessor: Predecessor | None) -> list[Op]:
         """Note what a look said. Answers with what has to be asked for: to hear of these nodes, and of a handoff."""
@@ -65,11 +66,14 @@ class Handoff:
 
     def inherit(self, claim: Claim, news: Sequence[str]) -> Flow[Grant | None]:
         """Granted, if these news say so; else it is time to look."""
-        state = self._states.get(claim.owner)
+        state, known = self._states.get(claim.owner), self._tree.parent_state(claim.spec.name).known
+        if known is not None and state is not None:
+            for path in news:
+                known.remove(path.rpartition("/")[2], state.session)
         if state is not None and (GAP in news or state.path in news):
             state.follows = None  # whatever was known of the line has to be looked at
         elif state is not None and (left := state.follows) is not None and not left.granted and left.path in news:
-            state.follows = left.follows  # it has given up its place
+            state.follows, state.lags = left.follows, state.lags or left.lags  # it has given up its place
         if (
             state is None
             or (predecessor := state.predecessor) is None
@@ -97,6 +101,8 @@ class Handoff:
         if state.gone:  # it had lapsed, and is being deleted: see `states`, rule 3
             return None
         state.granted, state.may_hand_off = now, True
+        if known is not None:
+            known.remove_before(state.node, state.session)
         state.tell_behind()
         state.ahead = state.follows = None  # or each would remember the one before it, and so all of them
         link.keep(state)

@@ -68,7 +68,7 @@ class ReleaseFlows:
             ):  # no room for a handoff marker
                 answers = yield Call(Batch((Delete(state.path),), state), self._timeout)
             done = is_deleted(answers, state)
-            if done and state.alone:
+            if done:
                 self._tombstones.tree.parent_state(claim.spec.name).left(state)
         else:
             done = yield from self._tombstones.delete_claim(state, linger if held else 0.0)
@@ -113,3 +113,4 @@ def _pass_on(state: ClaimState) -> None:
     state.behind = state.follows = None
     if behind is not None and behind.follows is state:
         behind.follows = before if not state.granted and state.gone else None
+        behind.lags |= state.lags

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from ..._core.flow import Call, Flow
 from .claim_state import ClaimState
 from .error_mapping import refused
+from .known_line import KnownLine
 from .ops import EXISTS, NO_NODE, Create, CreateContainer, Failure, List, Prepared
-from .paths import step
+from .paths import entry_of, step
 from .requests import Batch
 
 KNOWN_FOR_S = 30.0
@@ -39,7 +40,10 @@ class ParentState:
     tail: ClaimState | None = None
     """The claim of ours that came last. If the next one has the next number, nobody of another client stands between
     them: it stands right behind a claim of ours, for as long as that stands, and nobody has to look who is before it.
-    While that claim stands the parent does, so its numbers go on."""
+    While that claim stands the parent does, so its numbers go on. If it has a later number it `lags`: others may stand
+    between them, which matters once that claim is granted, and not before. So one listing does for many."""
+    known: KnownLine | None = None
+    """Of the others: what the last listing has told."""
     entering_count: int = 0
     """Claims of ours that have been sent for, and not yet answered."""
 
@@ -51,12 +55,15 @@ class ParentState:
     def entered(self, state: ClaimState) -> None:
         """In the order in which the server answers: what it made, and where that stands."""
         tail, number = self.tail, int(state.node[-10:])
+        if (known := self.known) is not None and (entry := entry_of(state.node)) is not None:
+            known.append(entry, state.session)
         if tail is not None and tail.stands and tail.session == state.session:
             last = int(tail.node[-10:])
-            if last + 1 == number and tail.claim.spec.capacity == state.claim.spec.capacity and tail.claim.spec.fair:
-                state.follows = tail
             if last > number:
                 return
+            if tail.claim.spec.capacity == state.claim.spec.capacity and tail.claim.spec.fair:
+                state.lags = last + 1 != number
+                state.follows = tail if not state.lags or tail.takes_all else None
         self.tail = state
 
     def follows(self, state: ClaimState) -> bool:
@@ -69,12 +76,15 @@ class ParentState:
     def alone(self, state: ClaimState) -> None:
         """This place stands here, and nobody else."""
         self.steady = self.follows(state)
-        self.last = None
+        self.last = self.known = None
         state.alone = not state.claim.spec.hold_at_least
 
     def left(self, state: ClaimState) -> None:
-        """One that stood here alone is deleted."""
-        self.last = int(state.node[-10:]), state.token, state.session
+        """It is deleted."""
+        if self.known is not None:
+            self.known.remove(state.node, state.session)
+        if state.alone:
+            self.last = int(state.node[-10:]), state.token, state.session
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,7 @@ class SilentLink:
 def take(now: float, silence: float, ahead: bool) -> Any:
     """What a take says that is sent now, after a silence; somebody stands ahead, or nobody."""
     tree, states = Tree("/h", acl()), dict[str, ClaimState]()
+    tree.guess.is_new = False
     tombstones = Tombstones(tree, 5.0)
     taking = AcquireFlows(tree, states, ReleaseFlows(states, tombstones, 5.0), tombstones, lambda claim: b"{}", 5.0)
     link = SilentLink(now - silence)

@@ -196,6 +196,7 @@ def test_it_rests_only_where_renewals_keep_it() -> None:
 def test_a_place_that_lapsed_while_it_was_looked_at_is_not_granted(lapsed: bool) -> None:
     """It enters again, at the end; its old node is being deleted."""
     tree, states = Tree("/h", acl()), dict[str, ClaimState]()
+    tree.guess.is_new = False
     tombstones = Tombstones(tree, 5.0)
     taking = AcquireFlows(tree, states, ReleaseFlows(states, tombstones, 5.0), tombstones, lambda claim: b"{}", 5.0)
     claim = Claim(LockSpec("x"), "me", "actor")

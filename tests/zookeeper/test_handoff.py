@@ -22,6 +22,7 @@ from holdfast.backends.zookeeper.tombstones import Tombstones
 from holdfast.backends.zookeeper.tree import Tree
 from holdfast.model import Claim, Grant, LockSpec, Queued
 
+TREE = Tree("/h", acl())
 TTL = 30.0
 ASK = LockSpec("x", ttl=TTL)
 
@@ -107,7 +108,7 @@ def waiting(predecessor: Predecessor | None) -> ClaimState:
 def news_of(state: ClaimState, *news: str, ours: ClaimState | None = None, now: float = 101.0) -> Grant | None:
     """What comes of it, for a place that has looked."""
     states = {"me": state} if ours is None else {"me": state, ours.claim.owner: ours}
-    inheriting = Handoff(states)
+    inheriting = Handoff(states, TREE)
     inheriting.watching(state, [state.predecessor.entry.node] if state.predecessor else [], state.predecessor)
     flow = inheriting.inherit(state.claim, [path if path == GAP else f"/h/x/{path}" for path in news])
     try:
@@ -172,7 +173,7 @@ def test_it_looks_where_the_leaders_word_is_old_or_its_place_has_lapsed() -> Non
 def test_what_is_watched() -> None:
     """The claim before it, its own, and the handoff marker of one that is not first and not ours; in one request."""
     state = waiting(None)
-    inheriting = Handoff({"me": state})
+    inheriting = Handoff({"me": state}, TREE)
     predecessor = Predecessor(entry(SECOND), False)
     [op] = inheriting.watching(state, [SECOND], predecessor)
     assert op == Watches([f"/h/x/{SECOND}", f"/h/x/{MINE}"], (f"/h/x/{handoff_marker_of(SECOND)}",))

@@ -98,6 +98,8 @@ class ClaimState:
     """How many stood before it, when it was last known."""
     leaving: bool = False
     """Its release has begun."""
+    made_parent: bool = False
+    """The name was not used lately: its container was made with the node, and is to go with it."""
     alone: bool = False
     """Nobody else stood in line when it was granted, and it leaves nothing behind."""
     expects: str = ""

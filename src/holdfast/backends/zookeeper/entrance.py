@@ -11,11 +11,11 @@ from ...errors import BackendUnavailable, OutcomeUnknown
 from .claim_state import ClaimState
 from .error_mapping import refused
 from .jute import Stat
-from .ops import NO_NODE, Answer, CreateContainer, Failure, Op
+from .ops import EXISTS, NO_NODE, Answer, CreateContainer, Failure, Op
 from .release import ReleaseFlows
-from .requests import Batch, Enter, EnterAll, check_size
+from .requests import Batch, Enter, EnterAll, EnterNew, check_size
 from .tombstones import Tombstones
-from .tree import KNOWN_FOR_S, Tree
+from .tree import KNOWN_FOR_S, ParentState, Tree
 
 TRIES_COUNT = 8
 A_MOMENT_S = 1.0
@@ -49,6 +49,8 @@ class EntranceFlows:
     def enter(self, state: ClaimState, sent: float, timeout: float) -> Flow[Listing | None]:
         """Create the node and list the line, in one trip; None if it has to be done again."""
         parent_state = self._tree.parent_state(state.claim.spec.name)
+        if sent > parent_state.known_until and self._tree.guess.is_new and not state.claim.spec.lock_delay:
+            return (yield from self._enter_new(state, parent_state, sent, timeout))
         ops: tuple[Op, ...] = (Enter(state, self._tree.acl, parent_state.entered), parent_state.listing)
         known = sent <= parent_state.known_until and not state.claim.spec.lock_delay
         crowded = known and parent_state.crowded and state.claim.spec.fair
@@ -65,6 +67,8 @@ class EntranceFlows:
             parent_state.entering_count -= 1
         if answers is None:
             return None
+        if len(answers) > 2:
+            self._tree.guess.is_new = not isinstance(answers[0], Failure)
         entered, listed = answers[-2:] if not bold else (answers[0], None)
         if isinstance(entered, Failure):
             parent_state.steady = False
@@ -81,6 +85,33 @@ class EntranceFlows:
                 return ALONE
             parent_state.steady = False
         return listing_of(listed)
+
+    def _enter_new(
+        self, state: ClaimState, parent_state: ParentState, sent: float, timeout: float
+    ) -> Flow[Listing | None]:
+        """With its container. None if that is there already, or cannot be made yet."""
+        parent_state.known_until = sent + A_MOMENT_S
+        parent_state.entering_count += 1
+        try:
+            answers = yield from self._send(
+                (state,), (EnterNew(state, self._tree.acl, parent_state.entered),), sent, timeout
+            )
+        finally:
+            parent_state.entering_count -= 1
+        if answers is None:
+            return None
+        if isinstance(answers[0], Failure):
+            if answers[0].code != EXISTS:
+                yield from self._prepare([state], answers[0], timeout)
+            else:
+                state.tried = self._tree.guess.is_new = False
+            return None
+        state.seen = yield NOW
+        state.made_parent = sent > parent_state.used_until
+        parent_state.known_until = sent + KNOWN_FOR_S
+        if self._tombstones.due(state.claim.spec):
+            yield Spawn(self._tombstones.sweep(state.server_time(state.seen)))
+        return ALONE
 
     def enter_all(self, states: Sequence[ClaimState], sent: float, timeout: float) -> Flow[Sequence[Listing | None]]:
         """The same for several, in one step; then their tokens are read."""

@@ -18,10 +18,11 @@ from ...errors import BackendUnavailable
 from ...model import Claim
 from .claim_state import ClaimState
 from .handoff import release_ops
-from .ops import NO_NODE, Delete, Exists, Failure, List
+from .ops import NO_NODE, Delete, Exists, Failure, List, Multi
 from .queue import line_of
 from .requests import Batch, child_nodes
 from .tombstones import Tombstones, is_deleted
+from .tree import KNOWN_FOR_S
 
 
 class ReleaseFlows:
@@ -59,7 +60,12 @@ class ReleaseFlows:
             yield from self._find_slot(state)
         now: float = yield NOW
         held = bool(state.granted) and now < state.until
-        if not (state.will or state.slot or linger):
+        self._tombstones.tree.parent_state(claim.spec.name).used_until = now + KNOWN_FOR_S
+        state.made_parent = state.made_parent and state.alone and not (state.slot or linger)
+        done = state.made_parent and (yield from self._delete_with_parent(state))
+        if done:
+            self._tombstones.tree.parent_state(claim.spec.name).left(state)
+        elif not (state.will or state.slot or linger):
             answers = yield Call(
                 Batch(release_ops(state, self._tombstones.tree.acl), state, leaving=True), self._timeout
             )
@@ -75,6 +81,13 @@ class ReleaseFlows:
         state.gone = state.gone or "released"
         self._states.pop(claim.owner, None)
         return held and done
+
+    def _delete_with_parent(self, state: ClaimState) -> Flow[bool]:
+        """Its container goes with it (see `tree`). False if somebody has come: then nothing was done."""
+        ops = Multi((Delete(state.path), Delete(state.parent)))
+        answers = yield Call(Batch((ops,), state, leaving=True), self._timeout)
+        state.made_parent = bool(answers) and not isinstance(answers[0], Failure)
+        return state.made_parent
 
     def _find_slot(self, state: ClaimState) -> Flow[None]:
         """The answer to its making was lost; its session would keep it."""

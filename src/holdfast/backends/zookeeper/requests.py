@@ -9,7 +9,7 @@ from ...errors import Misconfigured
 from . import jute
 from .claim_state import ClaimState, SessionLink
 from .jute import JuteReader, Stat
-from .ops import EPHEMERAL, SEQUENTIAL, Answer, Create, Created, Delete, Failure, Multi, Op
+from .ops import EPHEMERAL, SEQUENTIAL, Answer, Create, CreateContainer, Created, Delete, Failure, Multi, Op
 from .paths import prefix_of
 
 ENTRY_BYTES = 200
@@ -59,6 +59,37 @@ class Enter:
         if self.note is not None:
             self.note(state)
         return created
+
+
+@dataclass(slots=True)
+class EnterNew:
+    """The same for a name that nobody uses: its container is made in the same step. So nobody else stands there.
+
+    Of what is made in one step servers tell the stat of a container only; the node was made in the same transaction.
+    """
+
+    state: ClaimState
+    acl: bytes
+    note: Callable[[ClaimState], None]
+    kind = 14
+
+    def body(self) -> bytes:
+        return Multi((CreateContainer(self.state.parent, self.acl), Enter(self.state, self.acl))).body()
+
+    def read(self, reader: JuteReader) -> bool | Failure:
+        state = self.state
+        made = Multi((CreateContainer(state.parent, self.acl),)).read(reader)
+        if isinstance(made, Failure):
+            return made
+        container, path = made
+        assert isinstance(container, Created)
+        assert isinstance(path, str)
+        state.node = path[len(state.parent) + 1 :]
+        state.token, state.born = container.stat.czxid, container.stat.ctime
+        if state.link is not None:
+            state.link.keep(state)
+        self.note(state)
+        return True
 
 
 @dataclass(slots=True)

@@ -15,8 +15,8 @@ from .requests import Batch
 KNOWN_FOR_S = 30.0
 """For how long a container counts as being there; the server removes empty ones after a minute or so."""
 MOST_KNOWN_COUNT = 50_000
-ANEW_COUNT = 4
-"""Transactions: the old claim and the parent deleted, the parent made, and our own node."""
+ANEW_COUNT = 3
+"""Transactions: the old claim deleted, the parent deleted, our own node; the parent is made with its first child."""
 
 
 @dataclass(slots=True)
@@ -44,6 +44,8 @@ class ParentState:
     between them, which matters once that claim is granted, and not before. So one listing does for many."""
     known: KnownLine | None = None
     """Of the others: what the last listing has told."""
+    used_until: float = 0.0
+    """So long it counts as being used: whoever uses it again leaves its container there."""
     entering_count: int = 0
     """Claims of ours that have been sent for, and not yet answered."""
 
@@ -80,22 +82,35 @@ class ParentState:
         state.alone = not state.claim.spec.hold_at_least
 
     def left(self, state: ClaimState) -> None:
-        """It is deleted."""
+        """It is deleted; and its parent, if that was made for it."""
+        if state.made_parent:
+            self.known_until, self.last = 0.0, None
+            return
         if self.known is not None:
             self.known.remove(state.node, state.session)
         if state.alone:
             self.last = int(state.node[-10:]), state.token, state.session
 
 
+@dataclass(slots=True)
+class Guess:
+    """Whether a name that was not used lately by us is one that nobody uses."""
+
+    is_new: bool = True
+
+
 @dataclass(frozen=True, slots=True)
 class Tree:
     """`root` is the node of the namespace; `names` is what the path of a name begins with.
 
-    A name that was not used lately is taken with the making of its container before it, in the same trip.
+    A name that was not used lately is taken together with the making of its container, and the two of them go together
+    if nobody else has come: so names that are used once leave nothing behind. Where others use the same names that
+    would be refused, and asked again; so it is done if the last container that was asked for was not there yet.
     """
 
     root: str
     acl: bytes
+    guess: Guess = field(default_factory=Guess)
     _parent_states: dict[str, ParentState] = field(default_factory=dict)
 
     @classmethod

@@ -27,7 +27,10 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Costs:
-    """Of one verb each, in writes and bytes of both directions."""
+    """Of one verb each, in writes and bytes of both directions: the least of three.
+
+    A stream that begins late makes its waiter look once more, and whoever gives up may happen to be the next one.
+    """
 
     join: tuple[int, int]
     hand_over: tuple[int, int]
@@ -100,7 +103,8 @@ async def costs(url: str, kind: str, count: int, traffic: Traffic) -> Costs:
     await settled(traffic)
     for verb in (join, hand_over, give_up):  # what is done once in a while is done
         await verb()
-    found = [await _cost(verb, traffic) for verb in (join, hand_over, give_up, give_up_all)]
+    found = [min([await _cost(verb, traffic) for _ in range(3)]) for verb in (join, hand_over, give_up)]
+    found.append(await _cost(give_up_all, traffic))
     for lease in held:
         await lease.release()
     assert not await locks.survey(lock.name)
@@ -131,6 +135,6 @@ async def _cost(verb: Callable[[], Awaitable[None]], traffic: Traffic) -> tuple[
 def assert_flat(few: Costs, many: Costs) -> None:
     for verb in ("join", "hand_over", "give_up"):
         (few_writes, few_bytes), (many_writes, many_bytes) = getattr(few, verb), getattr(many, verb)
-        assert many_writes <= few_writes + 2, (verb, few, many)
-        assert many_bytes <= few_bytes + 5000, (verb, few, many)  # a look more, of a few claims
+        assert many_writes <= few_writes, (verb, few, many)
+        assert many_bytes <= few_bytes + 1000, (verb, few, many)
     assert many.give_up_all[0] <= MANY // 20, (few, many)

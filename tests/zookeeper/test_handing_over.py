@@ -201,8 +201,8 @@ def number_of(locks: Any) -> int:
     ("number", "token", "session", "follows"),
     [
         (8, 102, 5, True),
-        (8, 111, 5, True),
-        (8, 112, 5, False),
+        (8, 110, 5, True),
+        (8, 111, 5, False),
         (9, 102, 5, False),
         (8, 99, 5, False),
         (8, 102, 6, False),
@@ -218,6 +218,7 @@ def test_who_follows_a_claim_that_was_alone_is_alone(number: int, token: int, se
             session=session,
             node=f"n__lock__{number:010d}",
             token=token,
+            alone=True,
         )
 
     parent_state = ParentState("/h/x", Prepared(List("/h/x")))

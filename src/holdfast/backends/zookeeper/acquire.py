@@ -38,7 +38,8 @@ from .unfair import UnfairFlows
 
 TRIES_COUNT = 8
 """How often a take starts over because the ground moved: a parent that was removed, a node that was deleted."""
-
+MOST_READ_COUNT = 50
+"""Whoever watches more nodes than this lists the line instead of reading each."""
 
 Granted: TypeAlias = "Grant | Literal[Special.AGAIN]"
 Outcome: TypeAlias = "Grant | Queued | Literal[Special.AGAIN] | None"
@@ -158,13 +159,22 @@ class AcquireFlows:
         spec, known = state.claim.spec, self._tree.parent_state(state.claim.spec.name).known
         if known is None or not state.token or not spec.fair or spec.lock_delay:
             return None
-        if (before := known.before(state.node, state.session)) is None:
+        before = known.before(state.node, state.session)
+        watched = [node for node in before or () if node in state.watching and node != state.node]
+        if before is None or len(watched) > MOST_READ_COUNT:
             return None
-        answers = yield Call(Batch((*doubt, Exists(state.parent), Exists(state.path)), state), timeout)
-        parent, own = map(stat_of, answers[-2:] if answers else (None, None))
+        reads = [Exists(f"{state.parent}/{node}") for node in watched]  # what it should have heard, and may not have
+        answers = yield Call(Batch((*doubt, *reads, Exists(state.parent), Exists(state.path)), state), timeout)
+        if not answers:
+            return None
+        parent, own = map(stat_of, answers[-2:])
         if parent is None or own is None or state.gone or not known.is_of(parent):
             return None
-        return Continued(before, parent)
+        found = zip(watched, answers[len(doubt) :], strict=False)
+        ended = {node for node, stat in found if isinstance(stat, Failure) and stat.code == NO_NODE}
+        for node in ended:
+            known.remove(node, state.session)
+        return Continued([node for node in before if node not in ended], parent)
 
     def _decide(self, state: ClaimState, listed: Listing, sent: float, timeout: float, queue: bool) -> Flow[Outcome]:
         """Granted, or waiting, or out again (None)."""

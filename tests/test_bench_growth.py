@@ -157,7 +157,7 @@ def marks(report: Report) -> list[str]:
         (planted(cpu=2.1), 1, "≤ 2.00: 2.10 with 1,000"),
         (planted(cpu=math.nan), 1, "≤ 2.00: nan with 1,000"),
         (planted(left=101), 2, "≤ 1 %: 1.01 % of 10,000"),
-        (planted(kept=6), 3, "≤ 5: 6 after 10,000"),
+        (planted(kept=11), 3, "≤ 10: 11 after 10,000"),
         (planted(share=0.49), 4, "≥ 50 %: 49 % with 8 processes"),
         (planted(cancel=1.1), 5, "≤ 1.00 s: 1.10 s with 1,000"),
     ],

@@ -9,6 +9,7 @@ from holdfast.backends.postgresql.programs import SQL
 from holdfast.backends.postgresql.results import rows_of
 from holdfast.backends.postgresql.session.codec import SessionCodec
 from holdfast.backends.queue_backend import Release, Survey
+from holdfast.backends.relational.batch import LeaveAll
 from holdfast.backends.relational.error_mapping import Refused
 from holdfast_sim.servers.postgresql.queries import CREATING
 from holdfast_sim.servers.postgresql.server import PostgreSQLServer
@@ -112,7 +113,7 @@ class Round:
     def table(self, number: int) -> None:
         dice, pair, codec = self.dice, self.sessions[number], self.codecs[number]
         request, wake = table_request(dice, self.claims), dice.choice([BOX, BOX, BOX, b"", b"elsewhere"])
-        if isinstance(request, Release):
+        if isinstance(request, Release | LeaveAll):
             wake = dice.choice([BOX, b"elsewhere", b"elsewhere"])  # by those who wait themselves, or by others
         if request is None:
             self.play.ask(pair, codec.tidy(1_000_000))

@@ -6,9 +6,10 @@ from random import Random
 from typing import TypeAlias
 
 from holdfast.backends.queue_backend import Allow, Evict, Release, Renew, Survey, Take, Taken
+from holdfast.backends.relational.batch import LeaveAll, LookAll
 from holdfast.model import Claim, LockSpec
 
-Request: TypeAlias = Take | Release | Renew | Survey | Evict | Allow | None
+Request: TypeAlias = Take | Release | Renew | Survey | Evict | Allow | LookAll | LeaveAll | None
 START_US = 2_000_000_000_000_000
 STEPS = 60
 SESSIONS = 3
@@ -41,6 +42,7 @@ def table_request(dice: Random, claims: list[Claim]) -> Request:
     requests += [Take((claim,), False), Take(several, True), Take(several, False), Release(claim, 0.75)]
     requests += [Release(claim, 0.0)] * 4
     requests += [Renew([claim]), Renew(dice.sample(claims, 2)), Survey(""), Survey("a"), None, None]
+    requests += [LookAll(dice.sample(claims, 3)), LookAll([claim]), LeaveAll(dice.sample(claims, 2))]
     requests += [Evict(claim.spec.name, claim.token or 7)]
     requests += [Allow(claim.spec.name, 0.5, 2, 1, dice.choice([0.0, 2.0]))]
     return dice.choice(requests)

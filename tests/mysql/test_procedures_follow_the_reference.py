@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from holdfast.backends.mysql.codec import Codec, Order, listener_hear
-from holdfast.backends.queue_backend import Release
+from holdfast.backends.relational.batch import LookAll
 from tests.mysql.conftest import new_database
 from tests.mysql.house import connector
 from tests.mysql.server import Server
-from tests.relational.reference import same_answers, tidied_all_the_time
+from tests.relational.reference import TOLD_BY_THE_REPLY, reply_of, same_answers, tidied_all_the_time
 from tests.unit.requests import TICK
 
 SEEDS = 25
@@ -34,14 +34,14 @@ class Played:
 
     def ask(self, request: Any, now: int) -> tuple[Any, list[tuple[str, int]]]:
         self.link.say(b"SET timestamp = %d.%06d" % divmod(now, 1_000_000), 5.0)
-        at_home = now % (2 * TICK) < TICK  # a release by those who wait themselves, or by others
-        wake = WAKE if at_home or not isinstance(request, Release) else ELSEWHERE
+        at_home = now % (2 * TICK) < TICK or isinstance(request, LookAll)  # a release by others is not
+        wake = WAKE if at_home or not isinstance(request, TOLD_BY_THE_REPLY) else ELSEWHERE
         reply = self.link.ask(self._codec.write(request, wake), 5.0)
         pushes = self.link.ask(Order(b"CALL holdfast_hear(%d,0,0)" % WAKE, listener_hear(WAKE, 0).read), 5.0)
-        if not isinstance(request, Release):
+        if not isinstance(request, TOLD_BY_THE_REPLY):
             return reply, pushes
         assert not (pushes if at_home else reply.pushes), "told twice, or the wrong way"
-        return reply.held, [*pushes, *reply.pushes]
+        return reply_of(reply), [*pushes, *reply.pushes]
 
     def tidy(self) -> None:
         while self.link.ask(self._codec.tidy(2), 5.0):

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from holdfast.backends.postgresql.codec import Codec
-from holdfast.backends.queue_backend import Release
+from holdfast.backends.relational.batch import LookAll
 from tests.postgresql.house import connector
 from tests.postgresql.server import Server
-from tests.relational.reference import same_answers, tidied_all_the_time
+from tests.relational.reference import TOLD_BY_THE_REPLY, reply_of, same_answers, tidied_all_the_time
 from tests.unit.requests import TICK
 
 SEEDS = 40
@@ -38,16 +38,16 @@ class Played:
 
     def ask(self, request: Any, now: int) -> tuple[Any, list[tuple[str, int]]]:
         self.link.say(b"SET holdfast.now = %d" % now, 5.0)
-        at_home = now % (2 * TICK) < TICK  # a release by those who wait themselves, or by others
-        wake = b"box" if at_home or not isinstance(request, Release) else b"elsewhere"
+        at_home = now % (2 * TICK) < TICK or isinstance(request, LookAll)  # a release by others is not
+        wake = b"box" if at_home or not isinstance(request, TOLD_BY_THE_REPLY) else b"elsewhere"
         reply = self.link.ask(self._codec.write(request, wake), 5.0)
         self.link.say(b"SELECT 1", 5.0)  # notifications come before its answer
         pushes = [payload.decode().split() for payload in self._heard()]
         heard = [(owner, int(token)) for owner, token in pushes]
-        if not isinstance(request, Release):
+        if not isinstance(request, TOLD_BY_THE_REPLY):
             return reply, heard
         assert not (heard if at_home else reply.pushes), "told twice, or the wrong way"
-        return reply.held, [*heard, *reply.pushes]
+        return reply_of(reply), [*heard, *reply.pushes]
 
     def tidy(self) -> None:
         self.link.ask(self._codec.tidy(1_000_000), 5.0)

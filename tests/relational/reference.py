@@ -15,9 +15,14 @@ from typing import Any, Protocol
 from holdfast.backends.execute import Moment
 from holdfast.backends.memory.store import MemoryStore
 from holdfast.backends.queue_backend import Allow, Evict, Release, Renew, Survey, Take, Taken
+from holdfast.backends.relational.batch import LeaveAll, Left, LookAll, Looked
+from holdfast.backends.relational.replies import Released
 from holdfast.model import Claim, LockSpec
+from holdfast_sim.servers.relational.batch import leave_all, look_all
 from tests.unit.requests import NAMES, TICK, Step
 
+TOLD_BY_THE_REPLY = (Release, LookAll, LeaveAll)
+"""Requests whose replies tell those who wait in the coordinator that asks."""
 STEPS = 50
 STALE = -1
 """Stands for the token of a grant that is over."""
@@ -41,15 +46,28 @@ class Server(Protocol):
         ...
 
 
+def reply_of(said: Released | Looked | Left) -> Any:
+    """Without those whom it tells."""
+    match said:
+        case Released(held=held):
+            return held
+        case Looked(taken=taken):
+            return list(taken)
+        case Left(held=each):
+            return list(each)
+
+
 def exact(said: Any, expected: Any) -> Any:
     """What a waiter is told of those before it may count some who have left, and is never too few.
 
     It looks again no later than it must.
     """
-    if not isinstance(said, list) or not all(isinstance(taken, Taken) for taken in said):
+    if not isinstance(said, list) or not all(taken is None or isinstance(taken, Taken) for taken in said):
         return said
     return [
-        replace(taken, ahead=min(taken.ahead, real.ahead), look_again=max(taken.look_again, real.look_again))
+        taken
+        and real
+        and replace(taken, ahead=min(taken.ahead, real.ahead), look_again=max(taken.look_again, real.look_again))
         for taken, real in zip(said, expected, strict=True)
     ]
 
@@ -69,6 +87,14 @@ class Both:
         self._granted: dict[str, int] = {}
 
     def _ask_reference(self, request: Any) -> Any:
+        if isinstance(request, LookAll | LeaveAll):
+            claims = [(claim.spec.name, claim.owner) for claim in request.claims]
+            said: Any
+            if isinstance(request, LookAll):
+                said, granted = look_all(self._reference, claims, "wake", self.now)
+            else:
+                said, granted = leave_all(self._reference, claims, self.now)
+            return said, [(place.owner, place.token) for place in granted if place.wake]
         reply, promoted = self._reference.carry_out(request, Moment(self.now, self.now, "wake", "host", 7))
         return reply, [(place.owner, place.token) for _, place in promoted if place.wake]
 
@@ -131,6 +157,8 @@ def script(seed: int, mixed: bool) -> Iterator[Step]:
             + [Release(claim, 0.75), Renew(dice.sample(claims, 2)), Renew([claim]), Survey(dice.choice(["", "a", "b"]))]
             + [Renew([replace(claim, token=STALE)])]
             + [Evict(claim.spec.name, dice.randint(-3, -1))] * 2
+            + [LookAll(dice.sample(claims, dice.randint(1, len(claims))))] * 3
+            + [LeaveAll(dice.sample(claims, dice.randint(1, len(claims))))] * 2
             + [Allow(claim.spec.name, 0.5, 2, 1, dice.choice([0.0, 2.0]))]
         )
         yield Step(request, dice.choice([0, 0, 0, 1, 16, 32, 64, 200, 700]), 0, dice.random() < 0.02)

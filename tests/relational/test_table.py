@@ -25,6 +25,7 @@ WAITS, GOES = Claim(LockSpec("door"), "waits", "actor"), Claim(LockSpec("door"),
 
 class Greeting(NamedTuple):
     pooled: bool = False
+    batches: bool = True
 
 
 class FakeConnection:

@@ -35,7 +35,8 @@ class Take:
 class Taken:
     """Reply to a `Take`, for one claim. `token` is 0 while it waits; `capacity` is set when it did not match.
 
-    `mark` is the name's last token, for a claim that waits: it tells an old push from a new one.
+    `mark` is the name's last token, for a claim that waits: it tells an old push from a new one. `age` is how many
+    seconds before this reply was asked for the server was, where another claim's request has kept the place.
     """
 
     token: int
@@ -43,6 +44,7 @@ class Taken:
     ahead: int = 0
     capacity: int | None = None
     mark: int = 0
+    age: float = 0.0
 
 
 @dataclass(slots=True)
@@ -196,7 +198,7 @@ class QueueBackend:
 
 
 def _queued(claim: Claim, taken: Taken, sent: float) -> Queued:
-    return Queued(taken.look_again, taken.ahead, sent, patience(claim.spec), taken.mark)
+    return Queued(taken.look_again, taken.ahead, sent - taken.age, patience(claim.spec), taken.mark)
 
 
 def closed() -> Misconfigured:

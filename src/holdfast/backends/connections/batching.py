@@ -40,6 +40,11 @@ class Batching(Generic[Q, R]):
         self._waiting: list[_Entry[Q, R]] = []
         self._busy = False
 
+    @property
+    def active(self) -> bool:
+        """Whether some are under way, or wait."""
+        return self._busy or bool(self._waiting)
+
     def call(self, request: Q, deadline: float) -> Flow[R]:
         entry: _Entry[Q, R] = _Entry(request, (yield NEW_EVENT))
         self._waiting.append(entry)

@@ -60,6 +60,11 @@ class Greeting(NamedTuple):
         """Whether statements can be prepared here, and what they say be logged."""
         return not self.pooled and not self.by_statement
 
+    @property
+    def batches(self) -> bool:
+        """As `ServerGreeting.batches`: a lock table of another version is refused."""
+        return True
+
 
 Talk: TypeAlias = Generator[bytes, QueryReply, Greeting]
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ...model import Claim, LockSpec, LockView
 from ..execute import us
 from ..queue_backend import Allow, Evict, QueueRequest, Release, Renew, Survey, Take, Taken, patience
+from ..relational.batch import LeaveAll, Left, LookAll, Looked, left_of, looked_of
 from ..relational.error_mapping import Refused
-from ..relational.replies import Released, allowed_of, taken_of, text_of, views_of
+from ..relational.replies import Released, allowed_of, pushes_of, taken_of, text_of, views_of
 from .packets import QueryReply, bound, number_value, text_value
+
+T = TypeVar("T")
 
 LAST = chr(0x10FFFF)
 """After every name."""
@@ -92,7 +95,7 @@ class Codec:
         self._busy: set[str] = set()
         """Names where the quick statement was in vain; until one is granted at once, they are called for directly."""
 
-    def write(self, request: QueueRequest, wake: int | None = None, waited: bool = False) -> Order:
+    def write(self, request: QueueRequest | LookAll | LeaveAll, wake: int | None = None, waited: bool = False) -> Order:
         """Any verb. `wake` says whose ears a push reaches the asker through.
 
         `waited`: what is released had to be waited for.
@@ -108,6 +111,12 @@ class Codec:
             case Take(claims=claims, queue=queue):
                 several = _quoted(json.dumps([self._listed(claim) for claim in claims]))
                 return Order(b"CALL holdfast_take_all(%b,%d,%d,%b)" % (several, queue, wake, self._at), _taken)
+            case LookAll(claims=claims):
+                places, order = self._places(claims)
+                return Order(b"CALL holdfast_look_all(%b,%d)" % (places, wake), lambda reply: _looked(reply, order))
+            case LeaveAll(claims=claims):
+                places, order = self._places(claims)
+                return Order(b"CALL holdfast_leave_all(%b,%d)" % (places, wake), lambda reply: _left(reply, order))
             case Evict(name=name, token=token):
                 return Order(b"CALL holdfast_evict(%b,%d)" % (self._key(name), token), _yes)
             case Survey(prefix=prefix, contended=contended):
@@ -171,11 +180,20 @@ class Codec:
         def read(reply: QueryReply) -> list[str] | Order:
             if reply.changed == len(claims):
                 return ["held"] * len(claims)
-            order = sorted(range(len(claims)), key=lambda at: (self._prefix + claims[at].spec.name).encode())
+            order = _by_name(claims)
             several = _quoted(json.dumps([self._held(claims[at]) for at in order]))
             return Order(b"CALL holdfast_renew(%b)" % several, lambda found: _said(found, order))
 
         return Order(RENEW % {b"now": NOW, b"names": names, b"holds": holds}, read)
+
+    def _places(self, claims: Sequence[Claim]) -> tuple[bytes, list[int]]:
+        """Names and owners as `schema/batches.sql` has them, and in which order."""
+        order, words, before = _by_name(claims), "", ""
+        for at in order:
+            name = (self._prefix + claims[at].spec.name).encode().hex()
+            words += f"{'' if name == before else name},{claims[at].owner.encode().hex()},"
+            before = name
+        return _quoted(words), order
 
     def _held(self, claim: Claim) -> list[object]:
         texts = (self._prefix + claim.spec.name, claim.owner)
@@ -249,10 +267,29 @@ def _taken(reply: QueryReply) -> list[Taken]:
     return taken_of(_one(reply).split(b","))
 
 
-def _said(reply: QueryReply, order: Sequence[int]) -> list[str]:
+def _by_name(claims: Sequence[Claim]) -> list[int]:
+    """Numbers of claims in the order of their names, as the server sorts them."""
+    return sorted(range(len(claims)), key=lambda at: claims[at].spec.name.encode())
+
+
+def _in_turn(told: Sequence[T], order: Sequence[int]) -> list[T]:
     """What is told in this order, in that of the claims."""
-    told = dict(zip(order, _one(reply).decode().split(","), strict=True))
-    return [told[at] for at in range(len(told))]
+    numbered = dict(zip(order, told, strict=True))
+    return [numbered[at] for at in range(len(told))]
+
+
+def _said(reply: QueryReply, order: Sequence[int]) -> list[str]:
+    return _in_turn(_one(reply).decode().split(","), order)
+
+
+def _looked(reply: QueryReply, order: Sequence[int]) -> Looked:
+    taken, pushes = looked_of(_one(reply))
+    return Looked(_in_turn(taken, order), pushes)
+
+
+def _left(reply: QueryReply, order: Sequence[int]) -> Left:
+    held, pushes = left_of(_one(reply), b"1")
+    return Left(_in_turn(held, order), pushes)
 
 
 def _yes(reply: QueryReply) -> bool:
@@ -261,7 +298,7 @@ def _yes(reply: QueryReply) -> bool:
 
 def _released(reply: QueryReply) -> Released:
     held, *told = _one(reply).split()
-    return Released(held == b"1", [(told[at].decode(), int(told[at + 1])) for at in range(0, len(told), 2)])
+    return Released(held == b"1", pushes_of(told))
 
 
 def _allowed(reply: QueryReply) -> tuple[bool, float]:

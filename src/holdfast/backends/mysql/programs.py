@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from importlib.resources import files
 
-VERSION = 3
-PARTS = ("tables", "line", "ears", "take", "hold", "limiter", "ceiling", "session", "tidy", "meta")
+VERSION = 4
+PARTS = ("tables", "line", "ears", "take", "hold", "batches", "limiter", "ceiling", "session", "tidy", "meta")
 
 
 def schema() -> str:

@@ -20,7 +20,7 @@ from typing import NamedTuple, TypeAlias
 from ...errors import BackendUnavailable, Misconfigured
 from ...model import Promises
 from ..relational.error_mapping import Refused, Rows
-from .programs import FUNCTIONS_VERSION, SQL, VERSION, schema
+from .programs import BATCHES_VERSION, FUNCTIONS_VERSION, SQL, VERSION, schema
 
 OLDEST_VERSION = 120000
 IDLE_LISTENERS_END_VERSION = 140000
@@ -56,6 +56,7 @@ class Greeting(NamedTuple):
     facts: Facts
     pooled: bool
     cluster: str
+    batches: bool
 
 
 QUERY_CANCELED = "57014"
@@ -104,12 +105,14 @@ def greet(told_id: int, request_timeout: float) -> Talk:
             f"the lock table has version {(version or b'none').decode()}, and this holdfast works with {VERSION}; "
             "use the same holdfast everywhere, and run the output of its `holdfast schema postgresql`"
         )
-    if owns == b"t" and int(revision or 0) < FUNCTIONS_VERSION:
+    known = int(revision or 0)
+    if owns == b"t" and known < FUNCTIONS_VERSION:
         try:
             yield _making()
+            known = FUNCTIONS_VERSION
         except Refused:
             pass  # it works as it is
-    return Greeting(facts, pooled, (cluster or b"").decode())
+    return Greeting(facts, pooled, (cluster or b"").decode(), known >= BATCHES_VERSION)
 
 
 def _making() -> bytes:

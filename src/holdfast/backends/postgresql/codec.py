@@ -11,8 +11,9 @@ from typing import NamedTuple
 from ...model import Claim, LockSpec, LockView
 from ..execute import us
 from ..queue_backend import Allow, Evict, QueueRequest, Release, Renew, Survey, Take, Taken, patience
+from ..relational.batch import LeaveAll, Left, LookAll, Looked, left_of, looked_of
 from ..relational.error_mapping import Rows
-from ..relational.replies import Released, allowed_of, taken_of, views_of
+from ..relational.replies import Released, allowed_of, pushes_of, taken_of, views_of
 from .programs import SQL, ProgramStatement
 
 LAST = chr(0x10FFFF)
@@ -53,7 +54,9 @@ class Codec:
         self._pid = b"%d" % pid
         self._written: dict[int, Written] = {}
 
-    def write(self, request: QueueRequest, wake: bytes | None = None, waited: bool = False) -> Order:
+    def write(
+        self, request: QueueRequest | LookAll | LeaveAll, wake: bytes | None = None, waited: bool = False
+    ) -> Order:
         """Any verb. `wake` is the channel that a push reaches the asker's coordinator on.
 
         `waited`: what is released had to be waited for.
@@ -75,6 +78,10 @@ class Codec:
                 return Order(SQL["renew"], (names, owners, tokens), _said)
             case Take(claims=claims, queue=queue):
                 return Order(SQL["enter"], self._many(claims, queue, wake), _taken)
+            case LookAll(claims=claims):
+                return Order(SQL["look_all"], (*self._places(claims), wake), _looked)
+            case LeaveAll(claims=claims):
+                return Order(SQL["leave_all"], (*self._places(claims), wake), _left)
             case Evict(name=name, token=token):
                 return Order(SQL["evict"], (self.key(name), b"%d" % token), yes)
             case Survey(prefix=prefix, exact=exact, contended=contended):
@@ -105,6 +112,9 @@ class Codec:
                 self._written.clear()
             self._written[id(spec)] = kept
         return kept
+
+    def _places(self, claims: Sequence[Claim]) -> tuple[bytes, bytes]:
+        return _array(self._prefix + claim.spec.name for claim in claims), _array(claim.owner for claim in claims)
 
     def views(self, rows: Rows) -> list[LockView]:
         return views_of(rows, self._prefix)
@@ -162,7 +172,15 @@ def yes(rows: Rows) -> bool:
 
 def _released(rows: Rows) -> Released:
     held, *told = (rows[0][0] or b"f").split()
-    return Released(held == b"t", [(told[at].decode(), int(told[at + 1])) for at in range(0, len(told), 2)])
+    return Released(held == b"t", pushes_of(told))
+
+
+def _looked(rows: Rows) -> Looked:
+    return looked_of(rows[0][0] or b"")
+
+
+def _left(rows: Rows) -> Left:
+    return left_of(rows[0][0] or b"", b"t")
 
 
 def _allowed(rows: Rows) -> tuple[bool, float]:

@@ -12,9 +12,11 @@ from importlib.resources import files
 from typing import NamedTuple
 
 VERSION = 2
-FUNCTIONS_VERSION = 3
+FUNCTIONS_VERSION = 4
 """Raised where functions change and the old ones work as well; both are in `schema/meta.sql`."""
-PARTS = ("tables", "line", "take", "hold", "limiter", "ceiling", "session", "tidy", "meta")
+BATCHES_VERSION = 4
+"""From this revision on many who wait ask in one statement."""
+PARTS = ("tables", "line", "take", "hold", "batches", "limiter", "ceiling", "session", "tidy", "meta")
 
 
 class ProgramStatement(NamedTuple):

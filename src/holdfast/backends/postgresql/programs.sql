@@ -12,6 +12,12 @@ SELECT holdfast_renew($1, $2, $3);
 -- name: release
 SELECT holdfast_release($1, $2, $3, $4, $5);
 
+-- name: look_all
+SELECT holdfast_look_all($1, $2, $3);
+
+-- name: leave_all
+SELECT holdfast_leave_all($1, $2, $3);
+
 -- name: evict
 SELECT holdfast_evict($1, $2);
 

@@ -58,7 +58,14 @@ class Inbox(Pending):
 class Notifications:
     """One listener, opened with the first waiter. `listen` makes it, and gives what it hears to `deliver`."""
 
-    def __init__(self, listen: Callable[[Heard, float], Flow[PushListener]], connector: DatabaseConnector) -> None:
+    def __init__(
+        self,
+        listen: Callable[[Heard, float], Flow[PushListener]],
+        connector: DatabaseConnector,
+        granted: Callable[[str], None] = lambda owner: None,
+    ) -> None:
+        """`granted` is told each owner for whom a push has come."""
+        self._granted = granted
         self._listener: PushListener | None = None
         self._inboxes: dict[str, Inbox] = {}
         self._dialer: Dialer[PushListener] = Dialer(
@@ -98,6 +105,18 @@ class Notifications:
         inbox = self._inboxes.get(owner)
         if inbox is not None and not inbox.done:
             inbox.push = Push(token)
+            self._finish(inbox)
+            self._granted(owner)
+
+    def awaits(self, owner: str) -> bool:
+        """Whether a push is expected, and has not come."""
+        inbox = self._inboxes.get(owner)
+        return inbox is not None and not inbox.done
+
+    def rouse(self, owner: str) -> None:
+        """Have it ask by itself: it waits no longer, and nothing was pushed."""
+        inbox = self._inboxes.get(owner)
+        if inbox is not None and not inbox.done:
             self._finish(inbox)
 
     def _finish(self, inbox: Inbox) -> None:

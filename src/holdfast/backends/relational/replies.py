@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ..._core.line import GHOST
 from ...model import ClaimView, LockView
@@ -12,13 +12,20 @@ from ..queue_backend import Taken
 from .error_mapping import Rows
 
 YES = frozenset({"t", "1"})
+Pushes: TypeAlias = Sequence[tuple[str, int]]
+"""Whom a reply tells of a grant: each owner, and its token."""
 
 
 class Released(NamedTuple):
     """The reply to a release: whether it was held, and who waits in this coordinator and was granted by that."""
 
     held: bool
-    pushes: Sequence[tuple[str, int]] = ()
+    pushes: Pushes = ()
+
+
+def pushes_of(told: Sequence[bytes]) -> Pushes:
+    """From the words at the end of a reply: owner, token, owner, token …"""
+    return [(told[at].decode(), int(told[at + 1])) for at in range(0, len(told), 2)]
 
 
 def text_of(value: bytes | None) -> str:

@@ -8,18 +8,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from ..._core.flow import NOW, RANDOM, Flow, Sleep
 from ...errors import BackendUnavailable, HoldfastError
 from ...model import Claim
 from ..queue_backend import Push, QueueRequest, Release, Take, Taken, after_close
+from .batch import LeaveAll, LookAll
 from .connection import DatabaseConnection, DatabaseConnector, Order, told
 from .dialer import Dialer
 from .error_mapping import Refused, Silence
 from .notifications import Heard, Notifications, PushListener, Wake
-from .replies import Released
+from .places import MOST_COUNT, Places
+from .replies import Pushes, Released
 from .timing import TIDY_COUNT, pause_before_look_s, requests_until_tidy
 
 
@@ -67,8 +69,11 @@ class TableClient:
         )
         listen = self._make_listen()
         self._notifications = Notifications(
-            lambda heard, deadline: listen(lambda: self._session_number, heard, deadline), connector
+            lambda heard, deadline: listen(lambda: self._session_number, heard, deadline),
+            connector,
+            lambda owner: self._places.forget(owner),
         )
+        self._places = Places(self._ask_together, self._deliver, self._notifications.rouse, self._join_all)
         self._looks: dict[str, int] = {}
         self._waiting: dict[str, Claim] = {}
         self._until_tidy = 0
@@ -94,27 +99,61 @@ class TableClient:
         return after_close(request)
 
     def _release(self, request: Release, deadline: float) -> Flow[bool]:
-        waited = self._forget(request.claim.owner)
+        claim = request.claim
+        gives_up = self._gives_up(claim.owner)
+        waited = self._forget(claim.owner)
+        if gives_up and not request.linger and self._batches():
+            return (yield from self._places.leave(claim, deadline))
         released: Released = yield from self._ask(request, deadline, self._notifications.wake, waited)
-        for owner, token in released.pushes:
-            self._notifications.deliver(owner, token)
+        self._deliver(released.pushes)
         return released.held
+
+    def _gives_up(self, owner: str) -> bool:
+        """Whether it waits, as far as is known here."""
+        return owner in self._places or (owner in self._waiting and not self._notifications.expects(owner))
+
+    def _deliver(self, pushes: Pushes) -> None:
+        for owner, token in pushes:
+            self._notifications.deliver(owner, token)
 
     def _take(self, request: Take, deadline: float) -> Flow[list[Taken]]:
         """Take with a place in the line: the first time that somebody has to wait, a second connection listens."""
+        wake, places, claim = self._notifications.wake, self._places, request.claims[0]
+        if wake and claim.owner in places and self._batches():
+            if (looked := (yield from places.look(claim, deadline))) is not None:
+                return [looked]
+        elif places.crowded and len(request.claims) == 1 and self._batches() and self._pushable():
+            self._waiting[claim.owner] = claim
+            if (taken := (yield from places.join(claim, deadline))) is not None:
+                return [taken]
         wake = self._notifications.wake
         self._expect(request, wake)
-        replies: list[Taken] = yield from self._ask(request, deadline, wake)
-        self._forget_granted(request, replies)
+        places.coming_count += 1
+        try:
+            replies: list[Taken] = yield from self._ask(request, deadline, wake)
+        finally:
+            places.coming_count -= 1
+        yield from self._note(request, replies, len(replies) > 1)
         if not wake and any(not taken.token and not taken.capacity for taken in replies) and self._pushable():
             try:
                 yield from self._notifications.open(deadline)
                 wake = self._notifications.wake
                 self._expect(request, wake)
                 replies = yield from self._ask(request, deadline, wake)
-                self._forget_granted(request, replies)
+                yield from self._note(request, replies, len(replies) > 1)
             except BackendUnavailable:
                 return replies  # no other connection is to be had in time: look instead
+        return replies
+
+    def _join_all(self, claims: Sequence[Claim], deadline: float) -> Flow[Sequence[Taken | None]]:
+        """Take, for each by itself; None for all if one of them asks for another capacity, and so nobody was let in."""
+        yield from self._notifications.open(deadline)
+        request, wake = Take(claims, True), self._notifications.wake
+        self._expect(request, wake)
+        replies: list[Taken] = yield from self._ask(request, deadline, wake)
+        if any(taken.capacity for taken in replies):
+            return [None] * len(claims)
+        yield from self._note(request, replies)
         return replies
 
     def _expect(self, request: Take, wake: Wake) -> None:
@@ -123,20 +162,31 @@ class TableClient:
             if wake:
                 self._notifications.expect(claim.owner)
 
-    def _forget_granted(self, request: Take, replies: list[Taken]) -> None:
+    def _note(self, request: Take, replies: list[Taken], several: bool = False) -> Flow[None]:
+        """Who was granted waits no more. Who takes `several` names looks at them together, and by itself."""
         for claim, taken in zip(request.claims, replies, strict=True):
             if taken.token:
                 self._forget(claim.owner)
+            elif not several and self._notifications.awaits(claim.owner):
+                yield from self._places.enter(claim, taken)
 
     def _forget(self, owner: str) -> bool:
         """It does not wait any more; whether a push was expected."""
         self._looks.pop(owner, None)
         self._waiting.pop(owner, None)
+        self._places.forget(owner)
         return self._notifications.forget(owner)
 
     def _pushable(self) -> bool:
         connection = self._connection
         return connection is not None and not connection.greeting.pooled
+
+    def _batches(self) -> bool:
+        connection = self._connection
+        return connection is not None and connection.greeting.batches
+
+    def _ask_together(self, request: LookAll | LeaveAll, deadline: float) -> Flow[Any]:
+        return self._ask(request, deadline, self._notifications.wake)
 
     def _ask(self, request: Any, deadline: float, wake: Wake = None, waited: bool = False) -> Flow[Any]:
         connection = self._connection
@@ -194,12 +244,16 @@ class TableClient:
             return
         try:
             connection = yield from self._connected(deadline)
-            wake = self._notifications.wake
-            orders = [self._codec.write(Release(claim, 0.0), wake, True) for claim in claims.values()]
-            for request in [connection.start(order) for order in orders]:
+            for request in [connection.start(order) for order in self._leave_orders([*claims.values()])]:
                 yield from connection.finish(request, deadline)
         except (HoldfastError, Refused, Silence):
             pass  # then their places end with their patience
+
+    def _leave_orders(self, claims: list[Claim]) -> list[Order]:
+        wake, write = self._notifications.wake, self._codec.write
+        if not self._batches():
+            return [write(Release(claim, 0.0), wake, True) for claim in claims]
+        return [write(LeaveAll(claims[at : at + MOST_COUNT]), wake) for at in range(0, len(claims), MOST_COUNT)]
 
     def after_fork_in_child(self) -> None:
         """As `Client.after_fork_in_child`."""

@@ -30,6 +30,8 @@ def joined(text: bytes, length: int, kind: int = VAR_STRING) -> Column:
 TAKEN = (joined(b"CONCAT_WS(',', token_, after_, ahead, other, mark_)", 380),)
 TAKEN_ALL = (joined(b"SUBSTRING(reply, 2)", 262136, BLOB),)
 RELEASED = (Column(b"CONCAT(held, told)", LONG_BLOB, 16777216, BINARY_FLAG, decimals=39),)
+LOOKED_ALL = (Column(b"CONCAT(SUBSTRING(reply, 2), told)", LONG_BLOB, 16777216, BINARY_FLAG, decimals=39),)
+LEFT_ALL = (Column(b"CONCAT(reply, told)", LONG_BLOB, 16777216, BINARY_FLAG, decimals=39),)
 RENEWED = (joined(b"SUBSTRING(reply, 2)", 262136, BLOB),)
 EVICTED = (variable(b"ended", 1, TINY),)
 ALLOWED = (joined(b"CONCAT_WS(',', wait_ <= reserve, wait_)", 88),)

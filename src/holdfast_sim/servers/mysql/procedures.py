@@ -86,9 +86,40 @@ def release(session: MariaDBSession, values: Sequence[Value]) -> Steps[list[Resu
     yield from ()
     name, owner, linger, home = text(values[0]), text(values[1]), integer(values[2]), integer(values[3])
     held, promoted = session.database.table.release(name, owner, linger, session.now_us)
+    return one(columns.RELEASED, f"{int(held)}{told_here(session, promoted, home)}")
+
+
+def told_here(session: MariaDBSession, promoted: Sequence[Place], home: int) -> str:
+    """Who is told by the reply; all others by a push."""
     here = [place for place in promoted if home and place.wake == str(home)]
     push(session, [place for place in promoted if place not in here])
-    return one(columns.RELEASED, " ".join([str(int(held)), *(f"{place.owner} {place.token}" for place in here)]))
+    return "".join(f" {place.owner} {place.token}" for place in here)
+
+
+def look_all(session: MariaDBSession, values: Sequence[Value]) -> Steps[list[Result]]:
+    yield from ()
+    home = integer(values[1])
+    taken, promoted = session.database.table.look_all(
+        listed(text(values[0])), str(home) if home else "", session.now_us
+    )
+    numbers = ",".join(numbers_of(each or Taken(0)) for each in taken)
+    return one(columns.LOOKED_ALL, numbers + told_here(session, promoted, home))
+
+
+def leave_all(session: MariaDBSession, values: Sequence[Value]) -> Steps[list[Result]]:
+    yield from ()
+    held, promoted = session.database.table.leave_all(listed(text(values[0])), session.now_us)
+    letters = "".join(str(int(each)) for each in held)
+    return one(columns.LEFT_ALL, letters + told_here(session, promoted, integer(values[1])))
+
+
+def listed(claims: str) -> list[tuple[str, str]]:
+    """Names and owners; a name that is left out is that of the claim before."""
+    words = [bytes.fromhex(word).decode() for word in claims.split(",")]
+    found: list[tuple[str, str]] = []
+    for at in range(0, len(words) - 1, 2):
+        found.append((words[at] or found[-1][0], words[at + 1]))
+    return found
 
 
 def renew(session: MariaDBSession, values: Sequence[Value]) -> Steps[list[Result]]:
@@ -192,6 +223,8 @@ PROCEDURES: dict[str, Procedure] = {
     "holdfast_take": take,
     "holdfast_take_all": take_all,
     "holdfast_release": release,
+    "holdfast_look_all": look_all,
+    "holdfast_leave_all": leave_all,
     "holdfast_renew": renew,
     "holdfast_evict": evict,
     "holdfast_allow": allow,

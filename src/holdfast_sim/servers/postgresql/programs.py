@@ -54,8 +54,11 @@ def items(array: str) -> list[str]:
 
 
 def taken_as(taken: Sequence[Taken]) -> MessageRows:
-    numbers = ((one.token, round(one.look_again * SECOND_US), one.ahead, one.capacity or 0, one.mark) for one in taken)
-    return value("{" + ",".join(str(number) for five in numbers for number in five) + "}")
+    return value("{" + ",".join(str(number) for one in taken for number in numbers_of(one)) + "}")
+
+
+def numbers_of(taken: Taken) -> tuple[int, ...]:
+    return taken.token, round(taken.look_again * SECOND_US), taken.ahead, taken.capacity or 0, taken.mark
 
 
 # The lock table
@@ -112,9 +115,32 @@ def release(session: PostgreSQLSession, values: Sequence[str]) -> Steps[Result]:
     session.server.check_writable("UPDATE" if values[2:] == ["0", values[3], "f"] else "SELECT FOR UPDATE")
     name, owner, linger, home, _ = values
     held, promoted = session.server.database.table.release(name, owner, int(linger), session.now_us)
+    return value(("t" if held else "f") + told_here(session, promoted, home))
+
+
+@program("look_all")
+def look_all(session: PostgreSQLSession, values: Sequence[str]) -> Steps[Result]:
+    yield from ()
+    session.server.check_writable("SELECT FOR UPDATE")
+    claims, home = list(zip(items(values[0]), items(values[1]), strict=True)), values[2]
+    taken, promoted = session.server.database.table.look_all(claims, home, session.now_us)
+    numbers = ",".join(",".join(map(str, numbers_of(one or Taken(0)))) for one in taken)
+    return value(numbers + told_here(session, promoted, home))
+
+
+@program("leave_all")
+def leave_all(session: PostgreSQLSession, values: Sequence[str]) -> Steps[Result]:
+    yield from ()
+    session.server.check_writable("SELECT FOR UPDATE")
+    claims = list(zip(items(values[0]), items(values[1]), strict=True))
+    held, promoted = session.server.database.table.leave_all(claims, session.now_us)
+    return value("".join("t" if one else "f" for one in held) + told_here(session, promoted, values[2]))
+
+
+def told_here(session: PostgreSQLSession, promoted: Sequence[Place], home: str) -> str:
+    """Who is told by the reply; all others by a notification."""
     session.tell([place for place in promoted if place.wake != home])
-    told = [f" {place.owner} {place.token}" for place in promoted if place.wake and place.wake == home]
-    return value(("t" if held else "f") + "".join(told))
+    return "".join(f" {place.owner} {place.token}" for place in promoted if place.wake and place.wake == home)
 
 
 @program("evict")

@@ -18,6 +18,8 @@ from holdfast._core.line import Line, Place
 from holdfast.backends.execute import Entry, Moment, enter
 from holdfast.backends.queue_backend import Taken
 
+from .batch import Claims, leave_all, look_all
+
 R = TypeVar("R")
 
 DAY_US = 24 * 3600 * 1_000_000
@@ -97,6 +99,9 @@ class LockTable:
         ]
         taken, promoted = enter(self, entries, queue, Moment(now, now))
         if any(one.capacity is not None for one in taken):
+            for entry, one in zip(entries, taken, strict=True):
+                if one.capacity is not None:  # then it was looked for the first who waits
+                    self.seats[entry.name].crowded = self.seats[entry.name].behind
             return taken, []
         refused = not queue and any(not one.token for one in taken)
         for entry, (free, occupied, mine) in zip(entries, before, strict=True):
@@ -143,6 +148,23 @@ class LockTable:
 
     def release(self, name: str, owner: str, linger: int, now: int) -> tuple[bool, list[Place]]:
         return self._promoting(name, lambda line: line.release(owner, now, now, linger))
+
+    def look_all(self, claims: Claims, wake: str, now: int) -> tuple[list[Taken | None], list[Place]]:
+        """For names without a seat there is nothing to keep."""
+        return self._each_seated(claims, lambda seated: look_all(self, seated, wake, now), None)
+
+    def leave_all(self, claims: Claims, now: int) -> tuple[list[bool], list[Place]]:
+        return self._each_seated(claims, lambda seated: leave_all(self, seated, now), False)
+
+    def _each_seated(
+        self, claims: Claims, change: Callable[[Claims], tuple[list[R], list[Place]]], other: R
+    ) -> tuple[list[R], list[Place]]:
+        seated = [claim for claim in claims if claim[0] in self.seats]
+        replies, promoted = change(seated)
+        told = iter(replies)
+        for name, _ in seated:
+            self.seats[name].crowded = self.seats[name].behind
+        return [next(told) if name in self.seats else other for name, _ in claims], promoted
 
     def evict(self, name: str, token: int, now: int) -> tuple[bool, list[Place]]:
         return self._promoting(name, lambda line: line.evict(token, now, now))

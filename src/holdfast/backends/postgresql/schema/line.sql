@@ -15,7 +15,7 @@ $$;
 CREATE OR REPLACE FUNCTION holdfast_lock(names text[]) RETURNS bigint LANGUAGE plpgsql AS $$
 BEGIN
     -- `WHERE false` updates nothing, and locks the row all the same: one pass in one order, whether a seat is there or not.
-    INSERT INTO holdfast_claim (name, place) SELECT n, 0 FROM unnest(names) n ORDER BY n COLLATE "C"
+    INSERT INTO holdfast_claim (name, place) SELECT DISTINCT ON (n COLLATE "C") n, 0 FROM unnest(names) n ORDER BY n COLLATE "C"
         ON CONFLICT (name, place) DO UPDATE SET place = 0 WHERE false;
     RETURN holdfast_now();
 END $$;

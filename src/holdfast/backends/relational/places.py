@@ -30,6 +30,8 @@ BUSY_COUNT = 64
 """So many come by themselves, at the same time. A connection takes no more than that, so others would wait anyway."""
 LOOKS_RATIO = 1 / 3
 """A look is due after this part of the patience, unless the server wants one earlier."""
+ROUNDED_S = 0.001
+"""By less than this may a server's third be shorter than ours."""
 TAKEN_ALONG_RATIO = LOOKS_RATIO / 2
 
 
@@ -94,7 +96,7 @@ class Places:
             age = (yield NOW) - place.sent
             if age < place.looked.look_again:
                 return _aged(place.looked, age)
-        if len(self._places) == 1 or place.looked.look_again < patience(claim.spec) * LOOKS_RATIO:
+        if len(self._places) == 1 or place.looked.look_again < patience(claim.spec) * LOOKS_RATIO - ROUNDED_S:
             return None
         return (yield from self._looks.call(claim, deadline))
 

@@ -2,9 +2,9 @@
 
 -- Keep these places for another patience. For each the five numbers of a take; those who have no place behind a seat, or do
 -- not wait any more, have 0 for all five: each of them is to ask by itself. Then whom of this coordinator it has promoted.
--- The plan is made with a table that is empty, or nearly: without the switches it would read all of it later on.
-CREATE OR REPLACE FUNCTION holdfast_look_all(names text[], owners text[], home text) RETURNS text
-LANGUAGE plpgsql SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+-- One update for each, and not one for all: that would be planned with a table that is empty, or nearly, and then read
+-- all who wait for each that looks.
+CREATE OR REPLACE FUNCTION holdfast_look_all(names text[], owners text[], home text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     now     bigint;
     reply   bigint[] := array_fill(0::bigint, ARRAY[5 * cardinality(names)]);
@@ -14,7 +14,9 @@ DECLARE
     behind_ integer;
     line    record;
     step    record;
-    mine    record;
+    place_  integer;
+    patience_ bigint;
+    at      integer;
 BEGIN
     PERFORM 1 FROM holdfast_claim c WHERE c.place = 0 AND c.name = ANY (names) ORDER BY c.name FOR UPDATE;
     now := holdfast_now();
@@ -34,16 +36,18 @@ BEGIN
         behind_ := seat.behind;
         step := holdfast_front(seat, now);
         seat := step.seat;
-        FOR mine IN UPDATE holdfast_claim c SET expires = now + c.patience, wake = home
-                    FROM unnest(line.owners, line.numbers) AS a(o, i)
-                    WHERE c.queued = a.o AND c.name = line.n AND c.token = 0 AND c.expires > now
-                    RETURNING a.i, c.place, c.patience LOOP
-            reply[5 * mine.i - 3] := mine.patience / 3;
-            IF step.front = mine.place AND seat.holds > 0 THEN
-                reply[5 * mine.i - 3] := least(mine.patience / 3, greatest(1000, seat.quiet - now + 500));
+        FOR i IN 1 .. cardinality(line.owners) LOOP
+            UPDATE holdfast_claim c SET expires = now + c.patience, wake = home
+                WHERE c.queued = line.owners[i] AND c.name = line.n AND c.token = 0 AND c.expires > now
+                RETURNING c.place, c.patience INTO place_, patience_;
+            CONTINUE WHEN NOT FOUND;
+            at := 5 * line.numbers[i];
+            reply[at - 3] := patience_ / 3;
+            IF step.front = place_ AND seat.holds > 0 THEN
+                reply[at - 3] := least(patience_ / 3, greatest(1000, seat.quiet - now + 500));
             END IF;
-            reply[5 * mine.i - 2] := seat.holds + mine.place - step.front;
-            reply[5 * mine.i] := seat.mark;
+            reply[at - 2] := seat.holds + place_ - step.front;
+            reply[at] := seat.mark;
         END LOOP;
         IF seat.behind <> behind_ OR seat.first <> first_ THEN
             PERFORM holdfast_save(seat);

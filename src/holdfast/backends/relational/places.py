@@ -31,7 +31,7 @@ BUSY_COUNT = 64
 LOOKS_RATIO = 1 / 3
 """A look is due after this part of the patience, unless the server wants one earlier."""
 ROUNDED_S = 0.001
-"""By less than this may a server's third be shorter than ours."""
+"""By less than this may a server's third be shorter than ours; and what is due by then is due."""
 TAKEN_ALONG_RATIO = LOOKS_RATIO / 2
 
 
@@ -94,7 +94,7 @@ class Places:
         place = self._places[claim.owner]
         if place.sent is not None:
             age = (yield NOW) - place.sent
-            if age < place.looked.look_again:
+            if age < place.looked.look_again - ROUNDED_S:
                 return _aged(place.looked, age)
         if len(self._places) == 1 or place.looked.look_again < patience(claim.spec) * LOOKS_RATIO - ROUNDED_S:
             return None

@@ -15,7 +15,7 @@ from ..._core.flow import NOW, RANDOM, Flow, Sleep
 from ...errors import BackendUnavailable, HoldfastError
 from ...model import Claim
 from ..queue_backend import Push, QueueRequest, Release, Take, Taken, after_close
-from .batch import LeaveAll, LookAll
+from .batch import LeaveAll, Left, LookAll, Looked
 from .connection import DatabaseConnection, DatabaseConnector, Order, told
 from .dialer import Dialer
 from .error_mapping import Refused, Silence
@@ -185,7 +185,7 @@ class TableClient:
         connection = self._connection
         return connection is not None and connection.greeting.batches
 
-    def _ask_together(self, request: LookAll | LeaveAll, deadline: float) -> Flow[Any]:
+    def _ask_together(self, request: LookAll | LeaveAll, deadline: float) -> Flow[Looked | Left]:
         return self._ask(request, deadline, self._notifications.wake)
 
     def _ask(self, request: Any, deadline: float, wake: Wake = None, waited: bool = False) -> Flow[Any]:

@@ -35,7 +35,7 @@ ROUNDED_S = 0.001
 TAKEN_ALONG_RATIO = LOOKS_RATIO / 2
 
 
-class KeptPlace:
+class WaitingPlace:
     """One that waits."""
 
     __slots__ = ("claim", "kept_at", "looked", "sent")
@@ -61,7 +61,7 @@ class Places:
     ) -> None:
         """`rouse` has an owner ask by itself; `join_all` carries out takes (rule 3)."""
         self._ask, self._deliver, self._rouse = ask, deliver, rouse
-        self._places: dict[str, KeptPlace] = {}
+        self._places: dict[str, WaitingPlace] = {}
         """Those kept longest ago are first."""
         self._looks: Batching[Claim, Taken | None] = Batching(self._look_all, MOST_COUNT)
         self._leaves: Batching[Claim, bool] = Batching(self._leave_all, MOST_COUNT)
@@ -75,7 +75,7 @@ class Places:
     def enter(self, claim: Claim, taken: Taken) -> Flow[None]:
         """It was found waiting, by its own request."""
         self._places.pop(claim.owner, None)
-        self._places[claim.owner] = KeptPlace(claim, taken, (yield NOW))
+        self._places[claim.owner] = WaitingPlace(claim, taken, (yield NOW))
 
     def forget(self, owner: str) -> None:
         self._places.pop(owner, None)

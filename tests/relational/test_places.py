@@ -17,7 +17,7 @@ from holdfast.backends.relational.places import BUSY_COUNT, MOST_COUNT, Places
 from holdfast.backends.relational.table_client import TableClient
 from holdfast.model import Claim, LockSpec, Promises, Queued
 
-MANY_COUNT = 400
+MANY_COUNT = 300
 FEW_COUNT = MANY_COUNT // 10
 
 
@@ -43,7 +43,7 @@ def story(url: str, ttl: float, then: Then) -> list[int]:
     order: list[int] = []
 
     async def main() -> None:
-        async with holdfast.aio.connect(url) as locks, asyncio.timeout(120):
+        async with holdfast.aio.connect(url, request_timeout=60) as locks, asyncio.timeout(240):
 
             async def want(number: int) -> None:
                 async with locks.lock("door", ttl=ttl):

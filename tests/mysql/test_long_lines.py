@@ -13,7 +13,7 @@ from tests.mysql.conftest import new_database
 from tests.mysql.house import connector
 from tests.mysql.server import Server
 from tests.relational.blocking import BlockingConnection
-from tests.relational.long_lines import Ask, Cost, flat, kinds
+from tests.relational.long_lines import Ask, Cost, batch_costs, flat, kinds
 
 WAKE = 7
 READ = b"SHOW SESSION STATUS WHERE Variable_name LIKE 'Handler_read%' AND Variable_name NOT LIKE '%rnd%'"
@@ -48,3 +48,4 @@ def test_the_same_for_many(link: BlockingConnection, specs: list[LockSpec], requ
         return ask, cost
 
     flat(specs, line)
+    flat(specs, line, of=batch_costs)

@@ -12,7 +12,7 @@ from holdfast.model import LockSpec
 from tests.postgresql.house import connector
 from tests.postgresql.server import Server
 from tests.relational.blocking import BlockingConnection
-from tests.relational.long_lines import Ask, Cost, flat, kinds
+from tests.relational.long_lines import Ask, Cost, batch_costs, flat, kinds
 
 READ = b"""SELECT sum(pg_stat_get_xact_tuples_returned(c.oid) + pg_stat_get_xact_tuples_fetched(c.oid))
     FROM pg_class c WHERE c.relname LIKE 'holdfast_claim%'"""
@@ -47,3 +47,4 @@ def test_the_same_for_many(link: BlockingConnection, specs: list[LockSpec], requ
         return ask, cost
 
     flat(specs, line)
+    flat(specs, line, of=batch_costs)

@@ -11,18 +11,22 @@ from typing import Any
 import pytest
 
 from holdfast.backends.queue_backend import Release, Renew, Take
+from holdfast.backends.relational.batch import LeaveAll, LookAll
 from holdfast.model import Claim, LockSpec
 
-FEW_COUNT, MANY_COUNT = 20, 2000
+FEW_COUNT, MANY_COUNT, SOME_COUNT = 20, 2000, 10
 SLACK_COUNT = 6
 """By as much may a verb cost more: a look at one row more, here and there."""
 
 Ask = Callable[[Any], Any]
 Cost = Callable[[Any], int]
+Costs = Callable[[list[LockSpec], int, Ask, Cost], Iterator[tuple[str, int]]]
 
-MUTEX = [LockSpec("a", ttl=600.0)]
-SEMAPHORE = [LockSpec("a", ttl=600.0, capacity=3)]
-READERS_AND_WRITERS = [LockSpec("a", ttl=600.0, capacity=64, weight=weight) for weight in (1, 64)]
+TTL_S, MARGIN_S = 600.0, 150.0
+"""With this margin nobody's patience ends before the line is filled, however slow the machine is."""
+MUTEX = [LockSpec("a", ttl=TTL_S, margin=MARGIN_S)]
+SEMAPHORE = [LockSpec("a", ttl=TTL_S, margin=MARGIN_S, capacity=3)]
+READERS_AND_WRITERS = [LockSpec("a", ttl=TTL_S, margin=MARGIN_S, capacity=64, weight=weight) for weight in (1, 64)]
 kinds = pytest.mark.parametrize(
     "specs", [MUTEX, SEMAPHORE, READERS_AND_WRITERS], ids=["mutex", "semaphore", "readers and writers"]
 )
@@ -48,9 +52,20 @@ def costs(specs: list[LockSpec], waiting: int, ask: Ask, cost: Cost) -> Iterator
     yield "somebody looks after that", cost(Take((last,), True))
 
 
-def flat(specs: list[LockSpec], line: Callable[[], tuple[Ask, Cost]], slack: int = SLACK_COUNT) -> None:
+def batch_costs(specs: list[LockSpec], waiting: int, ask: Ask, cost: Cost) -> Iterator[tuple[str, int]]:
+    """The same for those who look, and who give up, together."""
+    claims = [Claim(specs[-1], f"o{number:08d}", "actor") for number in range(waiting)]
+    for claim in claims:
+        ask(Take((claim,), True))
+    yield "some look", cost(LookAll(claims[-SOME_COUNT:]))
+    yield "some leave", cost(LeaveAll(claims[-SOME_COUNT:]))
+
+
+def flat(
+    specs: list[LockSpec], line: Callable[[], tuple[Ask, Cost]], slack: int = SLACK_COUNT, of: Costs = costs
+) -> None:
     """`line` begins a new one."""
-    few = dict(costs(specs, FEW_COUNT, *line()))
-    many = dict(costs(specs, MANY_COUNT, *line()))
+    few = dict(of(specs, FEW_COUNT, *line()))
+    many = dict(of(specs, MANY_COUNT, *line()))
     grown = {verb: (few[verb], many[verb]) for verb in few if many[verb] > few[verb] + slack}
     assert not grown, f"costs with {FEW_COUNT} and {MANY_COUNT} who wait: {grown}"

@@ -42,7 +42,7 @@ END $$
 -- hexadecimal, in the order of names. For each: held, refused, evicted or expired.
 CREATE OR REPLACE PROCEDURE holdfast_renew(claims longtext) SQL SECURITY INVOKER
 BEGIN
-    DECLARE now, mine, token_ bigint;
+    DECLARE now, mine, place_, token_ bigint;
     DECLARE evicted_, live boolean;
     DECLARE many int DEFAULT JSON_LENGTH(claims);
     DECLARE i, seat int DEFAULT 0;
@@ -60,9 +60,12 @@ BEGIN
                 WHERE c.name = n AND c.place = 0 AND c.owner = UNHEX(JSON_VALUE(claim, '$[1]')) FOR UPDATE;
         END IF;
         IF seat IS NOT NULL AND mine IS NULL THEN
-            SELECT c.place, c.token, c.evicted, c.expires > now INTO mine, token_, evicted_, live
-                FROM holdfast_claim c FORCE INDEX (queued)
+            SET place_ = NULL;
+            SELECT c.place INTO place_ FROM holdfast_claim c FORCE INDEX (queued)
                 WHERE c.queued = UNHEX(JSON_VALUE(claim, '$[1]')) AND c.name = n LIMIT 1;
+            -- With a lock: under REPEATABLE READ the snapshot may be that of a claim before it, older than this seat's lock.
+            SELECT c.place, c.token, c.evicted, c.expires > now INTO mine, token_, evicted_, live FROM holdfast_claim c
+                WHERE c.name = n AND c.place = place_ AND c.queued = UNHEX(JSON_VALUE(claim, '$[1]')) FOR UPDATE;
         END IF;
         IF mine IS NULL OR token_ = 0 OR token_ <> JSON_VALUE(claim, '$[2]') THEN
             SET reply = CONCAT(reply, ',refused');

@@ -17,7 +17,7 @@ import pytest
 import holdfast
 import holdfast.aio
 from holdfast.backends import open_engine
-from holdfast.backends.etcd.rpc import Post, Rpc
+from holdfast.backends.etcd.rpc import Patient, Post, Rpc
 from holdfast.errors import Misconfigured
 from holdfast.model import State
 from holdfast.sync.coordinator import Coordinator
@@ -261,7 +261,7 @@ def rpcs(request: Any) -> Sequence[Rpc]:
     if isinstance(request, Post):
         told = request.make()
         return () if told is None else (told,)
-    found: tuple[Rpc, ...] = request
+    found: Sequence[Rpc] = request.rpcs if isinstance(request, Patient) else request
     return found
 
 

@@ -95,6 +95,7 @@ def test_26_a_lost_create_never_adopts_a_node_of_another_session(kazoo: Any, loc
     backend._states[claim.owner] = ClaimState(
         claim, "/holdfast/door", holdfast.clock.now() + 20, tried=True, link=link, session=link.session.id
     )
+    kazoo.ensure_path("/holdfast/door")
     foreign = kazoo.create(
         f"/holdfast/door/{prefix_of(claim.owner, kazoo.client_id[0], claim.spec)}", b"", ephemeral=True, sequence=True
     )
@@ -211,14 +212,22 @@ def test_28_a_wake_up_during_a_disconnection_is_not_lost(locks: Any, alone: Ense
         assert link.session.id == session
 
 
+def test_29_the_token_is_not_the_czxid_of_the_parent(kazoo: Any, locks: Any) -> None:
+    """They are made together, so they are the same for the first claim; and not for the next one."""
+    with locks.semaphore("pool", permits=2) as first, locks.semaphore("pool", permits=2) as second:
+        nodes = [kazoo.exists(f"/holdfast/pool/{node}").czxid for node in kazoo.get_children("/holdfast/pool")]
+        assert sorted(nodes) == [first.token, second.token]
+        assert kazoo.exists("/holdfast/pool").czxid == first.token < second.token
+
+
 def test_29_the_token_is_the_czxid_of_the_claims_own_node(kazoo: Any, locks: Any) -> None:
     """Not the parent's, not the mzxid, not the number: over the end of the parent it grows, and the number does not."""
     with locks.lock("gone") as lease:
         [node] = kazoo.get_children("/holdfast/gone")
         until(lambda: kazoo.exists(f"/holdfast/gone/{node}").version, "the confirmation")
-        stat, parent = kazoo.exists(f"/holdfast/gone/{node}"), kazoo.exists("/holdfast/gone")
+        stat = kazoo.exists(f"/holdfast/gone/{node}")
         assert lease.token == stat.czxid
-        assert lease.token not in (stat.mzxid, parent.czxid, int(node[-10:]))
+        assert lease.token not in (stat.mzxid, int(node[-10:]))
         before = lease.token
         assert locks.check(lease.sequencer()), "a write to the node's data changes nothing about the grant"
     until(lambda: kazoo.exists("/holdfast/gone") is None, "the server to remove the empty parent")

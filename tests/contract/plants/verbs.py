@@ -15,7 +15,7 @@ from holdfast.backends import execute
 from holdfast.backends.memory.store import MemoryStore
 from holdfast.base_lease import BaseLease
 from holdfast.model import LockView, Sequencer
-from holdfast.recipes import spec_cache, specs
+from holdfast.recipes.spec_cache import SpecCache
 from tests.contract.plants.plant import plant
 
 
@@ -93,14 +93,16 @@ def a_survey_without_owners(patch: pytest.MonkeyPatch) -> None:
 
 @plant("survey.names_are_any_text")
 def names_are_folded(patch: pytest.MonkeyPatch) -> None:
-    real = specs.mutex
-    patch.setattr(spec_cache, "mutex", lambda name, *rest: real(name.encode("ascii", "ignore").decode() or "x", *rest))
+    real = SpecCache.get
+    patch.setattr(
+        SpecCache, "get", lambda self, name, *rest: real(self, name.encode("ascii", "ignore").decode() or "x", *rest)
+    )
 
 
 @plant("mutual_exclusion.names_do_not_exclude_each_other")
 def one_lock_for_all_names(patch: pytest.MonkeyPatch) -> None:
-    real = specs.mutex
-    patch.setattr(spec_cache, "mutex", lambda name, *rest: real("the only one", *rest))
+    real = SpecCache.get
+    patch.setattr(SpecCache, "get", lambda self, name, *rest: real(self, "the only one", *rest))
 
 
 @plant("tokens_grow.over_requests_that_failed")

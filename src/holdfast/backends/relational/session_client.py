@@ -187,9 +187,10 @@ class SessionClient:
                 self._pool.put_back(session)
         self._queue.holds.pop(owner, None)
         self._taking.pop(owner, None)
-        waiter = self._waiters.pop(owner, None)
-        seen = self._seen.pop(owner, None)
+        waiter, seen = self._waiters.get(owner), self._seen.get(owner)
         try:
+            self._waiters.pop(owner, None)  # from here on it is with this flow, which sees to it also if interrupted
+            self._seen.pop(owner, None)
             if waiter is not None:
                 yield from leave_server_queue(self._pool, self._codec, waiter, name, deadline)
             if seen is not None and not seen.closed:

@@ -44,14 +44,19 @@ FLOWS = "line relational connections ordered-keys client-libraries flows"
 ROOMS = (
     # pure: data and flows, which every driver can run, the simulator too
     Room("errors", "errors.py", "", WORLD),
-    Room("model", "model.py", "errors", WORLD),
+    Room("model", "model.py record.py", "errors", WORLD),
     Room("ports", "ports.py", "errors model core", WORLD),
     Room("event", "observe/__init__.py observe/event.py observe/log_exception.py", "", WORLD),
     Room("core", "_core/*", "errors model ports event", WORLD),
     Room("recipes", "recipes/*", DATA, WORLD),
     # engines: their flows are pure too; wires, and what runs in this process, touch the world
     Room("clock", "clock.py", ""),
-    Room("line", "backends/queue_backend.py backends/session_backend.py backends/execute.py", DATA, WORLD),
+    Room(
+        "line",
+        "backends/queue_backend.py backends/session_backend.py backends/execute*.py backends/record_*.py",
+        DATA,
+        WORLD,
+    ),
     Room("client-engine", "backends/client_engine.py", f"{DATA} sync aio"),
     Room("connections", "backends/connections/*", DATA, WORLD),
     Room("ordered-keys", "backends/ordered_keys/*", DATA, WORLD),

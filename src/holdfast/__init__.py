@@ -85,7 +85,8 @@ def connect(
     file of this user.
 
     `ttl` and `timeout` are what recipes use unless they are told otherwise. `require` names promises that the engine
-    must keep ("fencing", "linearizable", "durable", "shared", "counting"); `Misconfigured` if it cannot.
+    must keep ("fencing", "linearizable", "durable", "shared", "counting", "records"); `Misconfigured` if it
+    cannot.
     """
     from .settings import Settings
 

@@ -201,6 +201,7 @@ class Promises:
     durable       a grant survives a crash of the engine
     shared        read-write locks
     counting      semaphores
+    records       small records beside the locks, which `once` needs
 
     The others are kept by every engine that does not declare in `lacks` that it cannot, with a note that says why:
 
@@ -218,7 +219,7 @@ class Promises:
     """Remarks by promise: why it is not kept, or within which limits it is."""
     lacks: frozenset[str] = frozenset()
 
-    LISTED = frozenset({"fencing", "linearizable", "durable", "shared", "counting"})
+    LISTED = frozenset({"fencing", "linearizable", "durable", "shared", "counting", "records"})
     USUAL = frozenset({"ttl", "queue", "order", "evict", "linger", "limits", "deadlock"})
     KNOWN = LISTED | USUAL
 

@@ -17,6 +17,7 @@ from typing import Generic, Never, Protocol, TypeAlias, TypeVar, cast, runtime_c
 
 from ._core.flow import Connection, Flow, PendingReply, RequestOp
 from .model import Claim, Extension, Grant, LockView, Promises, Queued, Refusal
+from .record import Record, Swapped
 
 T = TypeVar("T")
 Request = TypeVar("Request")
@@ -119,6 +120,32 @@ class Limits(Protocol):
 
     def allow(self, name: str, interval: float, burst: int, cost: int, reserve: float) -> Flow[tuple[bool, float]]:
         """Whether `cost` may pass, and in how many seconds; see `holdfast._core.gcra` for the rule."""
+        ...
+
+
+@runtime_checkable
+class Records(Protocol):
+    """Small records with versions; the rules are in `holdfast.record`."""
+
+    def read_record(self, key: str) -> Flow[Record | None]:
+        """What is there."""
+        ...
+
+    def swap_record(
+        self, key: str, expected: int, data: bytes | None, owner: str, ttl: float, keep: float
+    ) -> Flow[Swapped]:
+        """Write if the version is `expected` (0: if there is none); None as data deletes.
+
+        It is alive for `ttl` seconds (0: not at all), and forgotten `keep` seconds after the last write or touch.
+        """
+        ...
+
+    def touch_records(self, claims: Sequence[Claim]) -> Flow[list[bool]]:
+        """Have each record (`claim.spec.name`) live for another ttl; False where its owner is another by now."""
+        ...
+
+    def list_records(self, prefix: str, after: str, limit: int) -> Flow[list[Record]]:
+        """The first records behind `after` whose key begins with `prefix`, in the order of their keys."""
         ...
 
 

@@ -11,11 +11,11 @@ import holdfast
 
 FOREIGN = {
     "tables": "CREATE TABLE orders (id)",
-    "tables and our version": "CREATE TABLE orders (id); PRAGMA user_version = 2",
+    "tables and our version": "CREATE TABLE orders (id); PRAGMA user_version = 3",
     "tables and a version": "CREATE TABLE orders (id); PRAGMA user_version = 7",
     "one table by the name of ours": "CREATE TABLE claim (id)",
     "application id": "PRAGMA application_id = 252006674",
-    "version": "PRAGMA user_version = 3",
+    "version": "PRAGMA user_version = 4",
 }
 
 

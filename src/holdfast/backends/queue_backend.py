@@ -14,6 +14,7 @@ from typing import TypeAlias, TypeVar
 from .._core.flow import NOW, Call, RequestFlow, Wait
 from ..errors import Misconfigured
 from ..model import Claim, Extension, Grant, LockSpec, LockView, Promises, Queued, Refusal
+from .record_requests import RecordReply, RecordRequest
 
 PATIENCE_S = 10.0
 """The longest time for which a place in the line is kept without a word from its owner."""
@@ -101,9 +102,9 @@ class Push:
     token: int
 
 
-QueueRequest: TypeAlias = Take | Renew | Release | Survey | Evict | Allow
+QueueRequest: TypeAlias = Take | Renew | Release | Survey | Evict | Allow | RecordRequest
 """What a `QueueBackend` asks of its server."""
-QueueReply: TypeAlias = list[Taken] | list[str] | bool | list[LockView] | tuple[bool, float] | Push
+QueueReply: TypeAlias = list[Taken] | list[str] | bool | list[LockView] | tuple[bool, float] | Push | RecordReply
 """What it is told: what each request says, and a push."""
 T = TypeVar("T")
 QueueFlow: TypeAlias = RequestFlow[QueueRequest, T]

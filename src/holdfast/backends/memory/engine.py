@@ -15,11 +15,12 @@ from ...errors import Misconfigured
 from ...model import Promises
 from ...ports import AsyncWire, Wire
 from ..execute import Moment, us
-from ..queue_backend import Push, QueueBackend, QueueReply, QueueRequest, Take, Taken
+from ..queue_backend import Push, QueueReply, QueueRequest, Take, Taken
+from ..record_backend import RecordBackend
 from .store import MemoryStore
 
 PROMISES = Promises(
-    frozenset({"fencing", "linearizable", "shared", "counting"}),
+    frozenset({"fencing", "linearizable", "shared", "counting", "records"}),
     {"durable": "memory ends with the process; use sqlite:// or a server"},
 )
 
@@ -34,7 +35,7 @@ class MemoryEngine:
         calendar_us: Callable[[], int] | None = None,
     ) -> None:
         self.url = url
-        self.backend = QueueBackend("memory", uuid.uuid4().hex[:12], PROMISES, 0.001, request_timeout)
+        self.backend = RecordBackend("memory", uuid.uuid4().hex[:12], PROMISES, 0.001, request_timeout)
         self.store = MemoryStore()
         self._calendar_us = calendar_us
         self._mutex = threading.Lock()
@@ -84,8 +85,9 @@ class MemoryEngine:
         self._frozen = 0
         marks = {name: line.mark for name, line in self.store.lines.items()}
         marks = {**self.store.marks, **marks}
+        records = self.store.records
         self.store = MemoryStore()
-        self.store.marks = marks
+        self.store.marks, self.store.records = marks, records
 
     def wire(self) -> Wire[QueueRequest, QueueReply]:
         from .wires import MemoryWire

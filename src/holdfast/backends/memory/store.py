@@ -11,7 +11,9 @@ from typing import overload
 
 from ..._core.line import Line, Place
 from ..execute import SECOND_US, Moment, carry_out
+from ..execute_records import StoredRecord, carry_out_record
 from ..queue_backend import QueueReply, QueueRequest, Take, Taken
+from ..record_requests import RECORD_REQUESTS
 
 DAY = 24 * 3600 * SECOND_US
 TIDY_EVERY_COUNT = 4096
@@ -24,6 +26,7 @@ class MemoryStore:
         self.lines: dict[str, Line] = {}
         self.marks: dict[str, int] = {}
         self.tats: dict[str, int] = {}
+        self.records: dict[str, StoredRecord] = {}
         self._carried_out = 0
 
     @overload
@@ -36,6 +39,8 @@ class MemoryStore:
         self._carried_out += 1
         if self._carried_out % TIDY_EVERY_COUNT == 0:
             self._tidy(at)
+        if isinstance(request, RECORD_REQUESTS):
+            return carry_out_record(self, request, at), []
         return carry_out(self, request, at)
 
     def _tidy(self, at: Moment) -> None:
@@ -46,6 +51,7 @@ class MemoryStore:
             self.marks[name] = self.lines.pop(name).mark
         self.marks = {name: mark for name, mark in self.marks.items() if mark > at.clock - DAY}
         self.tats = {name: tat for name, tat in self.tats.items() if tat > at.now}
+        self.records = {key: record for key, record in self.records.items() if record.kept_until > at.clock}
 
     def load(self, name: str) -> Line:
         return self.lines.get(name) or Line(mark=self.marks.get(name, 0))
@@ -67,3 +73,18 @@ class MemoryStore:
 
     def save_tat(self, name: str, tat: int) -> None:
         self.tats[name] = tat
+
+    def load_record(self, key: str) -> StoredRecord | None:
+        return self.records.get(key)
+
+    def save_record(self, key: str, record: StoredRecord) -> None:
+        self.records[key] = record
+
+    def delete_record(self, key: str) -> None:
+        self.records.pop(key, None)
+
+    def record_keys(self, prefix: str, after: str) -> Iterable[str]:
+        return sorted(key for key in self.records if key.startswith(prefix) and key > after)
+
+    def forget_records(self, clock: int, limit: int, but: str) -> None:
+        """Every so often all of them: see `_tidy`."""

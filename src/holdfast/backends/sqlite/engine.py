@@ -8,12 +8,13 @@ import time
 
 from ...model import Promises
 from ...ports import AsyncWire, Wire
-from ..queue_backend import QueueBackend, QueueReply, QueueRequest
+from ..queue_backend import QueueReply, QueueRequest
+from ..record_backend import RecordBackend
 from .address import path_of, url_of
 from .file import Busy, busy_for
 from .store import SQLiteStore
 
-PROMISES = Promises(frozenset({"fencing", "linearizable", "durable", "shared", "counting"}))
+PROMISES = Promises(frozenset({"fencing", "linearizable", "durable", "shared", "counting", "records"}))
 LEAST_TTL_S = 0.01
 
 
@@ -27,7 +28,7 @@ class SQLiteEngine:
         self._host = socket.gethostname()
         first = self._open_within(request_timeout)
         self._first: SQLiteStore | None = first
-        self.backend = QueueBackend("sqlite", first.cluster, PROMISES, LEAST_TTL_S, request_timeout)
+        self.backend = RecordBackend("sqlite", first.cluster, PROMISES, LEAST_TTL_S, request_timeout)
 
     def _open(self) -> SQLiteStore:
         return SQLiteStore(self._path, self._namespace, self._host)

@@ -29,7 +29,7 @@ from ..execute import us
 from .machine import Machine, refuse_network, this_machine
 from .programs import SQL, schema
 
-VERSION = 2
+VERSION = 3
 APPLICATION_CODE = 0x686F6C64
 """In the head of each file that is ours ("hold"); 0 in those of older versions and in new ones."""
 OUR_TABLES = frozenset({"claim", "rate", "meta"})
@@ -135,7 +135,7 @@ class LockFile:
                     "server (redis://, postgresql://, …) for several; if the file was moved here for good, delete it"
                 )
             case "restarted":
-                for program in ("new_boot", "new_boot_seats", "new_boot_rates"):
+                for program in ("new_boot", "new_boot_seats", "new_boot_rates", "new_boot_records"):
                     execute(SQL[program])
             case "same" if boot == here.boot and here.boot:
                 return  # of another process that was quicker

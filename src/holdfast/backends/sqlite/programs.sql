@@ -180,3 +180,25 @@ SELECT value FROM meta WHERE key = ?1;
 
 -- name: save_meta
 INSERT INTO meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = ?2;
+
+-- name: load_record
+SELECT version, data, owner, alive_until, kept_until, keep FROM record WHERE key = ?1;
+
+-- name: save_record
+INSERT INTO record (key, version, data, owner, alive_until, kept_until, keep)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+ON CONFLICT (key) DO UPDATE SET version = ?2, data = ?3, owner = ?4, alive_until = ?5, kept_until = ?6, keep = ?7;
+
+-- name: delete_record
+DELETE FROM record WHERE key = ?1;
+
+-- name: record_keys
+-- All keys behind ?2 that begin with ?1, as in `names`.
+SELECT key FROM record WHERE key >= ?1 AND key > ?2 AND key < ?1 || char(0x10FFFF) ORDER BY key;
+
+-- name: forget_records
+DELETE FROM record WHERE key IN (SELECT key FROM record WHERE kept_until <= ?1 AND key <> ?3 ORDER BY kept_until LIMIT ?2);
+
+-- name: new_boot_records
+-- After another start of the machine nobody stands behind a record.
+UPDATE record SET alive_until = 0 WHERE alive_until > 0;

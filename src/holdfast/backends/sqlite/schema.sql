@@ -44,6 +44,20 @@ CREATE TABLE IF NOT EXISTS rate (
     tat  INTEGER NOT NULL
 ) WITHOUT ROWID;
 
+-- Small records with a version (see `holdfast.record`). `alive_until` is as the times above; `kept_until` is calendar time,
+-- and `keep` is for how long from the last touch.
+CREATE TABLE IF NOT EXISTS record (
+    key         TEXT    PRIMARY KEY,
+    version     INTEGER NOT NULL,
+    data        BLOB    NOT NULL,
+    owner       TEXT    NOT NULL,
+    alive_until INTEGER NOT NULL,
+    kept_until  INTEGER NOT NULL,
+    keep        INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE INDEX IF NOT EXISTS record_kept_until ON record (kept_until);
+
 -- cluster: the identity of this file, for sequencers. machine, boot: the machine and its start that times refer to;
 -- clock: engine time when it was last opened, where the system does not tell its start. tidied: the last name visited.
 CREATE TABLE IF NOT EXISTS meta (

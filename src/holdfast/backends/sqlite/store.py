@@ -20,10 +20,13 @@ from ..._core.line import Place, look_again
 from ...clock import calendar_us, now
 from ...model import Claim
 from ..execute import SECOND_US, Moment, carry_out, us
+from ..execute_records import carry_out_record
 from ..queue_backend import QueueReply, QueueRequest, Release, Renew, Survey, Take, Taken, patience
-from .file import COMMIT, SNAPSHOT, LockFile
+from ..record_requests import RECORD_REQUESTS, ListRecords, ReadRecord, RecordRequest
+from .file import BEGIN, COMMIT, SNAPSHOT, LockFile
 from .programs import SQL
 from .queue import FIRST_COUNT, FURTHER_RATIO, Further, SQLiteLines
+from .records import SQLiteRecords
 
 TAKE_FREE = SQL["take_free"]
 RELEASE_ALONE = SQL["release_alone"]
@@ -181,6 +184,8 @@ class SQLiteStore:
         """Any verb, in one transaction. Answers with the reply and who was promoted."""
         if isinstance(request, Survey):
             return self._survey(request), []
+        if isinstance(request, RECORD_REQUESTS):
+            return self._carry_out_record(request), []
         self._file.look_around(now())
         first = FIRST_COUNT
         while True:
@@ -200,6 +205,11 @@ class SQLiteStore:
         with self._file.transaction(SNAPSHOT) as execute:
             lines = SQLiteLines(execute, self._prefix, contended=request.contended)
             return carry_out(lines, request, Moment(us(now()), calendar_us()))[0]
+
+    def _carry_out_record(self, request: RecordRequest) -> QueueReply:
+        self._file.stay(now())
+        with self._file.transaction(SNAPSHOT if isinstance(request, (ReadRecord, ListRecords)) else BEGIN) as execute:
+            return carry_out_record(SQLiteRecords(execute, self._prefix), request, Moment(us(now()), calendar_us()))
 
     def _renew(self, request: Renew, at: Moment) -> list[str]:
         said = []

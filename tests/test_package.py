@@ -23,7 +23,7 @@ from tests.support.distribution import build_sdist, build_wheel, install, unpack
 from tests.test_rooms import room_of
 
 MODULES = frozenset(
-    {"__init__.py", "__main__.py", "base_lease.py", "clock.py", "engine.py", "errors.py", "flow.py"}
+    {"__init__.py", "__main__.py", "base_lease.py", "clock.py", "engine.py", "errors.py", "flow.py", "record.py"}
     | {"model.py", "ports.py", "py.typed", "registry.py", "settings.py", "signals.py"}
 )
 FOLDERS = {

@@ -121,13 +121,25 @@ def test_calls_show_the_options_too(module: Any) -> None:
 
 
 def test_both_bodies_export_the_same_names() -> None:
-    shared = {"Coordinator", "Election", "Lease", "Leases", "Limiter", "Lock", "LockAll", "RWLock", "connect"}
+    shared = {"Attempt", "Coordinator", "Election", "Lease", "Leases", "Limiter", "Lock", "LockAll", "Once", "RWLock"}
+    shared |= {"connect"}
     assert shared <= set(holdfast.__all__)
     assert shared == set(holdfast.aio.__all__)
 
 
 @pytest.mark.parametrize("module", [holdfast, holdfast.aio])
 def test_public_objects_show_nothing_of_how_they_are_kept(module: Any) -> None:
-    for name in ("Coordinator", "Election", "Lease", "Leases", "Limiter", "Lock", "LockAll", "RWLock"):
+    for name in (
+        "Attempt",
+        "Coordinator",
+        "Election",
+        "Lease",
+        "Leases",
+        "Limiter",
+        "Lock",
+        "LockAll",
+        "Once",
+        "RWLock",
+    ):
         shown = {member for member in dir(getattr(module, name)) if not member.startswith("_")}
         assert shown & INTERNAL == set(), name

@@ -32,7 +32,7 @@ PAIRS = {
     PACKAGE / source: PACKAGE / target
     for source, target in {
         **{f"aio/{name}.py": f"sync/{name}.py" for name in ("coordinator", "election", "lease", "limiter")},
-        **{f"aio/{name}.py": f"sync/{name}.py" for name in ("lock", "multi", "rwlock")},
+        **{f"aio/{name}.py": f"sync/{name}.py" for name in ("attempt", "lock", "multi", "once", "rwlock")},
         **{f"sql/aio/{name}.py": f"sql/sync/{name}.py" for name in ("fence", "helpers")},
         **{f"fenced/{name}/async_fence.py": f"fenced/{name}/fence.py" for name in ("etcd", "redis")},
     }.items()
@@ -80,6 +80,7 @@ PHRASES = {
     "through a function that is awaited": "through a function that blocks",
     "AsyncEtcdFence(transact)": 'EtcdFence(gateway("http://127.0.0.1:2379"))',
     "before each call of a coroutine function": "before each call of a plain function",
+    "Do each call of a coroutine function once": "Do each call of a plain function once",
 }
 WORDS = (
     (r"\bimport asyncio, holdfast\.aio\b", "import holdfast"),

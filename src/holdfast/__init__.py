@@ -13,6 +13,9 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from .errors import (
+    AttemptFailed,
+    AttemptInDoubt,
+    AttemptInProgress,
     BackendUnavailable,
     DeadlockDetected,
     FenceRejected,
@@ -21,16 +24,20 @@ from .errors import (
     Misconfigured,
     NotAcquired,
     OutcomeUnknown,
+    PayloadMismatch,
 )
 from .model import ClaimView, LockView, Promises, Sequencer, State
 from .observe.event import Event
+from .recipes.once_record import AttemptView, Completed
 from .recipes.options import Options
+from .sync.attempt import Attempt
 from .sync.coordinator import Coordinator
 from .sync.election import Election
 from .sync.lease import Lease
 from .sync.limiter import Limiter
 from .sync.lock import Lock
 from .sync.multi import Leases, LockAll
+from .sync.once import Once
 from .sync.rwlock import RWLock
 
 if TYPE_CHECKING:
@@ -41,8 +48,14 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Attempt",
+    "AttemptFailed",
+    "AttemptInDoubt",
+    "AttemptInProgress",
+    "AttemptView",
     "BackendUnavailable",
     "ClaimView",
+    "Completed",
     "Coordinator",
     "DeadlockDetected",
     "Election",
@@ -58,8 +71,10 @@ __all__ = [
     "LockView",
     "Misconfigured",
     "NotAcquired",
+    "Once",
     "Options",
     "OutcomeUnknown",
+    "PayloadMismatch",
     "Promises",
     "RWLock",
     "Sequencer",

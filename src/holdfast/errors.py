@@ -5,6 +5,10 @@
     ├── LeaseLost                               the lease ended before its holder released it
     ├── FenceRejected                           a stale holder touched a fenced resource; nothing was changed
     ├── DeadlockDetected                        this claim closes a circle of waiters
+    ├── AttemptInProgress    (TimeoutError)     somebody else is at it, and was not done in time
+    ├── AttemptInDoubt                          the last attempt died, and a person has to decide
+    ├── AttemptFailed                           the last attempt failed for good
+    ├── PayloadMismatch      (ValueError)       the key was used before, for another payload
     ├── BackendUnavailable   (ConnectionError)  the engine did not take the request
     │   └── OutcomeUnknown                      the engine may or may not have carried it out
     └── Misconfigured        (ValueError)       bad input or settings; nothing was sent
@@ -106,6 +110,72 @@ class DeadlockDetected(HoldfastError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return (DeadlockDetected, (self.name, self.circle))
+
+
+class AttemptInProgress(HoldfastError, TimeoutError):
+    """Another attempt of the same key is under way and was not done in time. Nothing was done by this one."""
+
+    def __init__(self, name: str, key: str, waited: float, where: str) -> None:
+        self.name = name
+        self.key = key
+        self.waited = waited
+        self.where = where
+        super().__init__(
+            f"{key!r} of {name!r} is being done by another attempt ({where}), which had no result within "
+            f"{waited:.3g} s; nothing was done here: wait longer (wait=), or ask again later"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (AttemptInProgress, (self.name, self.key, self.waited, self.where))
+
+
+class AttemptInDoubt(HoldfastError):
+    """An attempt ended without a word (its process died, mostly): it may have done its work or not."""
+
+    def __init__(self, name: str, key: str, token: int, where: str) -> None:
+        self.name = name
+        self.key = key
+        self.token = token
+        self.where = where
+        super().__init__(
+            f"an attempt of {key!r} ({name!r}) died ({where}, token {token}): it may have done its work or not, and "
+            "takeover='refuse' leaves that to a person. Find out what it did; then `holdfast once forget` lets the "
+            "next attempt begin"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (AttemptInDoubt, (self.name, self.key, self.token, self.where))
+
+
+class AttemptFailed(HoldfastError):
+    """An earlier attempt of the same key failed, and that is remembered. Nothing was done by this one."""
+
+    def __init__(self, name: str, key: str, error: str) -> None:
+        self.name = name
+        self.key = key
+        self.error = error
+        super().__init__(
+            f"{key!r} of {name!r} failed before ({error}), and on_error='remember' keeps it so; `holdfast once forget` "
+            "lets another attempt begin"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (AttemptFailed, (self.name, self.key, self.error))
+
+
+class PayloadMismatch(HoldfastError, ValueError):
+    """The same key came with another payload. Nothing was done."""
+
+    def __init__(self, name: str, key: str) -> None:
+        self.name = name
+        self.key = key
+        super().__init__(
+            f"{key!r} of {name!r} was used before, for another payload; nothing was done. Use a new key for new work, "
+            "and the same payload for a retry"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (PayloadMismatch, (self.name, self.key))
 
 
 class BackendUnavailable(HoldfastError, ConnectionError):

@@ -17,6 +17,9 @@ MAX_NAME_BYTES = 512
 SHARED_CAPACITY = 1 << 20
 """The capacity of a read-write lock: a reader takes 1 of it, a writer takes all."""
 
+ATTEMPT_MODE = "attempt"
+"""The mode of a claim that is no place in a line but a record (`holdfast.record`): the attempt of a `once`."""
+
 MAX_DURATION_S = 366 * 24 * 3600.0
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from .errors import Misconfigured
 
 MAX_RECORD_BYTES = 1 << 20
-MAX_KEY_BYTES = 700
+MAX_KEY_BYTES = 512
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias, TypeVar
 
 from ..errors import BackendUnavailable, HoldfastError, Misconfigured, NotAcquired
-from ..model import Claim, Grant, LockSpec, Queued, Sequencer, check_name, check_token
+from ..model import ATTEMPT_MODE, Claim, Grant, LockSpec, Queued, Sequencer, check_name, check_token
 from ..observe.event import Event
 from ..ports import AnyBackend, Asks, Guards, Surveys
 from .acquire import Admission, acquire, rollback, within
@@ -202,6 +202,18 @@ class CoordinatorCore:
             )
         return mine and held
 
+    def end(self, hold: Hold) -> Flow[bool]:
+        """End a hold of which the engine was told in another way: an attempt's. True if it was held until now."""
+        now: float = yield NOW
+        mine = hold.let_go(now)
+        self.forget(hold)
+        if mine and self.emit is not None:
+            spec = hold.claim.spec
+            self.emit(
+                Event("released", spec.name, hold.claim.owner, hold.token, seconds=now - hold.since, ttl=spec.ttl)
+            )
+        return mine
+
     def _part(self, hold: Hold, now: float) -> tuple[bool, bool]:
         """End the hold locally. Returns whether it was held until now, and whether the engine must be told."""
         if hold.reason == "forked":
@@ -243,6 +255,9 @@ class CoordinatorCore:
         holds = list(self.holds)
         for hold in holds:
             hold.lose("closed")
+            if hold.claim.spec.mode == ATTEMPT_MODE:  # its record stays: others find out that nobody is at it
+                self.forget(hold)
+        holds = [hold for hold in holds if hold.claim.spec.mode != ATTEMPT_MODE]
         patience = Patience()
         yield from self._settle()
         waiting = list(self.admission.asking.values())
@@ -255,7 +270,11 @@ class CoordinatorCore:
 
     def release_at_exit(self, holds: Sequence[Hold]) -> Flow[None]:
         """The same at the end of the process, without telling listeners."""
-        claims = [(hold.claim, hold.since + hold.claim.spec.hold_at_least) for hold in holds]
+        claims = [
+            (hold.claim, hold.since + hold.claim.spec.hold_at_least)
+            for hold in holds
+            if hold.claim.spec.mode != ATTEMPT_MODE
+        ]
         return release_each(self.backend, claims, Patience())
 
     def _settle(self) -> Flow[None]:

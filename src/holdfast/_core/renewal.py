@@ -15,11 +15,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ..errors import OutcomeUnknown
-from ..model import Extension, Refusal
-from ..ports import AnyBackend
+from ..model import ATTEMPT_MODE, Claim, Extension, Refusal
+from ..ports import AnyBackend, Records
 from .flow import NOW, RANDOM, Flow, WaitEvent, WakeEvent
 from .lease import NEVER, Hold, Renewal
 from .renewal_schedule import RenewalSchedule
@@ -174,7 +174,7 @@ class Keeper:
     def _renew(self, holds: list[Hold]) -> Flow[None]:
         """One batch. Whatever happens to it, its holds are due again (rule 3)."""
         try:
-            replies = yield from self._backend.renew([hold.granted() for hold in holds])
+            replies = yield from renew_claims(self._backend, [hold.granted() for hold in holds])
             now: float = yield NOW
             for hold, reply in zip(holds, replies, strict=True):
                 if reply is None:
@@ -212,6 +212,23 @@ def settle(hold: Hold, reply: Extension | Refusal, now: float) -> None:
         hold.extend(reply.since, reply.ttl, now)
         if reply.asked:
             hold.heed()
+
+
+def renew_claims(backend: AnyBackend, claims: list[Claim]) -> Flow[Sequence[Extension | Refusal | None]]:
+    """Renew holds, and touch the records of attempts, which are kept alive in the same way."""
+    attempts = [claim for claim in claims if claim.spec.mode == ATTEMPT_MODE]
+    if not attempts or not isinstance(backend, Records):
+        return (yield from backend.renew(claims))
+    sent: float = yield NOW
+    touched = yield from backend.touch_records(attempts)
+    said: dict[str, Extension | Refusal | None] = {
+        claim.owner: Extension(sent, claim.spec.ttl) if alive else Refusal("refused")
+        for claim, alive in zip(attempts, touched, strict=True)
+    }
+    if locks := [claim for claim in claims if claim.spec.mode != ATTEMPT_MODE]:
+        replies = yield from backend.renew(locks)
+        said |= {claim.owner: reply for claim, reply in zip(locks, replies, strict=True)}
+    return [said[claim.owner] for claim in claims]
 
 
 def renew_now(backend: AnyBackend, hold: Hold) -> Flow[None]:

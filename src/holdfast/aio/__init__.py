@@ -17,16 +17,30 @@ from typing import NoReturn
 
 from ..errors import Misconfigured
 from ..observe.event import Event
+from .attempt import Attempt
 from .coordinator import Coordinator
 from .election import Election
 from .lease import Lease
 from .limiter import Limiter
 from .lock import Lock
 from .multi import Leases, LockAll
+from .once import Once
 from .rwlock import RWLock
 from .side_thread import on_a_thread
 
-__all__ = ["Coordinator", "Election", "Lease", "Leases", "Limiter", "Lock", "LockAll", "RWLock", "connect"]
+__all__ = [
+    "Attempt",
+    "Coordinator",
+    "Election",
+    "Lease",
+    "Leases",
+    "Limiter",
+    "Lock",
+    "LockAll",
+    "Once",
+    "RWLock",
+    "connect",
+]
 
 
 class connect:

@@ -14,6 +14,8 @@ from ..recipes import specs
 from ..recipes.election import candidacy
 from ..recipes.limiter import Rate
 from ..recipes.multi import canonical
+from ..recipes.once_options import OnError, Takeover, plan_once
+from ..recipes.once_record import MAX_RESULT_BYTES, ResultCodec
 from ..recipes.options import Options, shows_options
 from .actors import reenter
 from .base_coordinator import BaseCoordinator
@@ -22,6 +24,7 @@ from .lease import Lease
 from .limiter import Limiter
 from .lock import Lock
 from .multi import LockAll
+from .once import Once
 from .rwlock import RWLock
 
 OnLost = Callable[[Lease], object]
@@ -77,6 +80,34 @@ class Coordinator(BaseCoordinator):
     def limiter(self, name: str, rate: str, *, burst: int | None = None) -> Limiter:
         """So many per period ("5/s", "100/min"), evenly spaced unless a `burst` says how many may pass at once."""
         return Limiter(self, self._rates.get(Rate.parse(name, rate, burst)))
+
+    def once(
+        self,
+        name: str,
+        *,
+        keep: float | str,
+        takeover: Takeover,
+        ttl: float | None = None,
+        on_error: OnError = "retry",
+        wait: float | None = None,
+        codec: ResultCodec | None = None,
+        max_bytes: int = MAX_RESULT_BYTES,
+    ) -> Once:
+        """Run the work of a key once, and remember its result for `keep` ("24h", or seconds).
+
+        `takeover` says what happens after a crash, when nobody knows how far the work came: "rerun", "refuse" (a person
+        decides), or a function that is called with what is known of the dead attempt. `on_error`: after an exception in
+        the body another attempt may begin ("retry"), or the failure is remembered ("remember").
+        """
+        self._need("records", name)
+        given = self._defaults["ttl"] if ttl is None else ttl
+        return Once(
+            self,
+            plan_once(
+                name, keep=keep, takeover=takeover, ttl=given, on_error=on_error, wait=wait, codec=codec,
+                max_bytes=max_bytes,
+            ),
+        )  # fmt: skip
 
     # Looking after them
 

@@ -12,6 +12,7 @@ from .lease import Lease
 
 P = ParamSpec("P")
 R = TypeVar("R")
+A = TypeVar("A")
 
 
 def hold_for_calls(
@@ -31,3 +32,9 @@ def hold_for_calls(
 def call_body(body: Callable[[Lease], Awaitable[R]], lease: Lease, recipe: str) -> Awaitable[R]:
     """Call the body of a leader."""
     return body(lease)
+
+
+async def call_policy(policy: Callable[[A], object], argument: A) -> object:
+    """What a function of the user decides, plain or async."""
+    decision = policy(argument)
+    return await decision if isinstance(decision, Awaitable) else decision

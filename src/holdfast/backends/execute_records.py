@@ -2,7 +2,8 @@
 
 Whoever calls `carry_out_record` makes it atomic. `alive_until` is on the engine's clock (`Moment.now`): after a restart
 of the machine nobody stands behind a record. `kept_until` is calendar time (`Moment.clock`), and so is the lower bound
-of versions: one that was forgotten is not used again.
+of versions: one that was forgotten is not used again. One that was deleted leaves its version for a day (`keep`
+is 0), for a clock that stands still or goes back.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from ..record import Record, Swapped
 from .execute import SECOND_US, Moment, us
 from .record_requests import ListRecords, ReadRecord, RecordReply, RecordRequest, SwapRecord, TouchRecords
 
+DAY_US = 24 * 3600 * SECOND_US
 FORGET_COUNT = 2
 """How many records whose time is over are removed with each one that is written: more than are added."""
 
@@ -37,8 +39,6 @@ class RecordTable(Protocol):
     def load_record(self, key: str) -> StoredRecord | None: ...
 
     def save_record(self, key: str, record: StoredRecord) -> None: ...
-
-    def delete_record(self, key: str) -> None: ...
 
     def record_keys(self, prefix: str, after: str) -> Iterable[str]: ...
 
@@ -67,7 +67,7 @@ def carry_out_record(table: RecordTable, request: RecordRequest, at: Moment) -> 
 
 def _load(table: RecordTable, key: str, at: Moment) -> StoredRecord | None:
     stored = table.load_record(key)
-    return None if stored is None or stored.kept_until <= at.clock else stored
+    return None if stored is None or not stored.keep or stored.kept_until <= at.clock else stored
 
 
 def _swap(table: RecordTable, request: SwapRecord, at: Moment) -> Swapped:
@@ -77,7 +77,7 @@ def _swap(table: RecordTable, request: SwapRecord, at: Moment) -> Swapped:
     if (0 if stored is None else stored.version) != request.expected:
         return Swapped(False, None if stored is None else _view(key, stored, at))
     if request.data is None:
-        table.delete_record(key)
+        table.save_record(key, StoredRecord(request.expected, b"", "", 0, at.clock + DAY_US, 0))
         return Swapped(True, None)
     version = max(at.clock, 0 if last is None else last.version + 1)
     keep = us(request.keep)

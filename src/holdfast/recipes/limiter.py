@@ -15,9 +15,8 @@ from .._core.flow import Flow, Sleep
 from ..errors import Misconfigured, NotAcquired
 from ..model import MAX_DURATION_S, check_name
 from ..ports import AnyBackend, Limits
+from .durations import UNITS_S
 
-_UNITS = {"ms": 0.001, "s": 1.0, "sec": 1.0, "second": 1.0, "m": 60.0, "min": 60.0, "minute": 60.0, "h": 3600.0,
-          "hour": 3600.0, "d": 86400.0, "day": 86400.0}  # fmt: skip
 REMEMBERED_COUNT = 1024
 _RATE = re.compile(r"\s*(\d+)\s*/\s*(\d+(?:\.\d+)?)?\s*([a-z]+)\s*")
 
@@ -43,7 +42,7 @@ class Rate:
         """
         check_name(name)
         match = _RATE.fullmatch(rate) if isinstance(rate, str) else None
-        unit = _UNITS.get(match[3]) if match else None
+        unit = UNITS_S.get(match[3]) if match else None
         if match is None or unit is None or int(match[1]) == 0 or float(match[2] or 1) == 0:
             raise Misconfigured(
                 f"the rate of {name!r} is {rate!r}; write it as '5/s', '100/min' or '20/2h' (ms, s, min, h, day)"

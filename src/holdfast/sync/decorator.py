@@ -12,6 +12,7 @@ from .lease import Lease
 
 P = ParamSpec("P")
 R = TypeVar("R")
+A = TypeVar("A")
 
 
 def hold_for_calls(lock: AbstractContextManager[object], function: Callable[P, R]) -> Callable[P, R]:
@@ -33,3 +34,10 @@ def call_body(body: Callable[[Lease], R], lease: Lease, recipe: str) -> R:
     result = body(lease)
     refuse_coroutine(result, body, recipe)
     return result
+
+
+def call_policy(policy: Callable[[A], object], argument: A) -> object:
+    """What a function of the user decides."""
+    decision = policy(argument)
+    refuse_coroutine(decision, policy, "a policy of once")
+    return decision

@@ -18,14 +18,16 @@ from queue import SimpleQueue
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from ..aio import attempt as aio_attempt
 from ..aio import coordinator as aio_coordinator
 from ..aio import election as aio_election
 from ..aio import lease as aio_lease
 from ..aio import limiter as aio_limiter
 from ..aio import lock as aio_lock
 from ..aio import multi as aio_multi
+from ..aio import once as aio_once
 from ..aio import rwlock as aio_rwlock
-from ..sync import coordinator, election, lease, limiter, lock, multi, rwlock
+from ..sync import attempt, coordinator, election, lease, limiter, lock, multi, once, rwlock
 
 ASYNC_TYPES: dict[type, type] = {
     coordinator.Coordinator: aio_coordinator.Coordinator,
@@ -33,6 +35,8 @@ ASYNC_TYPES: dict[type, type] = {
     election.Election: aio_election.Election,
     lease.Lease: aio_lease.Lease,
     limiter.Limiter: aio_limiter.Limiter,
+    once.Once: aio_once.Once,
+    attempt.Attempt: aio_attempt.Attempt,
     lock.Lock: aio_lock.Lock,
     multi.LockAll: aio_multi.LockAll,
     multi.Leases: aio_multi.Leases,

@@ -54,6 +54,11 @@ def lacking_counting_is_not_refused(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(aio.Coordinator, "_need", lambda self, promise, name: None)
 
 
+@plant("declared.once_is_refused", under_test=partial(lacking, "records"))
+def lacking_records_is_not_refused(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(aio.Coordinator, "_need", lambda self, promise, name: None)
+
+
 @plant("declared.everybody_gets_in_without_an_order", under_test=partial(lacking, "order"))
 def without_an_order_all_hold_together(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Place, "occupies", lambda self, now: False)

@@ -80,9 +80,6 @@ class MemoryStore:
     def save_record(self, key: str, record: StoredRecord) -> None:
         self.records[key] = record
 
-    def delete_record(self, key: str) -> None:
-        self.records.pop(key, None)
-
     def record_keys(self, prefix: str, after: str) -> Iterable[str]:
         return sorted(key for key in self.records if key.startswith(prefix) and key > after)
 

@@ -189,9 +189,6 @@ INSERT INTO record (key, version, data, owner, alive_until, kept_until, keep)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
 ON CONFLICT (key) DO UPDATE SET version = ?2, data = ?3, owner = ?4, alive_until = ?5, kept_until = ?6, keep = ?7;
 
--- name: delete_record
-DELETE FROM record WHERE key = ?1;
-
 -- name: record_keys
 -- All keys behind ?2 that begin with ?1, as in `names`.
 SELECT key FROM record WHERE key >= ?1 AND key > ?2 AND key < ?1 || char(0x10FFFF) ORDER BY key;

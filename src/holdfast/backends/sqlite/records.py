@@ -27,9 +27,6 @@ class SQLiteRecords:
              record.keep),
         )  # fmt: skip
 
-    def delete_record(self, key: str) -> None:
-        self._execute(SQL["delete_record"], (self._prefix + key,))
-
     def record_keys(self, prefix: str, after: str) -> Iterable[str]:
         rows = self._execute(SQL["record_keys"], (self._prefix + prefix, self._prefix + after))
         return (key[len(self._prefix) :] for (key,) in rows)

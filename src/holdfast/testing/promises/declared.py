@@ -42,6 +42,18 @@ async def semaphores_are_refused(context: Context) -> None:
     await context.raises(Misconfigured, use())
 
 
+@promise(without="records")
+async def once_is_refused(context: Context) -> None:
+    """Before anything is sent, with the reason."""
+    locks = await context.connect()
+
+    async def use() -> None:
+        locks.once("payments", keep="1h", takeover="refuse")
+
+    error = await context.raises(Misconfigured, use())
+    assert "records" in str(error)
+
+
 @promise(without="evict")
 async def nobody_is_evicted(context: Context) -> None:
     """It is refused, and the holder goes on."""

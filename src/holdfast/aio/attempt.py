@@ -1,0 +1,211 @@
+"""One attempt of a `once`, for tasks. The rules are in `recipes.once`."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from os import getpid
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, cast
+from weakref import ref
+
+from .._core.pickling import unpicklable
+from ..clock import calendar_us, now
+from ..errors import AttemptFailed, AttemptInDoubt, HoldfastError, LeaseLost, Misconfigured
+from ..model import State, check_name
+from ..recipes import once as flows
+from ..recipes.once import Dead, Finished, Running
+from ..recipes.once_options import OncePlan
+from ..recipes.once_record import ENDED, FAILED, RUNNING, Completed, JsonCodec, Origin, encoded
+from .decorator import call_policy
+
+if TYPE_CHECKING:
+    from .coordinator import Coordinator
+
+
+class Attempt:
+    """One attempt at the work of a key. Look at `done` first; if it is not, do the work and `complete` it."""
+
+    def __init__(
+        self, coordinator: Coordinator, plan: OncePlan, key: str, fingerprint: str, wait: float | None
+    ) -> None:
+        self._coordinator = coordinator
+        self._core = coordinator._core
+        self._plan = plan
+        self._fingerprint = fingerprint
+        self._wait = wait
+        self._running: Running | None = None
+        self._result: bytes | None = None
+        self._over = False
+        self._completing = False
+        self.key = key
+        """What it is an attempt at."""
+
+    __reduce__ = unpicklable("hand on its key and its token")
+
+    @property
+    def done(self) -> bool:
+        """Whether there is a result, of this attempt or of one before it."""
+        return self._result is not None
+
+    @property
+    def result(self) -> Any:
+        """The result, decoded; raises `Misconfigured` if there is none yet."""
+        if self._result is None:
+            raise Misconfigured(f"{self!r} has no result yet; look at `done` first, and `complete` it")
+        return self._plan.codec.decode(self._result)
+
+    @property
+    def token(self) -> int:
+        """The fencing token of this attempt, larger than that of every attempt of its key before it."""
+        return self._ours().hold.token
+
+    @property
+    def number(self) -> int:
+        """How many attempts there were, this one included."""
+        return self._ours().record.number
+
+    @property
+    def phases(self) -> dict[str, Any]:
+        """The phases that were reached, by this attempt and by those before it, each with its value."""
+        return dict(self._ours().record.phases)
+
+    @property
+    def lost(self) -> asyncio.Event:
+        """Set once others may think that nobody is at it any more; a task can wait for it."""
+        hold = self._ours().hold
+        if hold.lost_event is None:
+            with self._coordinator._mutex:
+                hold.lost_event = hold.lost_event or asyncio.Event()
+        if hold.state is State.LOST:
+            hold.lost_event.set()
+        return cast(asyncio.Event, hold.lost_event)
+
+    def check(self) -> None:
+        """Raise `LeaseLost` if others may think that nobody is at it any more: before an effect that has no fence."""
+        self._ours().hold.check(now())
+
+    async def phase(self, name: str, value: object = None) -> None:
+        """Remember that a phase was reached, with a value that JSON can hold: an attempt after a crash finds it in
+        `phases`. Raises `FenceRejected` if another attempt has taken over."""
+        check_name(name, "phase")
+        running = self._ours()
+        encoded(JsonCodec(), value, self._plan.max_bytes, f"the phase {name!r} of {self.key!r}")
+        await self._coordinator._run(flows.advance(self._core, self._plan, running, name, value))
+
+    async def complete(self, result: object = None) -> None:
+        """Remember the result. Raises `FenceRejected` if another attempt has taken over: then its result stands."""
+        running, plan = self._ours(), self._plan
+        self._completing = True
+        try:
+            data = encoded(plan.codec, result, plan.max_bytes, f"{self.key!r} ({plan.name!r})")
+        except Misconfigured as error:
+            await self._end(RUNNING, f"the result could not be kept: {error}")
+            raise
+        await self._coordinator._run(flows.complete(self._core, plan, running, data))
+        self._over = True
+        self._result = data
+
+    async def abandon(self, reason: str = "abandoned") -> None:
+        """End the attempt without a result: another one may begin."""
+        self._ours()
+        await self._end(ENDED, reason)
+
+    async def __aenter__(self) -> Attempt:
+        if self._running is not None or self._result is not None:
+            raise Misconfigured(f"{self!r} was entered before; ask for another attempt")
+        coordinator, plan = self._coordinator, self._plan
+        origin = Origin(socket.gethostname(), getpid(), calendar_us() / 1e6)
+        actor, take_over = coordinator._actors.current(False), 0
+        while True:
+            begun = await coordinator._run(
+                flows.begin(coordinator._core, plan, self.key, self._fingerprint, self._wait, origin, actor, take_over)
+            )
+            if isinstance(begun, Dead):
+                take_over = await self._take_over(begun)
+                continue
+            break
+        self._core = coordinator._core
+        if isinstance(begun, Finished):
+            if begun.record.state == FAILED:
+                raise AttemptFailed(plan.name, self.key, begun.record.error)
+            self._result = begun.record.result
+            return self
+        self._running = begun
+        begun.hold.lease = ref(self)
+        return self
+
+    async def _take_over(self, dead: Dead) -> int:
+        """The version of the dead attempt, if it may be succeeded; 0 to look again. Raises if it may not."""
+        plan, policy = self._plan, self._plan.takeover
+        decision = policy if isinstance(policy, str) else await call_policy(policy, dead.view)
+        if isinstance(decision, Completed):
+            data = encoded(plan.codec, decision.result, plan.max_bytes, f"{self.key!r} ({plan.name!r})")
+            await self._coordinator._run(flows.settle(self._coordinator._core, plan, self.key, dead, data))
+            return 0
+        if decision == "rerun":
+            return dead.version
+        if decision == "refuse":
+            where = f"{dead.view.host}, process {dead.view.pid}"
+            raise AttemptInDoubt(plan.name, self.key, dead.version, where)
+        raise Misconfigured(
+            f"takeover of {plan.name!r} answered {decision!r} for {self.key!r}; it answers 'rerun', 'refuse', or "
+            "Completed(result)"
+        )
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        if self._running is None or self._over:
+            return
+        if error is None:
+            await self._end(ENDED, "left without complete()")
+            raise Misconfigured(
+                f"the body of {self!r} ended without complete(): nothing is remembered, and the work will be done "
+                "again; call attempt.complete(result), or attempt.abandon()"
+            )
+        try:
+            state = await self._state_after(error)
+            await self._end(state, f"{type(error).__name__}: {error}")
+        except HoldfastError:
+            pass  # the error of the body matters more; nobody touches the record any more, so it is soon a dead one
+
+    async def _state_after(self, error: BaseException) -> str:
+        """Ended or failed, as `on_error` says.
+
+        Like a crash is whatever is no `Exception` (a cancellation, Ctrl-C), and a result that could not be remembered:
+        the work is done then, and must not simply be repeated.
+        """
+        if self._completing or not isinstance(error, Exception):
+            return RUNNING
+        policy = self._plan.on_error
+        decision = policy if isinstance(policy, str) else await call_policy(policy, error)
+        if decision not in ("retry", "remember"):
+            raise Misconfigured(
+                f"on_error of {self._plan.name!r} answered {decision!r}; it answers 'retry' or 'remember'"
+            )
+        return ENDED if decision == "retry" else FAILED
+
+    async def _end(self, state: str, reason: str) -> None:
+        self._over = True
+        running = self._running
+        if running is not None:
+            await self._coordinator._run(flows.end(self._core, self._plan, running, state, reason))
+
+    def _ours(self) -> Running:
+        """The attempt under way; raises if there is none."""
+        if self._running is None or self._over:
+            state = "is done" if self.done else "is over" if self._over else "has not begun: enter it by `async with`"
+            raise Misconfigured(f"{self!r} {state}")
+        if self._running.hold.reason == "forked":
+            raise LeaseLost(self.key, self._running.hold.token, "forked")
+        return self._running
+
+    def _told(self, what: str) -> None:
+        """For the keeper: a step in the life of this attempt."""
+        if self._running is not None:
+            hold = self._running.hold
+            self._core.observe(hold, what, now() - hold.since)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._plan.name!r} {self.key!r}>"

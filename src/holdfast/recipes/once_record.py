@@ -1,0 +1,177 @@
+"""What is remembered of an attempt: the contents of its record, as data and as JSON."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Protocol
+
+from ..errors import Misconfigured
+from ..record import Record
+
+MAX_RESULT_BYTES = 1 << 16
+RUNNING, DONE, FAILED, ENDED = "running", "done", "failed", "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Which process makes an attempt, and when it began, in seconds of the calendar."""
+
+    host: str
+    pid: int
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRecord:
+    """One attempt and what is left of those before it.
+
+    `running` (alive, or dead if nobody stands behind the record), `done` with a result, `failed` for good, or `ended`
+    by an error, so that another attempt may begin.
+    """
+
+    state: str
+    number: int
+    fingerprint: str
+    phases: tuple[tuple[str, object], ...]
+    origin: Origin
+    result: bytes = b""
+    error: str = ""
+
+    def next(self, fingerprint: str, origin: Origin) -> AttemptRecord:
+        """The attempt after this one: it goes on behind the last phase."""
+        known = fingerprint or self.fingerprint
+        return replace(self, state=RUNNING, number=self.number + 1, fingerprint=known, origin=origin, error="")
+
+    def reached(self, phase: str, value: object) -> AttemptRecord:
+        return replace(self, phases=(*self.phases, (phase, value)))
+
+    def done(self, result: bytes) -> AttemptRecord:
+        return replace(self, state=DONE, result=result, error="")
+
+    def over(self, state: str, error: str) -> AttemptRecord:
+        return replace(self, state=state, error=error[:500])
+
+    def encode(self) -> bytes:
+        fields = asdict(self)
+        fields["result"] = base64.b64encode(self.result).decode()
+        return json.dumps(fields, separators=(",", ":")).encode()
+
+    @classmethod
+    def decode(cls, record: Record) -> AttemptRecord:
+        try:
+            fields = json.loads(record.data)
+            fields["origin"] = Origin(**fields["origin"])
+            fields["phases"] = tuple((str(name), value) for name, value in fields["phases"])
+            fields["result"] = base64.b64decode(fields["result"])
+            return cls(**fields)
+        except (ValueError, KeyError, TypeError) as error:
+            raise Misconfigured(
+                f"the record {record.key!r} was not written by this version of holdfast ({error}); look at it with "
+                "`holdfast once show`, and remove it with `holdfast once forget`"
+            ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptView:
+    """An attempt as others see it: what `Once.look` shows, and what a `takeover` function is called with."""
+
+    key: str
+    state: str
+    """running, dead (running, and nobody stands behind it), done, failed, or ended."""
+    number: int
+    """How many attempts there were, this one included."""
+    token: int
+    phases: dict[str, object]
+    error: str
+    host: str
+    pid: int
+    began: float
+    """Seconds of the calendar of the process that made the attempt."""
+    result: bytes = field(default=b"", repr=False)
+    """As it was encoded."""
+
+
+def view(key: str, record: Record, found: AttemptRecord) -> AttemptView:
+    state = "dead" if found.state == RUNNING and record.remaining <= 0 else found.state
+    origin = found.origin
+    return AttemptView(
+        key, state, found.number, record.version, dict(found.phases), found.error, origin.host, origin.pid, origin.at,
+        found.result,
+    )  # fmt: skip
+
+
+class Completed:
+    """What a `takeover` function answers with, if it knows that the dead attempt has done its work: its result."""
+
+    def __init__(self, result: object = None) -> None:
+        self.result = result
+
+
+class ResultCodec(Protocol):
+    """How results become bytes, and what they were again."""
+
+    def encode(self, value: Any) -> bytes:
+        """The bytes to be kept."""
+        ...
+
+    def decode(self, data: bytes) -> Any:
+        """What was kept."""
+        ...
+
+
+class JsonCodec:
+    """Results as JSON: numbers, text, lists, dicts with text as keys, True, False and None.
+
+    >>> JsonCodec().decode(JsonCodec().encode({"charged": 100}))
+    {'charged': 100}
+    """
+
+    def encode(self, value: object) -> bytes:
+        """As JSON, in UTF-8."""
+        return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+
+    def decode(self, data: bytes) -> object:
+        """From JSON."""
+        return json.loads(data)
+
+
+def encoded(codec: ResultCodec, value: object, limit: int, of: str) -> bytes:
+    """The bytes of a result; raises `Misconfigured` if it cannot be kept."""
+    try:
+        data = codec.encode(value)
+    except Exception as error:
+        raise Misconfigured(
+            f"the result of {of} cannot be kept: {error}; give {type(codec).__name__} what it can encode, or a codec= "
+            "of your own"
+        ) from error
+    if not isinstance(data, bytes):
+        raise Misconfigured(f"the codec of {of} encodes to {type(data).__name__}; it must be bytes")
+    if len(data) > limit:
+        raise Misconfigured(
+            f"the result of {of} has {len(data)} bytes; at most {limit} are kept (max_bytes=): keep a reference to it"
+        )
+    return data
+
+
+def fingerprint_of(payload: object, of: str) -> str:
+    """A short text that is the same for the same payload; "" for None, which is not compared."""
+    if payload is None:
+        return ""
+    if isinstance(payload, bytes | bytearray):
+        text = b"b" + bytes(payload)
+    else:
+        try:
+            text = b"j" + json.dumps(payload, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+        except (TypeError, ValueError) as error:
+            raise Misconfigured(
+                f"the fingerprint of {of} is bytes, text, or what JSON can hold: {error}; give the part of the payload "
+                "that must not change"
+            ) from error
+    return hashlib.sha256(text).hexdigest()
+
+
+TakeoverFunction = Callable[[AttemptView], object]

@@ -33,6 +33,7 @@ PAIRS = {
     for source, target in {
         **{f"aio/{name}.py": f"sync/{name}.py" for name in ("coordinator", "election", "lease", "limiter")},
         **{f"aio/{name}.py": f"sync/{name}.py" for name in ("attempt", "lock", "multi", "once", "rwlock")},
+        **{f"aio/{name}.py": f"sync/{name}.py" for name in ("member_loop", "partitions")},
         **{f"sql/aio/{name}.py": f"sql/sync/{name}.py" for name in ("fence", "helpers")},
         **{f"fenced/{name}/async_fence.py": f"fenced/{name}/fence.py" for name in ("etcd", "redis")},
     }.items()

@@ -30,6 +30,7 @@ from .model import ClaimView, LockView, Promises, Sequencer, State
 from .observe.event import Event
 from .recipes.once_record import AttemptView, Completed
 from .recipes.options import Options
+from .recipes.partition_spec import MemberView
 from .sync.attempt import Attempt
 from .sync.coordinator import Coordinator
 from .sync.election import Election
@@ -38,6 +39,7 @@ from .sync.limiter import Limiter
 from .sync.lock import Lock
 from .sync.multi import Leases, LockAll
 from .sync.once import Once
+from .sync.partitions import Partitions
 from .sync.rwlock import RWLock
 
 if TYPE_CHECKING:
@@ -69,11 +71,13 @@ __all__ = [
     "Lock",
     "LockAll",
     "LockView",
+    "MemberView",
     "Misconfigured",
     "NotAcquired",
     "Once",
     "Options",
     "OutcomeUnknown",
+    "Partitions",
     "PayloadMismatch",
     "Promises",
     "RWLock",

@@ -11,7 +11,19 @@ from holdfast.backends import SCHEMES
 from holdfast.errors import HoldfastError
 from holdfast.testing import contract_promises, run_promise
 from holdfast.testing.contract import leaves
-from tests.contract.plants import around, asking, declared, engine, holding, inputs, network, once, over_tcp, verbs  # noqa: F401  each plants bugs
+from tests.contract.plants import (  # noqa: F401  each plants bugs
+    around,
+    asking,
+    declared,
+    engine,
+    holding,
+    inputs,
+    network,
+    once,
+    over_tcp,
+    partitions,
+    verbs,
+)
 from tests.contract.plants.plant import PLANTS, Plant
 
 PROMISES = {promise.name: promise for promise in contract_promises()}

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from typing import assert_type
 
 import holdfast
-from holdfast import ClaimView, LockView, Promises, Sequencer, State
+from holdfast import ClaimView, LockView, MemberView, Promises, Sequencer, State
 from holdfast.aio import Coordinator, Lease
 
 
@@ -49,6 +49,21 @@ async def electing(locks: Coordinator) -> None:
         return lease.token
 
     assert_type(await election.run(body), int)
+
+
+async def partitioning(locks: Coordinator) -> None:
+    async with locks.partitions(
+        "ingest", shards=64, weight=2, moves="5/s", on_assigned=lambda shard, lease: None
+    ) as owned:
+        assert_type(owned.shard("key"), int)
+        assert_type(await owned.owner("key"), ClaimView | None)
+        assert_type(await owned.members(), tuple[MemberView, ...])
+        assert_type(await owned.wait_for_change(timeout=1), frozenset[int])
+        assert_type(list(owned), list[int])
+        assert_type(owned[3], Lease)
+        with owned.using(3) as lease:
+            assert_type(lease, Lease)
+    await owned.run()
 
 
 async def limiting(locks: Coordinator) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import assert_type
 
 import holdfast
-from holdfast import ClaimView, Coordinator, Event, Lease, LockView, Promises, Sequencer, State
+from holdfast import ClaimView, Coordinator, Event, Lease, LockView, MemberView, Promises, Sequencer, State
 
 
 def connecting(seen: Callable[[Event], None]) -> None:
@@ -50,6 +50,19 @@ def electing(locks: Coordinator) -> None:
     assert_type(election.observe(), Iterator[ClaimView | None])
     assert_type(election.resign(), bool)
     assert_type(election.run(lambda lease: lease.token), int)
+
+
+def partitioning(locks: Coordinator) -> None:
+    with locks.partitions("ingest", shards=64, weight=2, moves="5/s", on_assigned=lambda shard, lease: None) as owned:
+        assert_type(owned.shard("key"), int)
+        assert_type(owned.owner("key"), ClaimView | None)
+        assert_type(owned.members(), tuple[MemberView, ...])
+        assert_type(owned.wait_for_change(timeout=1), frozenset[int])
+        assert_type(list(owned), list[int])
+        assert_type(owned[3], Lease)
+        with owned.using(3) as lease:
+            assert_type(lease, Lease)
+    owned.run()
 
 
 def limiting(locks: Coordinator) -> None:

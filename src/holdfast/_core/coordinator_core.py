@@ -56,6 +56,8 @@ class CoordinatorCore:
         """Calls the listener outside the keeper, which must not wait for it."""
         keeper.dropped = self._drop
         self._prefix = prefix
+        self.partitions: set[str] = set()
+        """The partitions that this coordinator is a member of."""
         self._numbers = itertools.count(1)
         self._least_ttl = backend.least_ttl
         self._enter = keeper.enter
@@ -79,6 +81,11 @@ class CoordinatorCore:
     def actor(self, number: int) -> str:
         """The name of one thread or task, as others see it."""
         return f"{self._prefix}.{number}"
+
+    @property
+    def client_id(self) -> str:
+        """What the owner ids of all claims of this coordinator begin with, before a dash."""
+        return self._prefix
 
     def entangled(self, claim: Claim) -> bool:
         """Whether the actor holds something: only then can it close a deadlock."""

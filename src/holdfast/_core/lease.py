@@ -37,12 +37,12 @@ def default_margin(ttl: float) -> float:
 def margin_of(spec: LockSpec, granted: float) -> float:
     """The margin of a hold that was granted for so long: an engine may grant less than the ttl of the spec.
 
-    A margin is the time that the holder needs to stop, so it stays as specified. That of an election is a part of the
-    ttl, and so of what was granted.
+    A margin is the time that the holder needs to stop, so it stays as specified. That of an election, and of a shard,
+    is a part of the ttl, and so of what was granted.
     """
     if spec.margin is None:
         return default_margin(spec.ttl)
-    if granted < spec.ttl and spec.mode == "election":
+    if granted < spec.ttl and spec.mode in ("election", "shard"):
         return min(spec.margin, granted / 3)
     return spec.margin
 

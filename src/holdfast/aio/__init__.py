@@ -25,6 +25,7 @@ from .limiter import Limiter
 from .lock import Lock
 from .multi import Leases, LockAll
 from .once import Once
+from .partitions import Partitions
 from .rwlock import RWLock
 from .side_thread import on_a_thread
 
@@ -38,6 +39,7 @@ __all__ = [
     "Lock",
     "LockAll",
     "Once",
+    "Partitions",
     "RWLock",
     "connect",
 ]

@@ -66,13 +66,18 @@ def next_leader(backend: AnyBackend, name: str, known: int | None) -> Flow[Claim
 def check_body(body: Callable[..., Any], stop: object, name: str) -> None:
     """For threads: what leads runs when it is called, and what stops the campaign can be looked at."""
     check_blocking(body, f"the election {name!r}", "run")
-    look = getattr(stop, "is_set", None)
-    if stop is not None and (not callable(look) or inspect.iscoroutinefunction(getattr(stop, "wait", None))):
-        raise Misconfigured(f"stop of the election {name!r} is a threading.Event, not {stop!r}")
+    check_stop(stop, f"the election {name!r}", awaits=False)
 
 
 def check_awaited_body(body: Callable[..., Any], stop: object, name: str) -> None:
     """For tasks: the `wait` of any other event would hold up the whole loop."""
     check_awaited(body, f"the election {name!r}", "run")
-    if stop is not None and not inspect.iscoroutinefunction(getattr(stop, "wait", None)):
-        raise Misconfigured(f"stop of the election {name!r} is an asyncio.Event, not {stop!r}")
+    check_stop(stop, f"the election {name!r}", awaits=True)
+
+
+def check_stop(stop: object, what: str, *, awaits: bool) -> None:
+    """An event that says when to stop: of asyncio, if it is awaited; else one that can be looked at."""
+    waits = inspect.iscoroutinefunction(getattr(stop, "wait", None))
+    if stop is None or (waits if awaits else callable(getattr(stop, "is_set", None)) and not waits):
+        return
+    raise Misconfigured(f"stop of {what} is {'an asyncio' if awaits else 'a threading'}.Event, not {stop!r}")

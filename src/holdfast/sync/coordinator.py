@@ -18,14 +18,17 @@ from ..recipes.multi import canonical
 from ..recipes.once_options import OnError, Takeover, plan_once
 from ..recipes.once_record import MAX_RESULT_BYTES, ResultCodec
 from ..recipes.options import Options, shows_options
+from ..recipes.partition_spec import check_partition
 from .actors import reenter
 from .base_coordinator import BaseCoordinator
 from .election import Election
 from .lease import Lease
 from .limiter import Limiter
 from .lock import Lock
+from .member_loop import OnRevoking, OnShard
 from .multi import LockAll
 from .once import Once
+from .partitions import Partitions
 from .rwlock import RWLock
 
 OnLost = Callable[[Lease], object]
@@ -109,6 +112,30 @@ class Coordinator(BaseCoordinator):
                 max_bytes=max_bytes,
             ),
         )  # fmt: skip
+
+    def partitions(
+        self,
+        name: str,
+        *,
+        shards: int,
+        weight: int = 1,
+        ttl: float | None = None,
+        drain: float | None = None,
+        moves: str | None = None,
+        on_assigned: OnShard | None = None,
+        on_revoking: OnRevoking | None = None,
+        on_lost: OnShard | None = None,
+    ) -> Partitions:
+        """Shards, each owned by one member at a time, spread evenly over those that run.
+
+        `weight`: a member's share, relative to the others'. `drain`: how long `on_revoking(shard, deadline)` may take
+        (a ttl, unless it is named); the deadline is of `time.monotonic()`. `moves`: how fast this member gives up
+        shards to others that have joined, as in "10/s"; as fast as it can, unless it is named.
+        """
+        spec = check_partition(
+            self._core.backend, name, shards, weight, self._defaults["ttl"] if ttl is None else ttl, drain, moves
+        )
+        return Partitions(self, spec, on_assigned, on_revoking, on_lost)
 
     # Looking after them
 

@@ -26,8 +26,9 @@ from ..aio import limiter as aio_limiter
 from ..aio import lock as aio_lock
 from ..aio import multi as aio_multi
 from ..aio import once as aio_once
+from ..aio import partitions as aio_partitions
 from ..aio import rwlock as aio_rwlock
-from ..sync import attempt, coordinator, election, lease, limiter, lock, multi, once, rwlock
+from ..sync import attempt, coordinator, election, lease, limiter, lock, multi, once, partitions, rwlock
 
 ASYNC_TYPES: dict[type, type] = {
     coordinator.Coordinator: aio_coordinator.Coordinator,
@@ -40,8 +41,11 @@ ASYNC_TYPES: dict[type, type] = {
     lock.Lock: aio_lock.Lock,
     multi.LockAll: aio_multi.LockAll,
     multi.Leases: aio_multi.Leases,
+    partitions.Partitions: aio_partitions.Partitions,
     threading.Event: asyncio.Event,
 }
+
+HOOKS = ("on_assigned", "on_lost", "on_revoking")
 
 
 class Threads:
@@ -111,9 +115,10 @@ class AsyncAdapter:
         return self._bridge(value) if inspect.iscoroutinefunction(value) else value
 
     def _hooks(self, options: dict[str, Any]) -> dict[str, Any]:
-        if callable(hook := options.get("on_lost")):
-            options["on_lost"] = lambda target: hook(self._wrap(target))
-        return options
+        return {name: self._hook(value) if name in HOOKS else value for name, value in options.items()}
+
+    def _hook(self, hook: Any) -> Any:
+        return (lambda *args: hook(*map(self._wrap, args))) if callable(hook) else hook
 
     def _bridge(self, function: Callable[..., Any]) -> Callable[..., Any]:
         loop = asyncio.get_running_loop()

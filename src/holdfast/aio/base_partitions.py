@@ -1,0 +1,90 @@
+"""How a member of a partition runs beside its user's tasks, waits, and calls hooks: by tasks of the loop.
+
+A hook is a task of its own. At its deadline it is cancelled, and nobody waits for it any longer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Coroutine
+from typing import Never
+
+from ..observe.log_exception import log_exception
+from .driver import to_the_end
+
+__all__ = ["Background", "HookCall", "HookCalls", "to_the_end", "wait_event", "wait_first"]
+
+
+class HookCall:
+    """A hook that is being called, after another one for the same shard has ended."""
+
+    def __init__(self, call: Callable[[], object], after: HookCall | None, ended: Callable[[], None]) -> None:
+        self.failed = False
+        self._task = asyncio.ensure_future(self._run(call, after))
+        self._task.set_name("holdfast-hook")
+        self._task.add_done_callback(lambda _: ended())
+
+    @property
+    def done(self) -> bool:
+        """Whether it has ended, one way or the other."""
+        return self._task.done()
+
+    def abandon(self) -> None:
+        """Its time is over."""
+        self._task.cancel()
+
+    async def _run(self, call: Callable[[], object], after: HookCall | None) -> None:
+        if after is not None:
+            await asyncio.wait((after._task,))
+        try:
+            result = call()
+            if inspect.isawaitable(result):
+                await result
+        except Exception:  # noqa: BLE001  it is not our code
+            self.failed = True
+            log_exception("the hook %r raised", call)
+
+
+class HookCalls:
+    """Calls hooks."""
+
+    def start(self, call: Callable[[], object], after: HookCall | None, ended: Callable[[], None]) -> HookCall:
+        """Begin to call a hook; `ended` is called when that is over."""
+        return HookCall(call, after, ended)
+
+
+class Background:
+    """Something that goes on beside its user."""
+
+    def __init__(self, work: Callable[[], Coroutine[object, Never, None]], name: str) -> None:
+        self._task = asyncio.ensure_future(work())
+        self._task.set_name(name)
+
+    async def join(self) -> None:
+        """Wait for its end; raises what it has raised."""
+        await asyncio.wait((self._task,))
+        self._task.result()
+
+
+async def wait_event(event: asyncio.Event, timeout: float | None) -> None:
+    """Until it is set, or the time is over."""
+    try:
+        await asyncio.wait_for(event.wait(), timeout)
+    except TimeoutError:
+        pass
+
+
+async def wait_first(stop: asyncio.Event | None, wake: asyncio.Event, timeout: float) -> None:
+    """Until one of them is set, or the time is over."""
+    waits = [asyncio.ensure_future(event.wait()) for event in (stop, wake) if event is not None]
+    try:
+        await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for each in waits:
+            each.cancel()
+
+
+async def finish(work: Callable[[], Coroutine[object, Never, None]]) -> None:
+    """Do it to its end, whatever happens to this task; then let a cancellation through."""
+    await to_the_end(work())

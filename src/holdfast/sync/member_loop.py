@@ -1,0 +1,243 @@
+# Generated from src/holdfast/aio/member_loop.py by `make generate`: change that file, not this one.
+"""The loop of one member of a partition: it looks, takes, tells the user, drains and releases, one after the other.
+
+1. Hooks are called beside the loop. Those for one shard are called one after the other.
+2. `on_revoking` has until its deadline. Then the shard is released, whatever it does; also if it raises. What it writes
+   after that is refused by the fence.
+3. A shard whose `on_assigned` raises is released, and left alone for a ttl by this member: then it is tried again.
+4. A shard that is being used (`Partitions.using`) is drained once it is not, or at the deadline.
+5. An engine out of reach ends nothing here: what is held is lost with its ttl, and taken again afterwards.
+6. A member that leaves gives up its membership first, so that the others take each shard as soon as it is drained.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..clock import now
+from ..errors import BackendUnavailable, Misconfigured
+from ..model import State
+from ..observe.log_exception import log_exception
+from ..recipes.partition_member import Member
+from ..recipes.partition_spec import PartitionSpec
+from .base_partitions import HookCall, HookCalls, finish, wait_first
+from .lease import Lease
+
+if TYPE_CHECKING:
+    from .coordinator import Coordinator
+
+LEAST_WAIT_S = 0.001
+"""A timer may end a little early: without this the loop would turn on the spot until the time has come."""
+
+OnShard = Callable[[int, Lease], object]
+OnRevoking = Callable[[int, float], object]
+
+
+@dataclass(slots=True)
+class Drain:
+    """A shard that is being given up: by when, and the hook that has been told."""
+
+    deadline: float
+    hook: HookCall | None
+
+
+class MemberLoop:
+    """What a member owns, and how that changes."""
+
+    def __init__(
+        self,
+        coordinator: Coordinator,
+        spec: PartitionSpec,
+        on_assigned: OnShard | None,
+        on_revoking: OnRevoking | None,
+        on_lost: OnShard | None,
+    ) -> None:
+        self._coordinator = coordinator
+        self._spec = spec
+        self._on_assigned, self._on_revoking, self._on_lost = on_assigned, on_revoking, on_lost
+        self._hooks = HookCalls()
+        self._member = Member(coordinator._core, spec)
+        self.leases: dict[int, Lease] = {}
+        """Of all shards that are owned, also of those that are being given up."""
+        self.changed = threading.Event()
+        """Set, and replaced by another, when what is owned has changed."""
+        self.wake = threading.Event()
+        self.over = threading.Event()
+        """The member is to leave, or has left."""
+        self.failure: Exception | None = None
+        """What has ended it beside its user."""
+        self._starts: dict[int, HookCall] = {}
+        """The calls of `on_assigned` that have not ended."""
+        self._drains: dict[int, Drain] = {}
+        self._uses: dict[int, int] = {}
+
+    def begin(self) -> None:
+        """Start afresh."""
+        core, name = self._coordinator._core, self._spec.name
+        if name in core.partitions:
+            raise Misconfigured(
+                f"this coordinator is a member of the partition {name!r} already; connect() again for another one"
+            )
+        core.partitions.add(name)
+        self._member = Member(core, self._spec)
+        self.leases, self._starts, self._drains, self._uses = {}, {}, {}, {}
+        self.failure = None
+        self.over.clear()
+
+    def join(self) -> None:
+        """Become a member, or be refused."""
+        self._coordinator._run(self._member.join(self._coordinator._actors.current(False)))
+
+    def work(self) -> None:
+        """Serve, and leave, beside the user."""
+        try:
+            self.serve(None)
+        except Exception as error:
+            self.failure = error
+            log_exception("the member of the partition %r has ended: it owns nothing any more", self._spec.name)
+            raise
+        finally:
+            finish(self.leave)
+
+    def serve(self, stop: threading.Event | None) -> None:
+        """Be a member until it is stopped."""
+        member, look_at = self._member, 0.0
+        while not (self.over.is_set() or (stop is not None and stop.is_set())):
+            self.wake.clear()
+            if now() >= look_at:
+                look_at = now() + self._look()
+            self._note()
+            for shard in member.surplus(now()):
+                self._revoke(shard)
+            if self._end_drains():
+                look_at = now()  # whoever is below its quota takes what it can
+            self._wait(stop, look_at, member.more_at)
+
+    def leave(self) -> None:
+        """Drain all, release, and be no member any more: others take over without waiting for a ttl."""
+        member, closes = self._member, self._member.core.admission
+        try:
+            if not closes.closed:
+                self._coordinator._run(member.withdraw())
+                self._coordinator._run(member.release([each for each in member.own if each not in self.leases]))
+                for shard in [each for each in member.own if each not in self._drains]:
+                    member.draining.add(shard)
+                    self._revoke(shard)
+            while self._drains and not closes.closed:
+                self.wake.clear()
+                self._coordinator._run(member.drop_lost())
+                self._note()
+                if not self._end_drains() and self._drains:
+                    self._wait(None, now() + member.pause)
+        except Misconfigured:
+            if not closes.closed:
+                raise
+        finally:
+            member.core.partitions.discard(self._spec.name)
+            for shard in list(self.leases):
+                self._drop(shard)
+            self.over.set()
+            self._tell_changed()
+
+    def owned(self) -> frozenset[int]:
+        """What is owned and not being given up."""
+        leases, held = self.leases.copy(), (State.HELD, State.JEOPARDY)
+        return frozenset(shard for shard, lease in leases.items() if shard not in self._drains and lease.state in held)
+
+    def count_use(self, shard: int, by: int) -> None:
+        """Somebody begins or ends to use a shard. Counted before it is looked whether the shard is owned (rule 4)."""
+        with self._coordinator._mutex:
+            self._uses[shard] = self._uses.get(shard, 0) + by
+            if not self._uses[shard]:
+                del self._uses[shard]
+        if by < 0:
+            self.wake.set()
+
+    def _look(self) -> float:
+        """Look and take; in how many seconds to look again."""
+        try:
+            return self._coordinator._run(self._member.step(self._coordinator._actors.current(False)))
+        except BackendUnavailable:
+            return self._member.pause  # rule 5
+        except Misconfigured:
+            if not self._member.core.admission.closed:
+                raise
+            self.over.set()  # closed: all is released
+            return 0.0
+
+    def _note(self) -> None:
+        """Tell of what has been taken, and forget what has been lost."""
+        member, changed = self._member, False
+        for shard in [each for each, lease in self.leases.items() if member.own.get(each) is not lease._hold]:
+            self._drop(shard)
+            changed = True
+        for shard, hold in member.own.items():
+            if shard not in self.leases:
+                self.leases[shard] = Lease(self._coordinator, hold, self._lost)
+                self._assign(shard, self.leases[shard])
+                changed = True
+        for shard in [each for each, call in self._starts.items() if call.done]:
+            if self._starts.pop(shard).failed and shard not in self._drains:  # rule 3
+                member.avoided[shard] = now() + self._spec.ttl
+                member.draining.add(shard)
+                self._drains[shard] = Drain(0.0, None)
+                changed = True
+        if changed:
+            self._tell_changed()
+
+    def _assign(self, shard: int, lease: Lease) -> None:
+        """Have the work on a shard begun."""
+        if (hook := self._on_assigned) is not None:
+            self._starts[shard] = self._hooks.start(lambda: hook(shard, lease), None, self.wake.set)
+
+    def _revoke(self, shard: int) -> None:
+        """Begin to give up a shard."""
+        drain = self._drains[shard] = Drain(now() + self._spec.drain, None)  # before anybody is told
+        self._tell_changed()
+        if (hook := self._on_revoking) is not None:
+            deadline = time.monotonic() + self._spec.drain
+            drain.hook = self._hooks.start(lambda: hook(shard, deadline), self._starts.get(shard), self.wake.set)
+
+    def _wait(self, stop: threading.Event | None, *times: float) -> None:
+        """Until something has happened, or the first of these times, or the first deadline of a drain."""
+        first = min([*times, *(drain.deadline for drain in self._drains.values())])
+        wait_first(stop, self.wake, max(LEAST_WAIT_S, first - now()))
+
+    def _end_drains(self) -> bool:
+        """Release what is drained, or overdue; whether there was any."""
+        ended = [shard for shard, drain in self._drains.items() if self._drained(shard, drain)]
+        if ended:
+            try:
+                self._coordinator._run(self._member.release(ended))
+            finally:
+                for shard in ended:
+                    self._drop(shard)
+                self._tell_changed()
+        return bool(ended)
+
+    def _drained(self, shard: int, drain: Drain) -> bool:
+        if now() >= drain.deadline:
+            return True
+        return (drain.hook is None or drain.hook.done) and shard not in self._uses
+
+    def _drop(self, shard: int) -> None:
+        """Forget a shard that is not owned any more."""
+        self.leases.pop(shard, None)
+        self._starts.pop(shard, None)
+        drain = self._drains.pop(shard, None)
+        if drain is not None and drain.hook is not None and not drain.hook.done:
+            drain.hook.abandon()
+
+    def _lost(self, lease: Lease) -> object:
+        """The lease of a shard is lost: called beside the keeper."""
+        self.wake.set()
+        self._tell_changed()
+        return None if self._on_lost is None else self._on_lost(int(lease.name.rpartition("/")[2]), lease)
+
+    def _tell_changed(self) -> None:
+        changed, self.changed = self.changed, threading.Event()
+        changed.set()

@@ -1,0 +1,294 @@
+"""One member of a partition: hooks, deadlines, the rate of moves, what ends it. In virtual time, and with threads."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+import holdfast
+from holdfast import aio
+from holdfast.errors import Misconfigured, NotAcquired
+from holdfast.recipes.partition_spec import MAX_SHARDS_COUNT
+from holdfast.testing import FakeClock
+
+
+@asynccontextmanager
+async def two() -> AsyncIterator[tuple[aio.Coordinator, aio.Coordinator]]:
+    url = f"memory://partitions-{os.urandom(4).hex()}"
+    async with aio.connect(url, ttl=30) as one, aio.connect(url, ttl=30) as other:
+        yield one, other
+
+
+def virtually(test: Callable[[], Any]) -> Callable[[], None]:
+    def run() -> None:
+        FakeClock().run(test())
+
+    run.__name__ = test.__name__
+    return run
+
+
+async def until(look: Callable[[], object], within: float = 200.0) -> None:
+    async with asyncio.timeout(within):
+        while not look():  # noqa: ASYNC110  virtual time: it jumps
+            await asyncio.sleep(0.01)
+
+
+@virtually
+async def test_hooks_of_one_shard_come_one_after_the_other() -> None:
+    """A start that takes long is waited for before the end of the work is asked for."""
+    events: list[tuple[str, int]] = []
+
+    async def on_assigned(shard: int, lease: aio.Lease) -> None:
+        events.append(("starting", shard))
+        await asyncio.sleep(5)
+        events.append(("started", shard))
+
+    async def on_revoking(shard: int, deadline: float) -> None:
+        events.append(("ending", shard))
+
+    async with two() as (one, _):
+        async with one.partitions("p", shards=1, on_assigned=on_assigned, on_revoking=on_revoking):
+            await until(lambda: events)
+        assert events == [("starting", 0), ("started", 0), ("ending", 0)]
+
+
+@virtually
+async def test_a_drain_ends_at_its_deadline() -> None:
+    """A hook that hangs is cancelled, and the shard is released all the same; what is used is released, too."""
+    ended: list[int] = []
+
+    async def on_revoking(shard: int, deadline: float) -> None:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            ended.append(shard)
+
+    async with two() as (one, other):
+        async with one.partitions("p", shards=2, drain=7, on_revoking=on_revoking) as first:
+            await until(lambda: len(first) == 2)
+            loop = asyncio.get_running_loop()
+            with first.using(0), first.using(1):
+                began = loop.time()
+                async with other.partitions("p", shards=2) as second:
+                    await until(lambda: len(second) == 1)
+                    assert 7 <= loop.time() - began < 14
+                    assert len(ended) == 1
+                    assert len(first) == 1
+
+
+@virtually
+async def test_a_hook_that_raises_ends_the_drain() -> None:
+    def on_revoking(shard: int, deadline: float) -> None:
+        raise RuntimeError("planted")
+
+    async with two() as (one, other):
+        async with one.partitions("p", shards=2, drain=3600, on_revoking=on_revoking) as first:
+            await until(lambda: len(first) == 2)
+            async with other.partitions("p", shards=2) as second:
+                await until(lambda: len(second) == 1, within=20)
+
+
+@virtually
+async def test_a_shard_that_cannot_be_started_is_given_back_and_tried_again() -> None:
+    """Not at once: after a ttl. Meanwhile it is not owned here, and it has a new token each time."""
+    tokens: list[int] = []
+    times: list[float] = []
+
+    def on_assigned(shard: int, lease: aio.Lease) -> None:
+        tokens.append(lease.token)
+        times.append(asyncio.get_running_loop().time())
+        if len(tokens) < 3:
+            raise RuntimeError("planted")
+
+    async with two() as (one, _):
+        async with one.partitions("p", shards=1, on_assigned=on_assigned) as member:
+            await until(lambda: len(tokens) == 3)
+            assert tokens == sorted(set(tokens))
+            assert times[1] - times[0] >= 30
+            await until(lambda: len(member) == 1)
+
+
+@virtually
+async def test_no_more_moves_than_allowed() -> None:
+    """One shard in ten seconds: who joins is not given its share at once."""
+    revoked: list[float] = []
+
+    def on_revoking(shard: int, deadline: float) -> None:
+        revoked.append(asyncio.get_running_loop().time())
+
+    async with two() as (one, other):
+        async with one.partitions("p", shards=8, moves="1/10s", on_revoking=on_revoking) as first:
+            await until(lambda: len(first) == 8)
+            async with other.partitions("p", shards=8) as second:
+                await until(lambda: len(second) == 4)
+                assert all(later - earlier >= 9.9 for earlier, later in pairwise(revoked))
+                assert len(revoked) == 4
+            assert revoked[-1] - revoked[0] >= 29
+
+
+@virtually
+async def test_what_is_evicted_is_taken_again_and_a_member_too() -> None:
+    async with two() as (one, other):
+        lost: list[int] = []
+        async with one.partitions("p", shards=3, on_lost=lambda shard, lease: lost.append(shard)) as member:
+            await until(lambda: len(member) == 3)
+            token = member[1].token
+            assert await other.evict("p/shards/3/1", token)
+            await until(lambda: 1 in lost and 1 in member)
+            assert member[1].token > token
+            [view] = await other.survey("p/members/", exact=False)
+            assert await other.evict(view.name, view.holders[0].token or 0)
+            await until(lambda: not lost[1:] and len(member) == 3)
+            await asyncio.sleep(60)
+            assert len(await member.members()) == 1
+
+
+@virtually
+async def test_run_serves_until_it_is_stopped_and_can_be_run_again() -> None:
+    async with two() as (one, _):
+        member = one.partitions("p", shards=3)
+        for _again in range(2):
+            stop = asyncio.Event()
+            running = asyncio.ensure_future(member.run(stop))
+            await until(lambda: len(member) == 3)
+            stop.set()
+            await running
+            assert await member.wait_for_change({0, 1, 2}) == frozenset()
+            assert await one.survey() == []
+
+
+@virtually
+async def test_a_cancelled_member_leaves_nothing_behind() -> None:
+    """Wherever it is cancelled: while it joins, takes, waits or drains."""
+    for turns in range(60):
+        async with two() as (one, other):
+            running = asyncio.ensure_future(one.partitions("p", shards=5).run())
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+            assert await other.survey() == [], turns
+
+
+@virtually
+async def test_a_coordinator_that_is_closed_ends_its_member() -> None:
+    async with two() as (one, other):
+        member = one.partitions("p", shards=3)
+        await member.__aenter__()
+        await until(lambda: len(member) == 3)
+        await one.close()
+        await member.__aexit__(None, None, None)
+        assert list(member) == []
+        assert await other.survey() == []
+
+
+@virtually
+async def test_a_member_that_finds_another_number_when_it_comes_back_is_told() -> None:
+    """It was away for longer than its ttl; meanwhile the number has been changed."""
+    async with two() as (one, other):
+        member = one.partitions("p", shards=3)
+        async with other.partitions("p", shards=5) as changed:
+            await until(lambda: len(changed) == 5)
+            with pytest.raises(Misconfigured, match="has 5 shards, and this member was given 3"):
+                await member.run()
+        running = asyncio.ensure_future(member.run())
+        await until(lambda: len(member) == 3)
+        running.cancel()
+        await asyncio.wait((running,))
+
+
+def test_wrong_input_is_refused_before_anything_is_sent() -> None:
+    with holdfast.connect("memory://") as locks:
+
+        async def coroutine(*_: object) -> None: ...
+
+        wrong: list[dict[str, Any]] = [
+            {"name": ""},
+            {"name": "n" * 500},
+            {"shards": 0},
+            {"shards": True},
+            {"shards": 2.0},
+            {"shards": MAX_SHARDS_COUNT + 1},
+            {"weight": 0},
+            {"weight": 1001},
+            {"weight": "1"},
+            {"ttl": 0},
+            {"ttl": float("nan")},
+            {"ttl": 0.0001},
+            {"drain": -1},
+            {"moves": "fast"},
+            {"moves": 5},
+            {"on_assigned": coroutine},
+            {"on_revoking": coroutine},
+            {"on_lost": coroutine},
+            {"on_lost": 7},
+        ]
+        for each in wrong:
+            given = {"name": "p", "shards": 4, **each}
+            with pytest.raises(Misconfigured):
+                locks.partitions(given.pop("name"), **given)
+        member = locks.partitions("p", shards=4)
+        with pytest.raises(Misconfigured):
+            member.run(asyncio.Event())  # type: ignore[arg-type]
+        with pytest.raises(NotAcquired, match="does not own it"), member.using(1):
+            pass
+        with pytest.raises(KeyError):
+            member[1]
+        assert list(member) == [] == locks.survey()
+
+
+def test_threads_share_and_leave() -> None:
+    url = f"memory://partitions-{os.urandom(4).hex()}"
+    events: list[tuple[str, int]] = []
+    with holdfast.connect(url) as one, holdfast.connect(url) as other:
+        first = one.partitions(
+            "p",
+            shards=6,
+            ttl=5,
+            on_assigned=lambda shard, lease: events.append(("assigned", shard)),
+            on_revoking=lambda shard, deadline: events.append(("revoking", shard)),
+        )
+        with first:
+            owned = first.wait_for_change()
+            while len(owned) < 6:
+                owned = first.wait_for_change(owned)
+            stop = threading.Event()
+            second = other.partitions("p", shards=6, ttl=5)
+            thread = threading.Thread(target=second.run, args=(stop,))
+            thread.start()
+            while len(owned) > 3:
+                owned = first.wait_for_change(owned, timeout=20)
+            taken: frozenset[int] = frozenset()
+            while len(taken) < 3:
+                taken = second.wait_for_change(taken, timeout=20)
+            assert owned | taken == set(range(6))
+            stop.set()
+            thread.join()
+            while len(owned) < 6:
+                owned = first.wait_for_change(owned, timeout=20)
+        assert sorted(event for event in events if event[0] == "revoking") == [
+            ("revoking", shard) for shard in sorted([*range(6), *taken])
+        ]
+        assert one.survey() == []
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_owns_nothing() -> None:
+    with holdfast.connect(f"memory://partitions-{os.urandom(4).hex()}") as locks:
+        with locks.partitions("p", shards=3, ttl=60) as member:
+            owned: frozenset[int] = frozenset()
+            while len(owned) < 3:
+                owned = member.wait_for_change(owned)
+            child = os.fork()
+            if child == 0:
+                os._exit(len(member))
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+            assert len(member) == 3

@@ -21,6 +21,8 @@ MODULES = (
     "holdfast.errors",
     "holdfast.fenced",
     "holdfast.flow",
+    "holdfast.log",
+    "holdfast.log.aio",
     "holdfast.model",
     "holdfast.ports",
     "holdfast.sql",

@@ -89,6 +89,7 @@ ROOMS = (
     Room("observe", "observe/*", f"{DATA} event", ASYNCIO, "lazily"),
     Room("fences", "fenced/*", DATA),
     Room("sql", "sql/*", f"{DATA} fences", ANY, "lazily"),
+    Room("log", "log/*", f"{DATA} fences sql", ANY),
     Room("sync", "sync/*", f"{DATA} event clock recipes shared"),
     Room("aio", "aio/*", f"{DATA} event clock recipes shared settings", ANY),
     Room("public", "__init__.py", f"{DATA} event shared recipes settings sync aio fences"),

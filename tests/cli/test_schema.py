@@ -67,3 +67,14 @@ def test_a_fence_without_tables_is_not_denied(cli: Cli, engine: str) -> None:
     done = cli.run("schema", "--fence", engine)
     assert done.err == f"the fence of {engine} needs no schema: there is nothing to create\n"
     assert "has no fence" in cli.run("schema", "--fence", "memory").err
+
+
+def test_the_event_log_has_one_too(cli: Cli) -> None:
+    done = cli.run("schema", "--log", "sqlite")
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.executescript(done.out)
+        assert database.execute("SELECT count(*) FROM holdfast_log").fetchone() == (0,)
+    for engine in ("postgresql", "mysql"):
+        assert "CREATE TABLE IF NOT EXISTS holdfast_log_cursor" in cli.json("schema", "--log", engine)["ddl"]
+    assert cli.run("schema", "--log", "etcd").err == "there is no event log on etcd: there is nothing to create\n"
+    assert cli.run("schema", "--log", "--fence", "sqlite").code == 64

@@ -17,9 +17,10 @@ from .options import engine_options, json_option, print_json
 @click.command()
 @click.argument("engine", required=False)
 @click.option("--fence", is_flag=True, help="The table of the fence, for the database of the fenced rows.")
+@click.option("--log", is_flag=True, help="The tables of the event log, for the database of the rows it goes with.")
 @engine_options
 @json_option
-def schema(engine: str | None, fence: bool, url: str | None, namespace: str, as_json: bool) -> None:
+def schema(engine: str | None, fence: bool, log: bool, url: str | None, namespace: str, as_json: bool) -> None:
     """Print the DDL of ENGINE (default: the engine of --url).
 
     holdfast creates its tables on first use where it may. Where it may not, let your migrations do it.
@@ -29,22 +30,27 @@ def schema(engine: str | None, fence: bool, url: str | None, namespace: str, as_
       holdfast schema
       holdfast schema sqlite > migrations/0001_holdfast.sql
       holdfast schema --fence sqlite
+      holdfast schema --log postgresql
     """
+    if fence and log:
+        raise Misconfigured("schema takes one of --fence and --log; call it for each")
     scheme = engine or (url or default_url()).partition("://")[0]
     module = SCHEMES.get(scheme) or SCHEMES.get(scheme.partition("+")[0])
     if module is None:
         raise Misconfigured(f"there is no engine {scheme!r}; there are: {', '.join(sorted(SCHEMES))}")
     process_tree = module.split(".")[2]
-    ddl = told_by(f"holdfast.{'fenced' if fence else 'backends'}.{process_tree}.programs")
+    ddl = told_by(f"holdfast.{'fenced' if fence else 'log' if log else 'backends'}.{process_tree}.programs")
     if as_json:
-        print_json({"engine": process_tree, "fence": fence, "ddl": ddl})
+        print_json({"engine": process_tree, "fence": fence, **({"log": True} if log else {}), "ddl": ddl})
     elif ddl is None:
-        click.echo(f"{_without(process_tree, fence)}: there is nothing to create", err=True)
+        click.echo(f"{_without(process_tree, fence, log)}: there is nothing to create", err=True)
     else:
         click.echo(ddl, nl=not ddl.endswith("\n"))
 
 
-def _without(process_tree: str, fence: bool) -> str:
+def _without(process_tree: str, fence: bool, log: bool) -> str:
+    if log:
+        return f"there is no event log on {process_tree}"
     if not fence:
         return f"{process_tree} has no schema"
     has_one = find_spec(f"holdfast.fenced.{process_tree}") is not None
@@ -52,7 +58,7 @@ def _without(process_tree: str, fence: bool) -> str:
 
 
 def told_by(module: str) -> str | None:
-    """The DDL of an engine, or of its fence: the `schema()` of its programs."""
+    """The DDL of an engine, of its fence or of its event log: the `schema()` of its programs."""
     if find_spec(module.rpartition(".")[0]) is None or find_spec(module) is None:
         return None
     tell: Callable[[], str] | None = getattr(import_module(module), "schema", None)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from ..errors import Misconfigured
 
-LOCKED_STATE, NO_TRANSACTION_STATE = "55P03", "25P01"
+LOCKED_STATE, NO_TRANSACTION_STATE, SERIALIZATION_STATE = "55P03", "25P01", "40001"
 LOCKED_NUMBERS = frozenset({1205, 1969, 3572})
 """Error numbers. MariaDB: lock wait timeout, max_statement_time exceeded; MySQL: NOWAIT."""
 CHANGED_SINCE_READ_NUMBER = 1020
 """MariaDB with innodb_snapshot_isolation: what is to be locked is newer than the snapshot."""
+MISSING_TABLE_NUMBER, DUPLICATE_KEY_NUMBER = 1146, 1062
 SQLITE_ERROR, SQLITE_LOCKED, SQLITE_BUSY_SNAPSHOT = 1, (5, 6), 517
+SQLITE_DUPLICATE_KEY = (1555, 2067)
+"""Of a primary key, of a unique one."""
 
 
 class MappedError(Exception):
@@ -24,7 +27,7 @@ class LockUnavailable(MappedError):
 
 
 class StaleSnapshot(MappedError):
-    """The transaction reads a snapshot that is older than what it was about to lock."""
+    """The transaction reads a snapshot that is older than what it was about to lock or write."""
 
 
 class NoTransaction(MappedError):
@@ -35,12 +38,20 @@ class NestedTransaction(MappedError):
     """SQLite was to begin a transaction inside of one."""
 
 
+class MissingTable(MappedError):
+    """MariaDB or SQLite has no such table. (PostgreSQL is asked before: an error would end the transaction.)"""
+
+
+class DuplicateKey(MappedError):
+    """MariaDB or SQLite has such a row; the statement has changed nothing."""
+
+
 def mapped(error: BaseException) -> BaseException:
     """The error to throw into an exchange; the error itself, if it is none of those above."""
     cause = getattr(error, "orig", None) or error  # SQLAlchemy wraps what its driver raised
     state, number = getattr(cause, "sqlstate", None), cause.args[0] if cause.args else None
     code = getattr(cause, "sqlite_errorcode", None)
-    if code == SQLITE_BUSY_SNAPSHOT or number == CHANGED_SINCE_READ_NUMBER:
+    if code == SQLITE_BUSY_SNAPSHOT or number == CHANGED_SINCE_READ_NUMBER or state == SERIALIZATION_STATE:
         return StaleSnapshot(error)
     if state == LOCKED_STATE or number in LOCKED_NUMBERS or (code is not None and code & 0xFF in SQLITE_LOCKED):
         return LockUnavailable(error)
@@ -48,6 +59,10 @@ def mapped(error: BaseException) -> BaseException:
         return NoTransaction(error)
     if code == SQLITE_ERROR and "within a transaction" in str(cause):
         return NestedTransaction(error)
+    if number == DUPLICATE_KEY_NUMBER or code in SQLITE_DUPLICATE_KEY:
+        return DuplicateKey(error)
+    if number == MISSING_TABLE_NUMBER or (code == SQLITE_ERROR and "no such table" in str(cause)):
+        return MissingTable(error)
     return error
 
 

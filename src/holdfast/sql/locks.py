@@ -26,12 +26,12 @@ def advisory_xact(dialect: str, name: str, namespace: str, timeout: float | None
     suffix = "_shared" if shared else ""
     if timeout == 0:
         statement = Statement(f"SELECT pg_try_advisory_xact_lock{suffix}({{}}) AS granted", (key,))
-        result = yield from _in_savepoint(name, _bounded(None, name, statement))
+        result = yield from in_savepoint(name, _bounded(None, name, statement))
         if not result.rows[0]["granted"]:
             raise NotAcquired(name, 0.0)
         return
     statement = Statement(f"SELECT pg_advisory_xact_lock{suffix}({{}})", (key,))
-    yield from _in_savepoint(name, _bounded(timeout, name, statement))
+    yield from in_savepoint(name, _bounded(timeout, name, statement))
 
 
 def lock_row(
@@ -55,11 +55,11 @@ def lock_row(
         return (yield from _mysql_row(f"FROM {place} WHERE {found} FOR UPDATE{how}", values, what, timeout))
     else:
         statement = Statement(f"SELECT * FROM {place} WHERE {found} FOR UPDATE{how}", values)
-        result = yield from _in_savepoint(what, _bounded(None if nowait else timeout, what, statement))
+        result = yield from in_savepoint(what, _bounded(None if nowait else timeout, what, statement))
     return result.rows[0] if result.rows else None
 
 
-def _in_savepoint(what: str, exchange: Exchange[Result]) -> Exchange[Result]:
+def in_savepoint(what: str, exchange: Exchange[Result]) -> Exchange[Result]:
     """On PostgreSQL, which gives a whole transaction up when one statement of it fails, and knows no savepoint outside
     of one. To go back to the savepoint also puts back the settings that were changed behind it."""
     try:

@@ -1,0 +1,28 @@
+"""The event log on asyncio connections: psycopg's AsyncConnection, SQLAlchemy's AsyncConnection and AsyncSession."""
+
+from __future__ import annotations
+
+from ..errors import AlreadyAcknowledged, AppendConflict, EventIdConflict, Truncated
+from ..model import ANY, NONE, START, EventData, Expected, Folded, Position, RecordedEvent
+from .helpers import append, fold, read, tail, truncate, truncate_log
+
+__all__ = [
+    "ANY",
+    "NONE",
+    "START",
+    "AlreadyAcknowledged",
+    "AppendConflict",
+    "EventData",
+    "EventIdConflict",
+    "Expected",
+    "Folded",
+    "Position",
+    "RecordedEvent",
+    "Truncated",
+    "append",
+    "fold",
+    "read",
+    "tail",
+    "truncate",
+    "truncate_log",
+]

@@ -1,0 +1,63 @@
+-- The statements of the log on MariaDB, by name. A value stands at {}.
+
+-- Makes the stream's row, or locks it; does not change it. (FOR UPDATE of a missing row would lock the gap, and two that
+-- append to new streams in one gap would end in a deadlock.)
+-- name: lock_new
+INSERT INTO holdfast_log_stream (stream, version)
+SELECT {}, 0 FROM DUAL WHERE (@@autocommit = 0 OR @@in_transaction = 1)
+ON DUPLICATE KEY UPDATE holdfast_log_stream.version = holdfast_log_stream.version;
+
+-- name: lock_old
+SELECT version, (@@autocommit = 0 OR @@in_transaction = 1) AS open
+FROM holdfast_log_stream WHERE stream = {} FOR UPDATE;
+
+-- Locks the counter of positions until this transaction ends.
+-- name: count
+UPDATE holdfast_log_state l, holdfast_log_stream s SET l.position = l.position + {}, s.version = s.version + {}
+WHERE l.name = 'last' AND s.stream = {};
+
+-- The counter is this transaction's own by now, so that a plain SELECT of it shows it as it is.
+-- name: insert
+INSERT INTO holdfast_log (position, stream, version, slot, id, type, data) VALUES {rows};
+
+-- name: row
+((SELECT position FROM holdfast_log_state WHERE name = 'last') - {}, {}, {}, {}, {}, {}, {});
+
+-- Current, not as of the snapshot of this transaction.
+-- name: find
+SELECT id, version, type, data FROM holdfast_log WHERE stream = {} AND id IN ({list})
+ORDER BY version LOCK IN SHARE MODE;
+
+-- name: read
+SELECT s.version AS last, e.position AS major, 0 AS minor, e.stream, e.version, e.id, e.type, e.data
+FROM holdfast_log_stream s LEFT JOIN (
+    SELECT * FROM holdfast_log WHERE stream = {} AND version > {} ORDER BY version LIMIT {}
+) e ON true WHERE s.stream = {} ORDER BY e.version;
+
+-- name: tail
+SELECT t.position AS truncated_major, 0 AS truncated_minor,
+    e.position AS major, 0 AS minor, e.stream, e.version, e.id, e.type, e.data
+FROM holdfast_log_state t LEFT JOIN (
+    SELECT * FROM holdfast_log WHERE position > {} ORDER BY position LIMIT {}
+) e ON true WHERE t.name = 'truncated' ORDER BY e.position;
+
+-- name: snapshot
+SELECT version, state FROM holdfast_log_snapshot WHERE stream = {} AND name = {};
+
+-- name: save
+INSERT INTO holdfast_log_snapshot (stream, name, version, state) VALUES ({}, {}, {}, {})
+ON DUPLICATE KEY UPDATE state = IF(VALUES(version) > version, VALUES(state), state),
+    version = GREATEST(version, VALUES(version));
+
+-- The oldest first, so that what is left of a stream has no hole.
+-- name: oldest_of_stream
+SELECT position FROM holdfast_log WHERE stream = {} AND version < {} ORDER BY version LIMIT {} FOR UPDATE;
+
+-- name: oldest_of_log
+SELECT position FROM holdfast_log WHERE position < {} ORDER BY position LIMIT {} FOR UPDATE;
+
+-- name: mark_truncated
+UPDATE holdfast_log_state SET position = GREATEST(position, {}) WHERE name = 'truncated';
+
+-- name: remove
+DELETE FROM holdfast_log WHERE position IN ({list});

@@ -1,0 +1,1 @@
+"""The tables and statements of the event log in PostgreSQL."""

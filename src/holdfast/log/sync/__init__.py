@@ -1,0 +1,1 @@
+"""The log on blocking connections; users import it from `holdfast.log`."""

@@ -18,6 +18,7 @@ from .demo.command import demo
 from .error_messages import error_message
 from .evict import evict
 from .ls import ls
+from .once import once
 from .options import CliContext
 from .run import run
 from .schema import schema
@@ -32,7 +33,7 @@ UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
     epilog="""\b
 Exit codes of holdfast itself:
    0  done                          75  the lock was not acquired
-   1  nobody to evict or to ask     76  the lease was lost; the command was stopped
+   1  nothing to evict, ask, forget 76  the lease was lost; the command was stopped
   64  bad option, name or URL      126  the command is not executable
   69  the engine is unavailable    127  the command was not found
   74  cannot print: the disk is full
@@ -52,7 +53,7 @@ def holdfast() -> None:
     """
 
 
-for command in (run, ls, watch, ask, evict, schema, demo, torture):
+for command in (run, ls, watch, ask, evict, once, schema, demo, torture):
     holdfast.add_command(command)
 
 

@@ -65,12 +65,11 @@ async def the_second_waits_for_the_result(context: Context) -> None:
 @promise(needs={"records"})
 async def of_many_one_does_the_work(context: Context) -> None:
     """Ten at the same moment: one effect, ten times its result."""
-    coordinators = [await context.connect() for _ in range(2)]
+    onces = [(await context.connect()).once("payments", keep="1h", takeover="refuse") for _ in range(2)]
     effects: list[int] = []
 
     async def work(number: int) -> Any:
-        payments = coordinators[number % 2].once("payments", keep="1h", takeover="refuse")
-        async with payments.attempt("order/7") as attempt:
+        async with onces[number % 2].attempt("order/7") as attempt:
             if not attempt.done:
                 effects.append(number)
                 await attempt.complete(number)

@@ -1,0 +1,40 @@
+"""Tables of text: for a person at a terminal, and aligned columns for a pipe."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Sequence
+
+import click
+
+from . import views
+
+
+def show(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str, right: Collection[str] = ()) -> None:
+    """Print rows under their columns; the title goes to stderr where the table is piped."""
+    if not sys.stdout.isatty():
+        click.echo(title, err=True)
+        click.echo(_plain(columns, rows, right))
+        return
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(box=SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False, header_style="bold")
+    for column in columns:
+        grid.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    for row in rows:
+        grid.add_row(*map(Text, row))  # text, never markup: a key may hold brackets
+    views.console().print(grid)
+
+
+def _plain(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[str]) -> str:
+    lines = [columns, *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if name in right else cell.ljust(width)
+            for name, cell, width in zip(columns, line, widths, strict=True)
+        ).rstrip()
+        for line in lines
+    )

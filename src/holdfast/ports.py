@@ -140,8 +140,11 @@ class Records(Protocol):
         """
         ...
 
-    def touch_records(self, claims: Sequence[Claim]) -> Flow[list[bool]]:
-        """Have each record (`claim.spec.name`) live for another ttl; False where its owner is another by now."""
+    def touch_records(self, claims: Sequence[Claim]) -> Flow[list[bool | None]]:
+        """Have each record (`claim.spec.name`) live for another ttl; False where its owner is another by now.
+
+        None: nobody could tell for this one.
+        """
         ...
 
     def list_records(self, prefix: str, after: str, limit: int) -> Flow[list[Record]]:

@@ -35,9 +35,9 @@ class RecordClient:
         swapped: Swapped = self.run(self.backend.swap_record(key, expected, data, owner, ttl, keep))
         return swapped
 
-    def touch(self, *owned: tuple[str, str], ttl: float = 60.0) -> list[bool]:
+    def touch(self, *owned: tuple[str, str], ttl: float = 60.0) -> list[bool | None]:
         claims = [Claim(LockSpec(key, ttl=ttl, mode="attempt"), owner, "actor") for key, owner in owned]
-        touched: list[bool] = self.run(self.backend.touch_records(claims))
+        touched: list[bool | None] = self.run(self.backend.touch_records(claims))
         return touched
 
     def keys(self, prefix: str, after: str = "", limit: int = 100) -> list[str]:

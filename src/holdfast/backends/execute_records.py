@@ -54,7 +54,8 @@ def carry_out_record(table: RecordTable, request: RecordRequest, at: Moment) -> 
         case SwapRecord():
             return _swap(table, request, at)
         case TouchRecords(touches=touches):
-            return [_touch(table, each.key, each.owner, us(each.ttl), at) for each in touches]
+            touched: list[bool | None] = [_touch(table, each.key, each.owner, us(each.ttl), at) for each in touches]
+            return touched
         case ListRecords(prefix=prefix, after=after, limit=limit):
             found: list[Record] = []
             for key in table.record_keys(prefix, after):

@@ -26,11 +26,11 @@ class RecordBackend(QueueBackend):
         swapped: Swapped = yield Call(SwapRecord(key, expected, data, owner, ttl, keep), self._timeout)
         return swapped
 
-    def touch_records(self, claims: Sequence[Claim]) -> QueueFlow[list[bool]]:
+    def touch_records(self, claims: Sequence[Claim]) -> QueueFlow[list[bool | None]]:
         """As `Records.touch_records`."""
         timeout = min(self._timeout, min(claim.spec.ttl for claim in claims) / 3)
         touches = [Touch(claim.spec.name, claim.owner, claim.spec.ttl) for claim in claims]
-        touched: list[bool] = yield Call(TouchRecords(touches), timeout)
+        touched: list[bool | None] = yield Call(TouchRecords(touches), timeout)
         return touched
 
     def list_records(self, prefix: str, after: str, limit: int) -> QueueFlow[list[Record]]:

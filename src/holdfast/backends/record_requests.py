@@ -39,7 +39,7 @@ class Touch:
 
 @dataclass(slots=True)
 class TouchRecords:
-    """Reply: for each whether the record is there, alive or not, and this owner's."""
+    """Reply: for each whether the record is there, alive or not, and this owner's; None: nobody can tell."""
 
     touches: Sequence[Touch]
 
@@ -55,4 +55,4 @@ class ListRecords:
 
 RecordRequest: TypeAlias = ReadRecord | SwapRecord | TouchRecords | ListRecords
 RECORD_REQUESTS = (ReadRecord, SwapRecord, TouchRecords, ListRecords)
-RecordReply: TypeAlias = Record | Swapped | list[bool] | list[Record] | None
+RecordReply: TypeAlias = Record | Swapped | list[bool | None] | list[Record] | None

@@ -48,6 +48,7 @@ def session_promises(table: str, ending: str, server: Promises) -> Promises:
             "durable": f"a session lock ends with its session; use {table} for locks that survive a restart",
             "shared": f"session locks are mutexes; use {table}",
             "counting": f"session locks are mutexes; use {table}",
+            "records": f"nothing outlives a session, so none are kept; use {table}",
             "ttl": "a session lock ends with its session or its release, however long ago its ttl was over; a lease is "
             "trusted for its ttl, and for 10 s at most (20 s with a long margin), after the last word from the server",
             "linger": f"nothing outlives a session, so lock_delay and hold_at_least are refused; use {table}",

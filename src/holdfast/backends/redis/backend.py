@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...model import Claim, Extension, Grant, LockView, Promises, Queued, Refusal
-from ..queue_backend import QueueBackend, QueueFlow
+from ...record import Record, Swapped
+from ..queue_backend import QueueFlow
+from ..record_backend import RecordBackend
 
 
 class ClusterBackend:
     """A line backend without `take_all`."""
 
-    def __init__(self, line: QueueBackend) -> None:
+    def __init__(self, line: RecordBackend) -> None:
         self._line = line
         self.scheme = line.scheme
         self.cluster = line.cluster
@@ -40,3 +42,17 @@ class ClusterBackend:
 
     def allow(self, name: str, interval: float, burst: int, cost: int, reserve: float) -> QueueFlow[tuple[bool, float]]:
         return self._line.allow(name, interval, burst, cost, reserve)
+
+    def read_record(self, key: str) -> QueueFlow[Record | None]:
+        return self._line.read_record(key)
+
+    def swap_record(
+        self, key: str, expected: int, data: bytes | None, owner: str, ttl: float, keep: float
+    ) -> QueueFlow[Swapped]:
+        return self._line.swap_record(key, expected, data, owner, ttl, keep)
+
+    def touch_records(self, claims: Sequence[Claim]) -> QueueFlow[list[bool | None]]:
+        return self._line.touch_records(claims)
+
+    def list_records(self, prefix: str, after: str, limit: int) -> QueueFlow[list[Record]]:
+        return self._line.list_records(prefix, after, limit)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from ...model import Promises
 from .durability import Durability
 
-ALWAYS = frozenset({"fencing", "shared", "counting"})
+ALWAYS = frozenset({"fencing", "shared", "counting", "records"})
 LINEARIZABLE = (
     "Redis keeps time by its wall clock, and a replica that takes over may not have heard of a grant; "
     "tokens still grow, so fence the resource, or use etcd:// or zookeeper://"
@@ -33,7 +33,7 @@ def _evicts(settings: Mapping[str, str]) -> str | None:
     policy = settings.get("maxmemory-policy", "noeviction")
     if policy == "noeviction" or settings.get("maxmemory", "0") == "0":
         return None
-    return f"maxmemory-policy is {policy}: a server that is full may drop locks; set it to noeviction"
+    return f"maxmemory-policy is {policy}: a server that is full may drop locks and records; set it to noeviction"
 
 
 def _forgets(

@@ -22,6 +22,7 @@ from ..._core.flow import NEW_EVENT, NOW, Flow, Sleep, WakeEvent
 from ...errors import BackendUnavailable, Misconfigured
 from ...model import Claim, LockView
 from ..queue_backend import UNKNOWN, Allow, Push, QueueReply, QueueRequest, Release, Renew, Survey, Take, Taken
+from ..record_requests import ListRecords, ReadRecord, SwapRecord, TouchRecords
 from .address import RedisAddress
 from .batching import BUSY_COUNT
 from .codec import NOT_YET_HEARING, NOWHERE, Codec, Order, channels_of, write
@@ -30,7 +31,9 @@ from .durability import NotConfirmed
 from .notifications import POLL_S, Listener
 from .pool import RedisPool
 from .program_calls import ProgramCalls
-from .renew import ClusterRenewal
+from .record_codec import RecordCodec
+from .records import RedisRecords
+from .renew import ClusterCalls
 from .replies import waits
 from .servers import Cluster, Primary, Servers
 from .short_cuts import RedisShortCuts, is_usual
@@ -53,6 +56,11 @@ class RedisClient:
         self._begin()
 
     def _begin(self) -> None:
+        self._begin_queues()
+        records = RecordCodec(self._namespace, self._codec.chosen, clustered=bool(self._address.seeds))
+        self._records = RedisRecords(records, self.calls, self.servers, self._durability, bool(self._address.seeds))
+
+    def _begin_queues(self) -> None:
         address = self._address
         alone = not address.seeds
         host, pid = self._identity()
@@ -117,10 +125,13 @@ class RedisClient:
                 return (yield from self._survey(request, deadline))
             case Renew() if self._address.seeds:
                 orders = [self._codec.renew([claim]) for claim in request.claims]
-                renewal = ClusterRenewal(orders, self.servers, self._durability, self._renew_one)
-                return (yield from renewal.run(deadline))
+                renewal = ClusterCalls(orders, self.servers, self._durability, self._renew_one)
+                said: list[str | None] = yield from renewal.run(deadline)
+                return [UNKNOWN if one is None else one for one in said]
             case Release(claim=claim, linger=linger):
                 return (yield from self.release(claim, linger, deadline))
+            case ReadRecord() | SwapRecord() | TouchRecords() | ListRecords():
+                return (yield from self._records.call(request, deadline))
         order = write(self._codec, request, NOWHERE)
         confirmed, repeatable = isinstance(request, Renew), not isinstance(request, Allow)
         answer: QueueReply = yield from self.calls.run(order, deadline, confirmed=confirmed, repeatable=repeatable)
@@ -150,11 +161,11 @@ class RedisClient:
             order = order._replace(read=order.read_again)
         return bool((yield from self.calls.run(order, deadline)))
 
-    def _renew_one(self, order: Order, deadline: float) -> Flow[str]:
+    def _renew_one(self, order: Order, deadline: float) -> Flow[str | None]:
         try:
             said: list[str] = yield from self.calls.run(order, deadline, confirmed=True)
         except (BackendUnavailable, Misconfigured):
-            return UNKNOWN
+            return None
         return said[0]
 
     def _survey(self, request: Survey, deadline: float) -> Flow[list[LockView]]:

@@ -101,9 +101,13 @@ class Codec:
         self._choose()
 
     def _choose(self) -> None:
-        each = (program("release"), program("releases"), program("renew"), program("evict"))
-        chosen = [one if self._flags else one.plain or one for one in each]
+        chosen = map(self.chosen, ("release", "releases", "renew", "evict"))
         self._release, self.releases, self._renew, self._evict = chosen
+
+    def chosen(self, verb: str) -> Program:
+        """The program of a verb, as this server can read it."""
+        one = program(verb)
+        return one if self._flags else one.plain or one
 
     def do_without_flags(self) -> None:
         """The server is an old one: see `programs`."""

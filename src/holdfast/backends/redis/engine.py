@@ -14,7 +14,8 @@ from ..._core.flow import NOW, RANDOM, Flow
 from ...errors import Misconfigured, OutcomeUnknown
 from ...ports import Opened
 from ..client_engine import ClientEngine
-from ..queue_backend import QueueBackend, QueueReply, QueueRequest
+from ..queue_backend import QueueReply, QueueRequest
+from ..record_backend import RecordBackend
 from .address import RedisAddress, of_client, of_url
 from .backend import ClusterBackend
 from .capabilities import SETTINGS, judge
@@ -45,7 +46,7 @@ class RedisEngine(ClientEngine[QueueRequest, QueueReply]):
             raise
         return Opened(backend, client)
 
-    def _ask_the_server(self, client: RedisClient) -> Flow[QueueBackend | ClusterBackend]:
+    def _ask_the_server(self, client: RedisClient) -> Flow[RecordBackend | ClusterBackend]:
         now: float = yield NOW
         chance: float = yield RANDOM
         deadline = now + self._timeout
@@ -65,7 +66,7 @@ class RedisEngine(ClientEngine[QueueRequest, QueueReply]):
         yield from client.prepare(flags=not _of(told, "redis_version").startswith(("5.", "6.")))
         failover = bool(self._address.seeds) or self.url.startswith("redis+sentinel")
         promises = judge(_settings(settings), int(_of(told, "connected_slaves") or 0), durability, failover)
-        line = QueueBackend("redis", cluster.decode(), promises, LEAST_TTL_S, self._timeout)
+        line = RecordBackend("redis", cluster.decode(), promises, LEAST_TTL_S, self._timeout)
         return ClusterBackend(line) if self._address.seeds else line
 
 

@@ -13,7 +13,7 @@ _NO_RIGHTS = "user executing the script can't"
 """NOPERM, in a program on Redis 7.0."""
 NEEDED = (
     "EVALSHA EVAL GET SET MGET HGET HMGET HSET HDEL HGETALL EXISTS DEL TIME PUBLISH SUBSCRIBE SCAN ZADD ZRANGE "
-    "ZREMRANGEBYSCORE PEXPIRE"
+    "ZREM ZREMRANGEBYSCORE PEXPIRE PTTL"
 )
 """What a user must be allowed to do; and CLUSTER SLOTS in a cluster."""
 

@@ -1,20 +1,20 @@
-"""Renewals on a cluster: those for one node leave in one write, and their replies are read together.
+"""Many calls on a cluster, renewals mostly: those for one node leave in one write; their replies are read together.
 
 1. Each node is asked beside the others: one that hangs, or has to be dialled, keeps nobody waiting.
-2. A node that does not answer in time costs only the renewals that went to it. The others wait for it once; from then
+2. A node that does not answer in time costs only the calls that went to it. The others wait for it once; from then
    on, until it answers again, they wait a moment (`GRACE_S`) at most: it is asked by itself when its own leases are
    tried again, and has all the time then.
-3. A renewal that was answered with an error (a program that the node does not know, a slot that has moved) is made
+3. A call that was answered with an error (a program that the node does not know, a slot that has moved) is made
    again by itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
 
 from ..._core.flow import NEW_EVENT, NOW, Flow, Spawn, WaitEvent, WakeEvent
 from ...errors import BackendUnavailable, Misconfigured
-from ..queue_backend import UNKNOWN
 from .codec import Order
 from .durability import Durability
 from .pool import RedisPool
@@ -22,27 +22,28 @@ from .resp import Error, Reply
 from .servers import Servers
 
 GRACE_S = 0.1
+T = TypeVar("T")
 
 
-class ClusterRenewal:
-    """One round of renewals."""
+class ClusterCalls(Generic[T]):
+    """One round of calls that may be repeated, each of which answers a list of one."""
 
     def __init__(
         self,
         orders: Sequence[Order],
         servers: Servers,
         durability: Durability | None,
-        alone: Callable[[Order, float], Flow[str]],
+        alone: Callable[[Order, float], Flow[T | None]],
     ) -> None:
         self._orders = orders
         self._servers = servers
         self._durability = durability
         self._alone = alone
-        self._answers = [UNKNOWN] * len(orders)
+        self._answers: list[T | None] = [None] * len(orders)
         self._under_way: set[RedisPool] = set()
 
-    def run(self, deadline: float) -> Flow[list[str]]:
-        """For each what was said, `UNKNOWN` where nobody could tell."""
+    def run(self, deadline: float) -> Flow[list[T | None]]:
+        """For each what was said, None where nobody could tell."""
         by_pool: dict[RedisPool, list[int]] = {}
         for number, order in enumerate(self._orders):
             pool = yield from self._servers.having(order.key, deadline)

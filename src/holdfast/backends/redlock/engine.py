@@ -31,6 +31,7 @@ PROMISES = Promises(
         "shared": COUNTS,
         "counting": COUNTS,
         "limits": COUNTS,
+        "records": "a quorum of Redis servers agrees on holders, not on values; use redis://, etcd:// or a database",
         "deadlock": "nodes are read one after the other, so no circle of waiters is seen for sure; use timeouts",
         "queue": NO_QUEUE,
         "order": NO_QUEUE,

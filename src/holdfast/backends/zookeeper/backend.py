@@ -31,6 +31,10 @@ from .tombstones import Tombstones
 from .tree import Tree
 
 PROMISES = frozenset({"fencing", "linearizable", "durable", "shared", "counting"})
+NO_RECORDS = (
+    "ZooKeeper keeps no time for what outlives a session, and its tree is not made for a node per key; use etcd:// or "
+    "a database for records, and fence what they guard with a token of ZooKeeper's"
+)
 OPEN_TO_ALL = (
     "the URL names no user, so every node is open to the world: whoever reaches the servers can delete a claim, or "
     "forge one; write zookeeper://user:password@…"
@@ -54,7 +58,7 @@ class ZooKeeperBackend:
     ) -> None:
         """`guarded`: the nodes belong to a user of their own."""
         self.cluster = cluster
-        self.promises = Promises(PROMISES, {} if guarded else {"access": OPEN_TO_ALL})
+        self.promises = Promises(PROMISES, {"records": NO_RECORDS} | ({} if guarded else {"access": OPEN_TO_ALL}))
         self.least_ttl = least_ttl
         self._tree = tree
         self._timeout = request_timeout

@@ -8,6 +8,7 @@
 -- hold any more, and a write that the server refuses says nothing about the others: each claim is renewed by itself.
 
 -- include line
+-- include not_written
 
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -30,19 +31,6 @@ local function renew(key, text, owner, token)
   touch(line, mine)
   save(line, now)
   return 0
-end
-
--- Whether an error is the server's refusal to write, which may pass: full, a replica, no disk, too few replicas,
--- a user whose rights were taken away.
-local function not_written(why)
-  local text = type(why) == 'table' and why['err'] or why
-  for _, code in ipairs({'OOM', 'READONLY', 'MISCONF', 'NOREPLICAS', 'NOPERM', 'CLUSTERDOWN', 'MASTERDOWN',
-    "user executing the script can't"}) do -- NOPERM, in a program on Redis 7.0
-    if string.find(text, code, 1, true) then
-      return true
-    end
-  end
-  return false
 end
 
 -- Renew the one holder, by cutting and joining strings; anybody else as the reference does it.

@@ -1,0 +1,58 @@
+-- Swap: write a record if its version is the expected one (0: there is none), or delete it.
+--
+--   KEYS   the record, the index, the state
+--   ARGV   its key in the index, the expected version, owner, ttl in µs, for how many ms it is kept, '1': whatever it
+--          answers is confirmed by WAIT; then the data, if it is not to be deleted
+--
+-- Answers {1, version}, {1} if it was deleted, or {0, what is there (see read_records.lua), if anything}.
+--
+-- The record is written last: a server or a user's rights that refuse one of the commands refuse an earlier one, and so
+-- nothing was done. The first write is one that a full server refuses.
+
+-- include record
+
+local LOOK_COUNT = 3 -- more than one that is added: the keys of records that are gone do not pile up
+local record, index, state = KEYS[1], KEYS[2], KEYS[3]
+local key, data = ARGV[1], ARGV[7]
+local found = show(record)
+local last = found and found[1] or 0
+
+if last ~= ARGV[2] + 0 then
+  if ARGV[6] == '1' then
+    redis.call('HSET', state, 'asked', '') -- WAIT confirms what stands before this: see `records.py`, rule 2
+  end
+  return {0, found}
+end
+if not data then
+  redis.call('ZREM', index, key)
+  redis.call('DEL', record)
+  return {1}
+end
+
+local mark, cursor = unpack(redis.call('HMGET', state, 'mark', 'cursor'))
+local version = math.max(now, (mark or 0) + 1, last + 1)
+local keep = ARGV[5] + 0
+local text = string.format('%.0f', version)
+
+if found then
+  redis.call('HSET', state, 'mark', text)
+else
+  local from = (cursor or '') == '' and '-' or '(' .. cursor
+  local noted = redis.call('ZRANGE', index, from, '+', 'BYLEX', 'LIMIT', 0, LOOK_COUNT)
+  redis.call('HSET', state, 'mark', text, 'cursor', noted[LOOK_COUNT] or '')
+  local prefix = string.sub(record, 1, -1 - #key)
+  for _, other in ipairs(noted) do
+    if redis.pcall('EXISTS', prefix .. other) == 0 then -- an error (the slot is moving) says nothing about it
+      redis.call('ZREM', index, other)
+    end
+  end
+  redis.call('ZADD', index, 0, key)
+end
+keep_index(index, keep)
+local kept = redis.call('PEXPIRE', record, ARGV[5])
+redis.call('HSET', record, 'v', text, 'a', ARGV[4] == '0' and '0' or string.format('%.0f', now + ARGV[4]), 'k', ARGV[5],
+  'o', ARGV[3], 'd', data)
+if kept == 0 then
+  redis.call('PEXPIRE', record, ARGV[5])
+end
+return {1, version}

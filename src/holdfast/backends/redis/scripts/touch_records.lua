@@ -1,0 +1,34 @@
+-- Touch: have records of their owners live for another ttl, many in one call. They are kept for as long as they were to
+-- be kept, from now on.
+--
+--   KEYS   the records, and at the end the index
+--   ARGV   for each record: owner, ttl in µs
+--
+-- Answers for each: 1 it is this owner's, 0 it is not, or not there; 2 nobody can tell.
+
+-- include record
+-- include not_written
+
+local index = KEYS[#KEYS]
+local replies = {}
+local longest = 0
+
+local function touch(key, owner, ttl)
+  local found, keep = unpack(redis.call('HMGET', key, 'o', 'k'))
+  if found ~= owner then
+    return 0
+  end
+  redis.call('HSET', key, 'a', string.format('%.0f', now + ttl))
+  redis.call('PEXPIRE', key, keep)
+  longest = math.max(longest, keep + 0)
+  return 1
+end
+
+for i = 1, #KEYS - 1 do
+  local done, said = pcall(touch, KEYS[i], ARGV[2 * i - 1], ARGV[2 * i] + 0)
+  replies[i] = done and said or not_written(said) and 2 or 0
+end
+if longest > 0 then
+  keep_index(index, longest)
+end
+return replies

@@ -222,7 +222,7 @@ def renew_claims(backend: AnyBackend, claims: list[Claim]) -> Flow[Sequence[Exte
     sent: float = yield NOW
     touched = yield from backend.touch_records(attempts)
     said: dict[str, Extension | Refusal | None] = {
-        claim.owner: Extension(sent, claim.spec.ttl) if alive else Refusal("refused")
+        claim.owner: None if alive is None else Extension(sent, claim.spec.ttl) if alive else Refusal("refused")
         for claim, alive in zip(attempts, touched, strict=True)
     }
     if locks := [claim for claim in claims if claim.spec.mode != ATTEMPT_MODE]:

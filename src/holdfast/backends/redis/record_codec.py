@@ -67,14 +67,14 @@ class RecordCodec:
 
         return Order(self._chosen("read_records"), 1 + len(names), bulks(len(names), *names), read, names[0])
 
-    def swap(self, request: SwapRecord, confirmed: bool) -> Order:
-        """`confirmed`: WAIT follows, and is to be true also of what is only found."""
+    def swap(self, request: SwapRecord) -> Order:
+        """Answers with what was `Swapped`."""
         key = request.key.encode()
         bucket = self._bucket(key)
         name = bucket.records + key
         ttl, keep_ms = us(request.ttl), max(1, int(request.keep * 1000))
         words: list[bytes | str | int] = [3, name, bucket.index, bucket.state]
-        words += [key, request.expected, request.owner, ttl, keep_ms, int(confirmed)]
+        words += [key, request.expected, request.owner, ttl, keep_ms]
         if request.data is not None:
             words.append(request.data)
 

@@ -3,8 +3,8 @@
 1. A swap is never sent twice: the second one would be refused by what the first has written. If its reply is lost that
    is `OutcomeUnknown`, and whoever asked looks what is there. All else may be repeated.
 2. Where replicas have to confirm (`Durability`), a record counts once they have it: not only for who writes it, but
-   also for who finds it. WAIT asks for the writes of its own connection, so a read is a swap there that is refused by
-   any record, and writes a trifle. A swap that too few confirm was carried out nevertheless: `OutcomeUnknown`.
+   also for who finds it: WAIT behind a read asks for all that was written before it, whoever wrote it. A swap that too
+   few confirm was carried out nevertheless: `OutcomeUnknown`.
 3. On a cluster many records are touched, listed and read with one write for each node (`ClusterCalls`).
 """
 
@@ -26,7 +26,6 @@ from .servers import Servers
 
 READ_COUNT = 100
 """So many records are read in one call."""
-NO_VERSION_NUMBER = -1
 
 
 class RedisRecords:
@@ -50,16 +49,11 @@ class RedisRecords:
                 return (yield from self._list(request, deadline))
 
     def _read(self, key: str, deadline: float) -> Flow[Record | None]:
-        if self._durability is None:
-            [found] = yield from self._calls.run(self._codec.read([key]), deadline)
-            record: Record | None = found
-            return record
-        look = SwapRecord(key, NO_VERSION_NUMBER, None, "", 0.0, 0.0)
-        swapped: Swapped = yield from self._calls.run(self._codec.swap(look, True), deadline, confirmed=True)
-        return swapped.record
+        found: list[Record | None] = yield from self._calls.run(self._codec.read([key]), deadline, confirmed=True)
+        return found[0]
 
     def _swap(self, request: SwapRecord, deadline: float) -> Flow[Swapped]:
-        order = self._codec.swap(request, self._durability is not None)
+        order = self._codec.swap(request)
         try:
             swapped: Swapped = yield from self._calls.run(order, deadline, confirmed=True, repeatable=False)
         except NotConfirmed as error:

@@ -1,8 +1,8 @@
 -- Swap: write a record if its version is the expected one (0: there is none), or delete it.
 --
 --   KEYS   the record, the index, the state
---   ARGV   its key in the index, the expected version, owner, ttl in µs, for how many ms it is kept, '1': whatever it
---          answers is confirmed by WAIT; then the data, if it is not to be deleted
+--   ARGV   its key in the index, the expected version, owner, ttl in µs, for how many ms it is kept; and the data, if it
+--          is not to be deleted
 --
 -- Answers {1, version}, {1} if it was deleted, or {0, what is there (see read_records.lua), if anything}.
 --
@@ -13,14 +13,11 @@
 
 local LOOK_COUNT = 3 -- more than one that is added: the keys of records that are gone do not pile up
 local record, index, state = KEYS[1], KEYS[2], KEYS[3]
-local key, data = ARGV[1], ARGV[7]
+local key, data = ARGV[1], ARGV[6]
 local found = show(record)
 local last = found and found[1] or 0
 
 if last ~= ARGV[2] + 0 then
-  if ARGV[6] == '1' then
-    redis.call('HSET', state, 'asked', '') -- WAIT confirms what stands before this: see `records.py`, rule 2
-  end
   return {0, found}
 end
 if not data then

@@ -20,6 +20,7 @@ from .evict import evict
 from .ls import ls
 from .once import once
 from .options import CliContext
+from .partitions import partitions
 from .run import run
 from .schema import schema
 from .torture import torture
@@ -53,7 +54,7 @@ def holdfast() -> None:
     """
 
 
-for command in (run, ls, watch, ask, evict, once, schema, demo, torture):
+for command in (run, ls, watch, ask, evict, once, partitions, schema, demo, torture):
     holdfast.add_command(command)
 
 

@@ -14,7 +14,7 @@ def show(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str, righ
     """Print rows under their columns; the title goes to stderr where the table is piped."""
     if not sys.stdout.isatty():
         click.echo(title, err=True)
-        click.echo(_plain(columns, rows, right))
+        click.echo(views.aligned(columns, right, rows))
         return
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
@@ -26,15 +26,3 @@ def show(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str, righ
     for row in rows:
         grid.add_row(*map(Text, row))  # text, never markup: a key may hold brackets
     views.console().print(grid)
-
-
-def _plain(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[str]) -> str:
-    lines = [columns, *rows]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join(
-            cell.rjust(width) if name in right else cell.ljust(width)
-            for name, cell, width in zip(columns, line, widths, strict=True)
-        ).rstrip()
-        for line in lines
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -98,13 +98,18 @@ def table(found: Iterable[ViewRow], title: str | None = None) -> Table:
 
 
 def plain(found: Iterable[ViewRow]) -> str:
-    """For a pipe: aligned columns, nothing cut off."""
-    lines = [COLUMNS, *(row.cells for row in found)]
+    """For a pipe."""
+    return aligned(COLUMNS, RIGHT, (row.cells for row in found))
+
+
+def aligned(columns: Sequence[str], right: Collection[str], cells: Iterable[Sequence[str]]) -> str:
+    """A table as plain text: aligned columns, nothing cut off."""
+    lines = [columns, *cells]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(
-            cell.rjust(width) if name in RIGHT else cell.ljust(width)
-            for name, cell, width in zip(COLUMNS, line, widths, strict=True)
+            cell.rjust(width) if name in right else cell.ljust(width)
+            for name, cell, width in zip(columns, line, widths, strict=True)
         ).rstrip()
         for line in lines
     )

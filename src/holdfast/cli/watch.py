@@ -48,16 +48,17 @@ def watch(prefix: str, interval: float, url: str | None, namespace: str, as_json
     signal.signal(signal.SIGINT, lambda *_: over.set())
     locks = coordinator_for_viewing(url, namespace, quiet or as_json) or connect(chosen_url(url), namespace=namespace)
     with locks:
-        looks = _looks(locks, prefix, max(0.05, interval), over)
+        seen = looks(locks, prefix, max(0.05, interval), over)
         if as_json:
-            _print_pictures(looks)
+            _print_pictures(seen)
         elif sys.stdout.isatty():
-            _draw(looks, chosen_url(url), prefix)
+            _draw(seen, chosen_url(url), prefix)
         else:
-            _print_changes(looks)
+            _print_changes(seen)
 
 
-def _looks(locks: Coordinator, prefix: str, interval: float, over: threading.Event) -> Iterator[Look]:
+def looks(locks: Coordinator, prefix: str, interval: float, over: threading.Event) -> Iterator[Look]:
+    """A survey every so often, until it is over."""
     while not over.is_set():
         began = time.monotonic()
         try:
@@ -98,7 +99,7 @@ def _print_changes(looks: Iterable[Look]) -> None:
     silence = ""
     for found, problem in looks:
         if problem != silence:
-            _line("engine", problem or "reachable again")
+            print_line("engine", problem or "reachable again")
             silence = problem
         if problem:
             continue
@@ -108,9 +109,9 @@ def _print_changes(looks: Iterable[Look]) -> None:
             current[row.name, row.owner] = (row.state, *token, f"{row.host}:{row.pid}")
         for key, state in current.items():
             if known.get(key) != state:
-                _line(key[0], *state)
+                print_line(key[0], *state)
         for key in known.keys() - current.keys():
-            _line(key[0], "gone", *known[key][1:])
+            print_line(key[0], "gone", *known[key][1:])
         known = current
 
 
@@ -125,6 +126,7 @@ def _print_pictures(looks: Iterable[Look]) -> None:
             sys.stdout.flush()
 
 
-def _line(*words: str) -> None:
+def print_line(*words: str) -> None:
+    """A change, with the time."""
     click.echo("  ".join((f"{datetime.now():%H:%M:%S.%f}"[:-3], *words)))
     sys.stdout.flush()

@@ -31,6 +31,7 @@ FOLDERS = {
     "aio": "py",
     "backends": "py lua sql",
     "cli": "py",
+    "cas": "py lua",
     "fenced": "py lua sql",
     "observe": "py",
     "recipes": "py",

@@ -17,6 +17,8 @@ import holdfast.aio
 MODULES = (
     "holdfast",
     "holdfast.aio",
+    "holdfast.cas",
+    "holdfast.cas.aio",
     "holdfast.engine",
     "holdfast.errors",
     "holdfast.fenced",

@@ -36,6 +36,7 @@ PAIRS = {
         **{f"aio/{name}.py": f"sync/{name}.py" for name in ("member_loop", "partitions")},
         **{f"sql/aio/{name}.py": f"sql/sync/{name}.py" for name in ("fence", "helpers")},
         **{f"log/aio/{name}.py": f"log/sync/{name}.py" for name in ("helpers",)},
+        **{f"cas/aio/{name}.py": f"cas/sync/{name}.py" for name in ("register", "registers")},
         **{f"fenced/{name}/async_fence.py": f"fenced/{name}/fence.py" for name in ("etcd", "redis")},
     }.items()
 }
@@ -78,6 +79,13 @@ PHRASES = {
     "through an asyncio client of redis-py (`redis.asyncio.Redis` or `RedisCluster`)": (
         "through a blocking client of redis-py (`redis.Redis` or `redis.RedisCluster`)"
     ),
+    "through a client of redis-py for asyncio (`redis.asyncio.Redis` or `RedisCluster`)": (
+        "through a client of redis-py (`redis.Redis` or `redis.RedisCluster`)"
+    ),
+    "carries out one transaction of the JSON gateway and is awaited": "carries out one transaction of the JSON gateway",
+    "kazoo blocks and has no asyncio: there each request runs in a thread": "kazoo has no asyncio; see `cas.aio.ZNode`",
+    "A file, replaced as a whole; in asyncio each request runs in a thread.": "A file, replaced as a whole.",
+    "EtcdKey(transact,": 'EtcdKey(gateway("http://127.0.0.1:2379"),',
     "AsyncRedisFence(redis.asyncio.Redis())": "RedisFence(redis.Redis())",
     "through a function that is awaited": "through a function that blocks",
     "AsyncEtcdFence(transact)": 'EtcdFence(gateway("http://127.0.0.1:2379"))',

@@ -4,6 +4,8 @@
     ├── NotAcquired          (TimeoutError)     the lock was not granted in time
     ├── LeaseLost                               the lease ended before its holder released it
     ├── FenceRejected                           a stale holder touched a fenced resource; nothing was changed
+    ├── VersionConflict                         somebody else was quicker; nothing was changed
+    ├── Missing              (LookupError)      there is nothing to change; nothing was changed
     ├── DeadlockDetected                        this claim closes a circle of waiters
     ├── AttemptInProgress    (TimeoutError)     somebody else is at it, and was not done in time
     ├── AttemptInDoubt                          the last attempt died, and a person has to decide
@@ -18,7 +20,7 @@ Each message says what happened, to which name, and what to do. The facts are at
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 
 class HoldfastError(Exception):
@@ -89,6 +91,50 @@ class FenceRejected(HoldfastError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return (FenceRejected, (self.resource, self.token, self.mark))
+
+
+class VersionConflict(HoldfastError):
+    """It is not at the version that was read: somebody else was quicker. Nothing was changed.
+
+    `resource` is the table or the kind of key, `key` which one, `version` what was expected, and `tries` how often it
+    was tried.
+    """
+
+    def __init__(self, resource: str, key: object, version: object, *, tries: int = 1) -> None:
+        self.resource = self.table = resource
+        self.key = dict(key) if isinstance(key, Mapping) else key
+        self.version = version
+        self.tries = tries
+        at = "already there" if version is None else f"not at version {_shown(version)} any more"
+        often = "" if tries == 1 else f", in none of {tries} tries"
+        instead = (
+            "Read it again and retry" if tries == 1 else "Allow more attempts, or take a lock: many change it at once"
+        )
+        super().__init__(f"{resource} {self.key!r} is {at}{often}; nothing was changed. {instead}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild_conflict, (self.resource, self.key, self.version, self.tries))
+
+
+def _rebuild_conflict(resource: str, key: object, version: object, tries: int) -> VersionConflict:
+    return VersionConflict(resource, key, version, tries=tries)
+
+
+def _shown(version: object) -> str:
+    text = repr(version)
+    return text if len(text) <= 60 else f"{text[:60]}..."
+
+
+class Missing(HoldfastError, LookupError):
+    """What is to be read or changed is not there. Nothing was changed."""
+
+    def __init__(self, resource: str, key: object) -> None:
+        self.resource = resource
+        self.key = dict(key) if isinstance(key, Mapping) else key
+        super().__init__(f"{resource} {self.key!r} is not there; nothing was changed. Create it first")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Missing, (self.resource, self.key))
 
 
 _CROSSED = "Take the names in one call (lock_all), or always in the same order"

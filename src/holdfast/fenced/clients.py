@@ -26,17 +26,17 @@ def check_client(client: Any, fence: str, wanted: str, *methods: str) -> None:
 
 def check_blocking_client(client: Any, fence: str) -> None:
     """Raise `Misconfigured` if a client of `redis.asyncio` is to block."""
-    if _is_asyncio(client) is True:
+    if is_asyncio(client) is True:
         raise Misconfigured(f"{fence} takes a blocking client; for {type(client).__qualname__} there is Async{fence}")
 
 
 def check_asyncio_client(client: Any, fence: str) -> None:
     """Raise `Misconfigured` if a blocking client of redis-py is to be awaited."""
-    if _is_asyncio(client) is False:
+    if is_asyncio(client) is False:
         raise Misconfigured(f"Async{fence} takes an asyncio client; for {type(client).__qualname__} there is {fence}")
 
 
-def _is_asyncio(client: Any) -> bool | None:
+def is_asyncio(client: Any) -> bool | None:
     """Whether it is a client of `redis.asyncio`; None if it is none of redis-py at all."""
     modules = [kind.__module__ for kind in type(client).__mro__ if kind.__module__.startswith("redis.")]
     return any(".asyncio" in module for module in modules) if modules else None

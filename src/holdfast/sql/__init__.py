@@ -12,8 +12,8 @@ commits or rolls back your transaction; what fails is undone to where it began, 
 
 from __future__ import annotations
 
-from .statements import VersionConflict
+from ..errors import Missing, VersionConflict
 from .sync.fence import Fence
 from .sync.helpers import advisory_xact, lock_row, retry, versioned_update
 
-__all__ = ["Fence", "VersionConflict", "advisory_xact", "lock_row", "retry", "versioned_update"]
+__all__ = ["Fence", "Missing", "VersionConflict", "advisory_xact", "lock_row", "retry", "versioned_update"]

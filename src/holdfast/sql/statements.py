@@ -10,32 +10,18 @@
 from __future__ import annotations
 
 import hashlib
-import random
 import re
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
-from ..errors import HoldfastError, Misconfigured
+from ..errors import Misconfigured, Missing, VersionConflict
 from ..model import check_name
 
 T = TypeVar("T")
 MYSQL_OPEN = "(@@autocommit = 0 OR @@in_transaction = 1)"
 """Whether a statement on MariaDB is part of a transaction that goes on after it."""
 _NAME = re.compile(r"(?:[A-Za-z_]\w*\.)?[A-Za-z_]\w*")
-
-
-class VersionConflict(HoldfastError):
-    """The row is not at the version that was read: somebody else was quicker, or it is gone. Nothing was changed."""
-
-    def __init__(self, table: str, key: Mapping[str, object], version: object) -> None:
-        self.table, self.key, self.version = table, dict(key), version
-        super().__init__(
-            f"{table} {dict(key)} is not at version {version!r} any more; nothing was changed. Read it again and retry"
-        )
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (VersionConflict, (self.table, self.key, self.version))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +63,8 @@ def versioned_update(
         (*values.values(), *match, version),
     )
     if result.count != 1:
-        raise VersionConflict(table, key, version)
+        found_now = yield Statement(f"SELECT 1 AS found FROM {quoted(dialect, table)} WHERE {found}", match)
+        raise VersionConflict(table, key, version) if found_now.rows else Missing(table, key)
     return version + 1
 
 
@@ -94,8 +81,3 @@ def quoted(dialect: str, name: str) -> str:
         raise Misconfigured(f"{name!r} is not a name of letters, digits and _, or schema.name of such")
     mark = "`" if dialect == "mysql" else '"'
     return ".".join(f"{mark}{part}{mark}" for part in name.split("."))
-
-
-def pause_s(attempt: int, base: float, cap: float) -> float:
-    """How long to wait before the next attempt: full jitter, doubled each time up to a cap."""
-    return random.random() * float(min(cap, base * 2.0 ** min(attempt, 30)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import urllib.request
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,8 @@ def gateway(
 
     `token` is what `/v3/auth/authenticate` answers, where etcd asks for a user.
     """
+
+    import urllib.request  # which takes longer to import than all the rest of this room
 
     def transact(txn: Txn) -> Txn:
         request = urllib.request.Request(f"{address}/v3/kv/txn", json.dumps(txn).encode())

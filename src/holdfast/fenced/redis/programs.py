@@ -48,11 +48,16 @@ def mark_key(key: str) -> str:
     >>> mark_key("{orders}/7")
     'holdfast/fence/{orders}/{orders}/7'
     """
+    return key_beside("fence", key)
+
+
+def key_beside(room: str, key: str) -> str:
+    """A key of ours that belongs to a key of the user's, in the same slot of a cluster."""
     tag = _tag(key)
     if "}" in tag:  # braces around it would end too early: any other text of that slot will do
         slot = _slot(tag)
         tag = next(text for text in map(str, count()) if _slot(text) == slot)
-    return f"holdfast/fence/{{{tag}}}/{key}"
+    return f"holdfast/{room}/{{{tag}}}/{key}"
 
 
 def _tag(key: str) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..statements import VersionConflict
+from ...errors import Missing, VersionConflict
 from .fence import Fence
 from .helpers import advisory_xact, lock_row, retry, versioned_update
 
-__all__ = ["Fence", "VersionConflict", "advisory_xact", "lock_row", "retry", "versioned_update"]
+__all__ = ["Fence", "Missing", "VersionConflict", "advisory_xact", "lock_row", "retry", "versioned_update"]

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from ...cas.tries import Retry, Stats
+from ...errors import VersionConflict
 from .. import locks, statements
-from ..statements import VersionConflict, pause_s
 from .runner import adapter_for, run
 
 T = TypeVar("T")
@@ -48,16 +50,40 @@ def versioned_update(
     *,
     column: str = "version",
 ) -> int:
-    """Set `values` if the row is still at `version`; answers with its new version, or raises `VersionConflict`."""
+    """Set `values` if the row is still at `version`; answers with its new version.
+
+    `VersionConflict` if the row is at another version, `Missing` if there is no such row; nothing was changed.
+    """
     adapter = adapter_for(connection)
     return run(connection, statements.versioned_update(adapter.dialect, table, key, version, values, column), adapter)
 
 
-def retry(work: Callable[[], T], *, attempts: int = 10, base: float = 0.005, cap: float = 0.5) -> T:
-    """Run `work` (a whole transaction: read, change, commit) again when somebody was quicker: full jitter between."""
-    for attempt in range(attempts - 1):
+def retry(
+    work: Callable[[], T],
+    *,
+    attempts: int = 10,
+    base: float = 0.005,
+    cap: float = 0.5,
+    timeout: float | None = None,
+    stats: Stats | None = None,
+) -> T:
+    """Run `work` (a whole transaction: read, change, commit) again when somebody was quicker: full jitter between.
+
+    No attempt begins after `timeout` seconds. `stats` counts the tries and conflicts (`holdfast.cas.Stats`).
+    """
+    bounds, count = Retry(attempts, timeout, base, cap), Stats() if stats is None else stats
+    begin, tries = time.monotonic(), 0
+    while True:
+        tries += 1
+        count.count(tries=1)
         try:
-            return work()
+            result = work()
         except VersionConflict:
-            time.sleep(pause_s(attempt, base, cap))
-    return work()
+            count.count(conflicts=1)
+            pause = bounds.pause(tries, time.monotonic() - begin, random.random())
+            if pause is None:
+                raise
+            time.sleep(pause)
+        else:
+            count.count(updates=1)
+            return result

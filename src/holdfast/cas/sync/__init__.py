@@ -1,0 +1,1 @@
+"""Registers for threads; users import them from `holdfast.cas`."""

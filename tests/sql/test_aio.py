@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from holdfast.cas import Stats
 from holdfast.errors import FenceRejected, Misconfigured, NotAcquired
-from holdfast.sql.aio import Fence, VersionConflict, advisory_xact, lock_row, retry, versioned_update
+from holdfast.sql.aio import Fence, Missing, VersionConflict, advisory_xact, lock_row, retry, versioned_update
 
 LIBRARIES = ("psycopg", "core", "session")
 
@@ -68,9 +69,13 @@ def test_versions_and_fences(url: str, library: str) -> None:
                 tries.append(1)
                 return await versioned_update(second, "orders", {"id": 7}, len(tries), {"paid": 9})
 
-            assert await retry(work, base=0.0001) == 3
+            stats = Stats()
+            assert await retry(work, base=0.0001, stats=stats) == 3
+            assert stats == Stats(updates=1, tries=2, conflicts=1)
             with pytest.raises(VersionConflict):
                 await versioned_update(second, "orders", {"id": 7}, 1, {"paid": 9})
+            with pytest.raises(Missing):
+                await versioned_update(second, "orders", {"id": 8}, 1, {"paid": 9})
 
     asyncio.run(main())
 

@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.errors import FenceRejected, Misconfigured, NotAcquired
 from holdfast.fenced.mysql.programs import schema
-from holdfast.sql import Fence, VersionConflict, advisory_xact, lock_row, versioned_update
+from holdfast.sql import Fence, Missing, VersionConflict, advisory_xact, lock_row, versioned_update
 from tests.mysql.server import Server, connect
 from tests.sql.conftest import TABLE
 
@@ -73,6 +73,8 @@ def test_the_quicker_one_wins(shop: tuple[int, str], library: str) -> None:
         assert versioned_update(connection, "orders", {"id": 7}, 1, {"paid": 5}) == 2
         with pytest.raises(VersionConflict):
             versioned_update(connection, "orders", {"id": 7}, 1, {"paid": 9})
+        with pytest.raises(Missing):
+            versioned_update(connection, "orders", {"id": 8}, 1, {"paid": 9})
 
 
 @pytest.mark.parametrize("library", ["pymysql", "sqlalchemy"])

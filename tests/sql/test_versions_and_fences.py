@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from holdfast.cas import Stats
 from holdfast.errors import FenceRejected, Misconfigured
-from holdfast.sql import Fence, VersionConflict, lock_row, retry, versioned_update
+from holdfast.sql import Fence, Missing, VersionConflict, lock_row, retry, versioned_update
 from tests.sql.connections import LIBRARIES, connected, opened, plain
 
 
@@ -21,6 +22,8 @@ def test_the_quicker_one_wins(url: str, library: str) -> None:
         with pytest.raises(VersionConflict):
             versioned_update(second, "orders", {"id": 7}, 1, {"paid": 9})
         assert lock_row(second, "orders", {"id": 7}) == {"id": 7, "paid": 5, "version": 2}
+        with pytest.raises(Missing):
+            versioned_update(second, "orders", {"id": 8}, 1, {"paid": 9})
         with pytest.raises(Misconfigured):
             versioned_update(second, "orders", {"id": 7}, 2, {"version": 9})
 
@@ -30,6 +33,8 @@ def test_the_quicker_one_wins_in_sqlite(shop: Path) -> None:
         assert versioned_update(connection, "orders", {"id": 7}, 1, {"paid": 5}) == 2
         with pytest.raises(VersionConflict):
             versioned_update(connection, "orders", {"id": 7}, 1, {"paid": 9})
+        with pytest.raises(Missing):
+            versioned_update(connection, "orders", {"id": 8}, 1, {"paid": 9})
 
 
 def test_retry_loses_no_update(url: str) -> None:
@@ -45,10 +50,12 @@ def test_retry_loses_no_update(url: str) -> None:
             connection.rollback()
             raise
 
+    stats = Stats()
+
     def work() -> None:
         with psycopg.connect(url) as connection:
             for _ in range(10):
-                retry(lambda: add(connection), attempts=100)
+                retry(lambda: add(connection), attempts=100, stats=stats)
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
@@ -57,6 +64,8 @@ def test_retry_loses_no_update(url: str) -> None:
         thread.join()
     with connected("psycopg", url) as connection:
         assert lock_row(connection, "orders", {"id": 7}) == {"id": 7, "paid": 40, "version": 41}
+    assert stats.updates == 40
+    assert stats.tries == 40 + stats.conflicts
 
 
 def test_retry_gives_up() -> None:
@@ -66,9 +75,26 @@ def test_retry_gives_up() -> None:
         calls.append(1)
         raise VersionConflict("orders", {"id": 7}, 1)
 
+    stats = Stats()
     with pytest.raises(VersionConflict):
-        retry(work, attempts=3, base=0.0001)
+        retry(work, attempts=3, base=0.0001, stats=stats)
     assert len(calls) == 3
+    assert stats == Stats(updates=0, tries=3, conflicts=3)
+    with pytest.raises(VersionConflict):
+        retry(work, timeout=0)
+    assert len(calls) == 4
+
+
+def test_retry_does_not_wait_for_a_row_that_is_not_there() -> None:
+    calls = []
+
+    def work() -> None:
+        calls.append(1)
+        raise Missing("orders", {"id": 8})
+
+    with pytest.raises(Missing):
+        retry(work)
+    assert len(calls) == 1
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

@@ -2,7 +2,7 @@
 
 1. The second one is carried out: the first was not, and never will be, since it compares the same version.
 2. The second one meets another version: it may be the one that the first has made. Not known.
-3. The second one has no reply either: not known.
+3. The second one has no reply either, or is refused: not known.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from .._core.backoff import pause
-from ..errors import FenceRejected, HoldfastError, OutcomeUnknown
+from ..errors import HoldfastError, OutcomeUnknown
 from .update import Step
 
 T = TypeVar("T")
@@ -33,10 +33,8 @@ def send_twice(send: Callable[[], Step[T | None]], refused: Callable[[Exception]
     yield from pause(1)
     try:
         answer = yield from send()
-    except FenceRejected as error:  # a newer holder has claimed: before the first one, or after it
-        raise unknown(where, lost) from error
     except Exception as error:
-        raise unknown(where, error) from error
+        raise unknown(where, error) from error  # also a refusal: was the newer claim before the first one, or after it?
     if answer is None:
         raise unknown(where, lost) from lost
     return answer

@@ -1,0 +1,225 @@
+"""What is special about registers on Redis: other writers, expiry, fields, receipts, clusters, forks, clients."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import redis
+import redis.asyncio
+
+import holdfast
+import holdfast.cas.aio
+from holdfast import cas
+from holdfast.backends.redis.slots import slot_of
+from holdfast.cas.redis.requests import KEPT_MS
+from holdfast.errors import Misconfigured
+from holdfast.fenced.redis.programs import key_beside
+from tests.redis.faces import run
+from tests.support.redis_server import RedisServer
+from tests.support.redis_topologies import with_cluster
+
+
+@pytest.fixture
+def client(redis_server: RedisServer) -> Iterator[Any]:
+    redis_server.raw("FLUSHALL")
+    redis_server.raw("SCRIPT", "FLUSH")
+    with redis_server.client() as client:
+        yield client
+
+
+def test_writers_that_know_nothing_of_it_are_noticed(client: Any) -> None:
+    client.set("n", 5)
+    seen: list[int] = []
+
+    def change(old: int) -> int:
+        seen.append(old)
+        if len(seen) == 1:
+            client.incr("n")
+        return old * 2
+
+    assert cas.RedisKey(client, "n", cas.INTEGER).update(change) == 12
+    assert seen == [5, 6]
+
+
+def test_a_hash_notices_fields_that_come_and_go(client: Any) -> None:
+    client.hset("h", mapping={"a": 1, "b": 2})
+    order = cas.RedisHash(client, "h", cas.INTEGER)
+    others: list[Callable[[], object]] = [
+        lambda: client.hset("h", "c", 3),
+        lambda: client.hdel("h", "b"),
+        lambda: client.hset("h", "a", 9),
+        lambda: client.delete("h"),
+    ]
+    for other in others:
+        found = order.read()
+        other()
+        with pytest.raises(cas.VersionConflict):
+            order.swap({"a": 0}, found.version)
+    with pytest.raises(cas.Missing):
+        order.read()
+
+
+def test_only_the_fields_that_were_read_are_compared(client: Any) -> None:
+    client.hset("h", mapping={"paid": 1, "note": "x"})
+    order = cas.RedisHash(client, "h", cas.INTEGER, fields=["paid", "owed"])
+    found = order.read()
+    assert found.value == {"paid": 1}
+    client.hset("h", "note", "y")
+    newer = order.swap({"paid": 2, "owed": 3}, found.version)
+    assert order.read() == newer
+    client.hdel("h", "owed")
+    with pytest.raises(cas.VersionConflict):
+        order.swap({"paid": 9}, newer.version)
+    without = order.read()
+    client.hset("h", "owed", "")  # there and empty is not the same as not there
+    with pytest.raises(cas.VersionConflict):
+        order.swap({"paid": 9}, without.version)
+    client.hset("h", "owed", 3)
+    assert order.update(lambda old: {"owed": None, "paid": old["paid"] + 1}) == {"paid": 3}
+    assert client.hgetall("h") == {b"paid": b"3", b"note": b"y"}
+    client.hdel("h", "paid")  # the hash is there, without any of the fields
+    assert order.read().value == {}
+    assert order.update(lambda old: {"paid": 1 + len(old)}) == {"paid": 1}
+
+
+def test_a_counted_hash_has_versions_that_do_not_repeat(client: Any) -> None:
+    order = cas.RedisHash(client, "h", cas.TEXT, version_field="version")
+    client.hset("h", "state", "a")  # from before there was a version
+    first = order.read()
+    assert first == cas.Versioned({"state": "a"}, 0)
+    assert order.swap({"state": "b"}, 0).version == 1
+    assert order.swap({"state": "a"}, 1).version == 2
+    with pytest.raises(cas.VersionConflict):  # a, b, a: the value is the same, the version is not
+        order.swap({"state": "c"}, 0)
+    assert client.hgetall("h") == {b"state": b"a", b"version": b"2"}
+    client.hset("h", "version", 0)
+    assert order.swap({"state": "d"}, 0).version == 1
+    for nonsense in ("x", "-1", "007"):
+        client.hset("h", "version", nonsense)
+        with pytest.raises(Misconfigured, match="a count"):
+            order.read()
+
+
+def test_the_expiry_of_a_key_stays(client: Any) -> None:
+    client.set("n", 5, px=60_000)
+    cas.RedisKey(client, "n", cas.INTEGER).update(lambda old: old + 1)
+    client.hset("h", "n", 5)
+    client.pexpire("h", 60_000)
+    cas.RedisHash(client, "h", cas.INTEGER).update(lambda old: {"n": old["n"] + 1})
+    assert 0 < client.pttl("n") <= 60_000
+    assert 0 < client.pttl("h") <= 60_000
+
+
+def test_receipts_do_not_pile_up(client: Any) -> None:
+    counter = cas.RedisKey(client, "n", cas.INTEGER)
+    for _ in range(50):
+        counter.update(lambda old: old + 1, default=0)
+        with pytest.raises(cas.VersionConflict):
+            counter.create(0)
+    receipts = client.keys("holdfast/cas/*")
+    assert len(receipts) == 1
+    assert 0 < client.pttl(receipts[0]) <= KEPT_MS
+    assert sorted(client.keys()) == sorted([b"n", *receipts])
+
+
+def test_a_forked_child_has_receipts_of_its_own(client: Any, redis_server: RedisServer) -> None:
+    counter = cas.RedisKey(client, "n", cas.INTEGER)
+    counter.create(0)
+    if child := os.fork():
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    else:
+        try:
+            os._exit(0 if counter.update(lambda old: old + 1) == 1 else 1)
+        finally:
+            os._exit(2)
+    assert counter.update(lambda old: old + 1) == 2
+    assert len(client.keys("holdfast/cas/*")) == 2
+
+
+@pytest.mark.parametrize("key", ["a", "{a}b", "a}b", "{}a", "}{", "ä}ö"])
+def test_the_receipt_is_in_the_slot_of_its_key(key: str) -> None:
+    assert slot_of(f"{key_beside('cas', key)}/0".encode()) == slot_of(key.encode())
+
+
+def test_in_a_cluster() -> None:
+    with with_cluster() as nodes:
+        client: Any = redis.RedisCluster(host="127.0.0.1", port=nodes[0].port)
+        for name in ("a", "b}c", "{d}e", "f"):
+            counter = cas.RedisKey(client, name, cas.INTEGER)
+            assert counter.update(lambda old: old + 1, default=0, lease=5) == 1
+            assert counter.update(lambda old: old + 1, lease=5) == 2
+            with pytest.raises(cas.FenceRejected):
+                counter.update(lambda old: old + 1, lease=4)
+            order = cas.RedisHash(client, f"{name}/h", cas.TEXT, version_field="version")
+            order.create({"state": "new"}, lease=5)
+            assert order.update(lambda old: {"state": old["state"] + "er"}) == {"state": "newer"}
+        client.close()
+
+        async def main() -> None:
+            cluster = redis.asyncio.RedisCluster(host="127.0.0.1", port=nodes[0].port)
+            counter = holdfast.cas.aio.RedisKey(cluster, "a", cas.INTEGER)
+            assert await counter.update(lambda old: old + 1, lease=6) == 3
+            order = holdfast.cas.aio.RedisHash(cluster, "f/h", cas.TEXT)
+            assert (await order.read()).value == {"state": "newer", "version": "2"}
+            await cluster.aclose()
+
+        run(main())
+
+
+def test_with_a_lease(client: Any, redis_server: RedisServer) -> None:
+    counter = cas.RedisKey(client, "stock:7", cas.INTEGER)
+    with holdfast.connect(redis_server.url) as locks:
+        old = locks.lock("stock/7", ttl=30).acquire()
+        counter.update(lambda n: n + 1, default=0, lease=old)
+        assert locks.evict("stock/7", old.token)
+        new = locks.lock("stock/7", timeout=30).acquire()
+        counter.update(lambda n: n + 1, lease=new)
+        with pytest.raises(cas.FenceRejected):
+            counter.update(lambda n: n + 1, lease=old)
+    assert client.get("stock:7") == b"2"
+
+
+def test_other_codecs_and_encodings(client: Any, redis_server: RedisServer) -> None:
+    note = cas.RedisKey(redis_server.client(decode_responses=True, encoding="latin-1"), "t", cas.TEXT)
+    note.create("grün")
+    assert client.get("t") == "grün".encode()
+    assert note.update(lambda old: old + "er") == "grüner"
+    config = cas.RedisKey(client, "j", cas.JSON)
+    client.set("j", b'{ "a" : 1 }')  # not as we would write it
+    assert config.update(lambda old: {**old, "b": [None, 2.5]}) == {"a": 1, "b": [None, 2.5]}
+    with pytest.raises(Misconfigured, match="which is not a whole number"):
+        cas.RedisKey(client, "j", cas.INTEGER).update(lambda old: old)
+    with pytest.raises(Misconfigured, match="cannot be written"):
+        config.update(lambda old: float("nan"))
+    with pytest.raises(Misconfigured, match="made str"):
+        cas.RedisKey(client, "x", cas.ValueCodec("wrong", str, str)).create("x")  # type: ignore[arg-type]
+
+
+def test_what_is_no_client_and_no_key_is_refused(client: Any) -> None:
+    wrong: list[Any] = [
+        lambda: cas.RedisKey("redis://127.0.0.1", "n", cas.INTEGER),
+        lambda: cas.RedisKey(redis.Redis, "n", cas.INTEGER),
+        lambda: cas.RedisKey(redis.asyncio.Redis(), "n", cas.INTEGER),
+        lambda: cas.RedisKey(client.pipeline(), "n", cas.INTEGER),
+        lambda: holdfast.cas.aio.RedisHash(client, "n", cas.INTEGER),
+        lambda: cas.RedisKey(client, "", cas.INTEGER),
+        lambda: cas.RedisKey(client, b"n", cas.INTEGER),  # type: ignore[arg-type]
+        lambda: cas.RedisHash(client, "h", cas.TEXT, fields="paid"),
+        lambda: cas.RedisHash(client, "h", cas.TEXT, fields=[]),
+        lambda: cas.RedisHash(client, "h", cas.TEXT, fields=["v"], version_field="v"),
+        lambda: cas.RedisHash(client, "h", cas.TEXT, version_field=""),
+        lambda: cas.RedisHash(client, "h", cas.TEXT).create({}),
+        lambda: cas.RedisHash(client, "h", cas.TEXT).create("x"),  # type: ignore[arg-type]
+        lambda: cas.RedisHash(client, "h", cas.TEXT, fields=["a"]).create({"b": "x"}),
+        lambda: cas.RedisHash(client, "h", cas.TEXT, version_field="v").create({"v": "x"}),
+        lambda: cas.Retry(attempts=0),
+        lambda: cas.Retry(timeout=-1),
+        lambda: cas.Retry(base=float("nan")),
+    ]
+    for attempt in wrong:
+        with pytest.raises(Misconfigured):
+            attempt()
+    assert client.keys() == []

@@ -1,7 +1,7 @@
 """What the log raises besides the errors that all of holdfast has.
 
 HoldfastError
-├── VersionConflict          (holdfast.sql)
+├── VersionConflict
 │   └── AppendConflict       the stream is not at the expected version; nothing was appended
 ├── EventIdConflict          some of the event ids are there already, but not as this append; nothing was appended
 ├── Truncated                what was to be read has been removed
@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..errors import HoldfastError
-from ..sql.statements import VersionConflict
+from ..errors import HoldfastError, VersionConflict
 from .model import NONE, Expected, Position
 
 

@@ -15,7 +15,8 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
-from ..errors import Misconfigured, Missing, VersionConflict
+from ..errors import Misconfigured, Missing
+from ..errors import VersionConflict as VersionConflict  # which was defined here
 from ..model import check_name
 
 T = TypeVar("T")

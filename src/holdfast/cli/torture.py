@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 @click.option("--scenario", metavar="NAMES", help="Run these classic failures instead, separated by commas; or all.")
 @click.option("--times", default=1, show_default=True, type=click.IntRange(min=1), help="Runs of each scenario.")
 @click.option("--guarantees", type=click.Path(dir_okay=False, path_type=Path), help="Write the scenarios' outcomes.")
+@click.option("--once", is_flag=True, help="Torture 'once' instead: effects, behind the fence and without it.")
 @click.option("--url", metavar="URL", help="A server of your own: faults are injected into clients only.")
 @click.option("--list", "listing", is_flag=True, help="List the engines, faults and scenarios.")
 @json_option
@@ -48,6 +49,7 @@ def torture(
     scenario: str | None,
     times: int,
     guarantees: Path | None,
+    once: bool,
     url: str | None,
     listing: bool,
     as_json: bool,
@@ -65,6 +67,7 @@ def torture(
       holdfast torture postgresql --faults pause-aimed,kill-node,failover --seed 7 --report out.html
       holdfast torture --scenario gc-pause,failover-async redis
       holdfast torture --url redis://staging.example.com
+      holdfast torture --once redis --minutes 0.5
       holdfast torture --list
     """
     from ..torture.engines import STARTERS
@@ -74,6 +77,10 @@ def torture(
     if listing:
         return _list(as_json)
     _check_engines(engines, url)
+    if once:
+        from .torture_once import run_and_show
+
+        return run_and_show(engines, minutes * 60, seed, as_json)
     if scenario is not None:
         return _scenarios(engines or tuple(STARTERS), scenario, times, guarantees, as_json)
     plan = Plan(

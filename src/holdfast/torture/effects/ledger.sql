@@ -1,0 +1,8 @@
+-- The effects that were applied, in order. Nothing in it keeps an effect from being applied twice: the fence has to.
+CREATE TABLE IF NOT EXISTS effect (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    key    TEXT    NOT NULL,
+    token  INTEGER NOT NULL,
+    worker TEXT    NOT NULL
+);
+CREATE INDEX IF NOT EXISTS effect_key ON effect (key);

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from random import Random
 
-from holdfast.backends.mysql import capabilities, codec
+from holdfast.backends.mysql import capabilities, codec, short_cuts
 from holdfast.backends.mysql.packets import QueryReply, RowsReader
 from holdfast.backends.mysql.programs import schema, statements
 from holdfast.backends.mysql.session import codec as session_codec
@@ -26,7 +26,7 @@ from tests.likeness.relational_rounds import (
 from tests.likeness.virtual import VirtualTime
 from tests.mysql.server import Server
 
-STATEMENTS = (*codec.PREPARED, *session_codec.PREPARED)
+STATEMENTS = (*short_cuts.PREPARED, *session_codec.PREPARED)
 TIDIES_SESSIONS, TIDIES_NONE = 0.0, 0.9
 
 
@@ -98,7 +98,10 @@ class Play:
                 packets = pair.say(b"\x03" + order.text, self.now)
             reply = reply_of(packets)
             if reply.error is not None:
-                return reply.error
+                if order.instead is None or (other := order.instead(reply.error)) is None:
+                    return reply.error
+                order = other
+                continue
             value = order.read(reply)
             if not isinstance(value, codec.Order):
                 return value

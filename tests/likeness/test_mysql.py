@@ -11,7 +11,7 @@ from unittest.mock import patch
 import pytest
 
 import holdfast
-from holdfast.backends.mysql import codec
+from holdfast.backends.mysql import codec, short_cuts
 from holdfast_sim.servers.mysql import errors, procedures
 from holdfast_sim.servers.mysql.server import MariaDBServer
 from holdfast_sim.servers.relational.lock_table import LockTable
@@ -107,7 +107,7 @@ def test_what_is_no_command_is_answered_alike(server: Server) -> None:
         for body in (b"\x03nonsense", b"\x60", b"\x17\x63\0\0\0\0\x01\0\0\0", b"\x03CALL holdfast_tidy(1)"):
             pair.say(body)
         bounds = {b"first": b"x'61'", b"last": b"x'62'"}
-        pair.say(b"\x03" + codec.SURVEY % {b"now": codec.NOW, b"contended": b"0", **bounds})
+        pair.say(b"\x03" + codec.SURVEY % {b"now": short_cuts.NOW, b"contended": b"0", **bounds})
         pair.say_out_of_order()
         assert pair.ended()
 

@@ -12,8 +12,9 @@ from typing import Any
 
 import holdfast
 from holdfast.backends.mysql.address import read_login
-from holdfast.backends.mysql.codec import PREPARED, Codec
+from holdfast.backends.mysql.codec import Codec
 from holdfast.backends.mysql.connector import MariaDBConnector
+from holdfast.backends.mysql.short_cuts import PREPARED
 from holdfast.backends.relational.session_client import SessionClient
 from holdfast.clock import now
 from tests.mysql.server import Server, serving

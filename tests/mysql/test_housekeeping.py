@@ -48,6 +48,8 @@ def test_a_full_table_of_session_locks_makes_room(narrow: Server) -> None:
         [[mark]] = narrow.execute("SELECT MAX(mark) FROM holdfast_session", "small")
         for number in range(400):
             assert others.lock(f"once/{number}").acquire().release()
+        for number in range(400):  # the lock that was got when the table was full was let go of
+            assert locks.lock(f"once/{number}").acquire(timeout=0).release()
         again = others.lock("first").acquire()
         assert again.token > mark
         assert locks.lock("held").try_acquire() is None
@@ -61,6 +63,8 @@ def test_session_locks_that_are_used_once_do_not_pile_up(server: Server, databas
     with holdfast.connect(url) as locks:
         for number in range(300):
             locks.lock(f"once/{number}").acquire().release()
+        locks.lock("long" * 30).acquire().release()
+    assert server.execute("SELECT COUNT(*) FROM holdfast_session_name", database) == [(1,)]
     server.execute(f"UPDATE holdfast_session SET mark = mark - {A_DAY + 1}", database)
     server.execute(f"UPDATE holdfast_session_name SET since = since - {A_DAY + 1}", database)
     for _ in range(200):  # each does it with a chance of one in sixteen

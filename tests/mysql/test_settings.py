@@ -186,12 +186,13 @@ def own_server() -> Iterator[Server]:
 
 
 def test_a_session_lock_is_seen_even_if_its_first_grant_was_cut_short(server: Server, database: str) -> None:
-    """Where the name cannot be written, nothing is left that would hide the lock from then on."""
+    """Where a long name cannot be written, nothing is left that would hide the lock from then on."""
+    door = "door" * 30
     url = server.url(database).replace("mysql:", "mysql+session:")
     with holdfast.connect(url, request_timeout=5) as locks:
         server.execute("ALTER TABLE holdfast_session_name RENAME TO aside", database)
         with pytest.raises(Misconfigured):
-            locks.lock("door").acquire(timeout=5)
+            locks.lock(door).acquire(timeout=5)
         server.execute("ALTER TABLE aside RENAME TO holdfast_session_name", database)
-        with locks.lock("door", timeout=5):
-            assert [view.name for view in locks.survey()] == ["door"]
+        with locks.lock(door, timeout=5):
+            assert [view.name for view in locks.survey()] == [door]

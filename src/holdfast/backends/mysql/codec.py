@@ -16,7 +16,8 @@ from ..queue_backend import Allow, Evict, QueueRequest, Release, Renew, Survey, 
 from ..relational.batch import LeaveAll, Left, LookAll, Looked, left_of, looked_of
 from ..relational.error_mapping import Refused
 from ..relational.replies import Released, allowed_of, pushes_of, taken_of, text_of, views_of
-from .packets import QueryReply, bound, number_value, text_value
+from .packets import QueryReply, number_value, text_value
+from .short_cuts import NOW, QUICK_ENTER, QUICK_RELEASE, QUICK_TAKE, RELEASE_VALUES, TAKE_VALUES
 
 T = TypeVar("T")
 
@@ -30,7 +31,6 @@ QUARTERS_COUNT = 40
 ALONE_CODE = 31000
 """What `holdfast_hear` answers if there is no request connection beside it."""
 
-NOW = b"TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
 RENEW = b"""UPDATE holdfast_claim c FORCE INDEX (PRIMARY) SET c.expires = %(now)b + c.ttl WHERE c.name IN (%(names)b)
 AND c.place = 0 AND (c.owner, c.token) IN (%(holds)b) AND c.token > 0 AND c.expires > %(now)b AND NOT c.evicted"""
 SURVEY = b"""SELECT c.name, s.capacity, c.owner, c.token, c.weight, c.host, c.pid, c.since, c.expires, c.actor, c.mode,
@@ -41,32 +41,20 @@ AND %(now)b < c.expires + IF(c.token > 0, c.delay, 0) ORDER BY c.name, c.place""
 """Of one moment each: the time of a statement is that of its beginning. One snapshot, no lock. The survey, if it is
 `contended`, is of lines with more than one place."""
 
-
-QUICK_TAKE = b"""UPDATE holdfast_claim c SET c.token = GREATEST(c.mark + 1, %(now)b),
-c.mark = LAST_INSERT_ID(GREATEST(c.mark + 1, %(now)b)), c.owner = ?, c.weight = ?, c.capacity = ?, c.fair = ?,
-c.ttl = ?, c.patience = ?, c.delay = ?, c.expires = %(now)b + ?, c.since = %(now)b, c.evicted = false, c.wake = 0,
-c.actor = ?, c.mode = ?, c.host = ?, c.pid = ?
-WHERE c.name = ? AND c.place = 0 AND c.owner IS NULL AND NOT c.crowded"""
-QUICK_TAKE %= {b"now": NOW}
-QUICK_RELEASE = (
-    b"""UPDATE holdfast_claim c SET c.owner = NULL, c.token = 0 WHERE c.name = ? AND c.place = 0
-AND c.owner = ? AND c.token > 0 AND c.expires > %b AND NOT c.evicted AND NOT c.crowded"""
-    % NOW
-)
-PREPARED = (QUICK_TAKE, QUICK_RELEASE)
 HELD = Released(True)
-_TAKES, _RELEASES = bound("siiiiiiisssis"), bound("ss")
 
 
 class Order(NamedTuple):
     """One statement, and how to read the reply; the reading may ask for another order first.
 
-    With `values` it is one that was prepared, and these are its values in binary.
+    With `values` it is one that was prepared, and these are its values in binary. `instead` says what to ask if it is
+    refused, if anything.
     """
 
     text: bytes
     read: Callable[[QueryReply], Any]
     values: bytes = b""
+    instead: Callable[[Refused], Any] | None = None
 
 
 class Written(NamedTuple):
@@ -83,6 +71,15 @@ class Written(NamedTuple):
     """The name, and all but the owner, as values of a prepared statement."""
 
 
+class RecentNames(set[str]):
+    """Some names: all are forgotten when there are too many, which costs a statement in vain at most."""
+
+    def add(self, name: str) -> None:
+        if len(self) >= KEPT_COUNT:
+            self.clear()
+        super().add(name)
+
+
 class Codec:
     """Writes orders for one namespace on behalf of one process."""
 
@@ -92,8 +89,12 @@ class Codec:
         self._at = b"%b,%d" % (hexed(host), pid)
         self._quick = quick
         self._written: dict[int, Written] = {}
-        self._busy: set[str] = set()
+        self._busy = RecentNames()
         """Names where the quick statement was in vain; until one is granted at once, they are called for directly."""
+        self._known = RecentNames()
+        """Names that have a seat, as far as is known."""
+        self._called = False
+        """Whether a take was called for. The first one is: who may not call procedures is told so at once."""
 
     def write(self, request: QueueRequest | LookAll | LeaveAll, wake: int | None = None, waited: bool = False) -> Order:
         """Any verb. `wake` says whose ears a push reaches the asker through.
@@ -139,6 +140,8 @@ class Codec:
             [taken] = _taken(reply)
             if taken.token:
                 self._busy.discard(name)
+            self._known.add(name)
+            self._called = True
             return [taken]
 
         def enter() -> Order:
@@ -146,14 +149,16 @@ class Codec:
             return Order(b"CALL holdfast_take(%b,%b,%b,%d,%d,%b)" % values, entered)
 
         def read(reply: QueryReply) -> list[Taken] | Order:
-            if reply.changed:
+            if reply.made:
+                self._known.add(name)
                 return [Taken(reply.made)]
-            self._note_busy(name)
+            self._busy.add(name)
             return enter()
 
-        if not self._quick or name in self._busy:
+        if not self._quick or not self._called or name in self._busy:
             return enter()
-        return Order(QUICK_TAKE, read, _TAKES + text_value(claim.owner.encode()) + kept.bound)
+        text = QUICK_TAKE if name in self._known else QUICK_ENTER
+        return Order(text, read, TAKE_VALUES + text_value(claim.owner.encode()) + kept.bound)
 
     def _release(self, claim: Claim, linger: float, wake: int, waited: bool) -> Order:
         kept = self._details(claim)
@@ -164,13 +169,8 @@ class Codec:
 
         if not self._quick or linger or waited or claim.spec.name in self._busy:
             return leave()
-        values = _RELEASES + kept.key + text_value(claim.owner.encode())
+        values = RELEASE_VALUES + kept.key + text_value(claim.owner.encode())
         return Order(QUICK_RELEASE, lambda reply: HELD if reply.changed else leave(), values)
-
-    def _note_busy(self, name: str) -> None:
-        if len(self._busy) >= KEPT_COUNT:
-            self._busy.clear()
-        self._busy.add(name)
 
     def _renew(self, claims: Sequence[Claim]) -> Order:
         """One update for all on their seats; if some are not there, a call finds them, or out why they are nowhere."""

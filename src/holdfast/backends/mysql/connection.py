@@ -7,30 +7,26 @@ connection where none is, counts as one that was in vain: its order says what to
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from typing import TypeAlias
 
 from ..._core.flow import Connection, Exchange, Flow, Receive
 from ..connections.multiplexer import Multiplexer, interrupted
 from ..relational.connection import MultiplexedConnection, Request
-from ..relational.error_mapping import Refused, Silence
+from ..relational.error_mapping import Silence
 from .capabilities import Greeting
 from .codec import Order
 from .error_mapping import AGAIN, TRIES_COUNT
 from .packets import EXECUTE, QUIT, Garbled, QueryReply, RowsReader, prepare, prepared, query
 
 IN_VAIN = QueryReply([])
-Instead: TypeAlias = Callable[[Refused], Order | None]
 
 
 class MariaDBRequest(Request):
-    """An order under way, how often it may still be tried, and what to ask if it is refused."""
+    """An order under way, and how often it may still be tried."""
 
-    __slots__ = ("instead", "tries")
+    __slots__ = ("tries",)
 
-    def __init__(self, order: Order, instead: Instead | None) -> None:
+    def __init__(self, order: Order) -> None:
         super().__init__(order)
-        self.instead = instead
         self.tries = TRIES_COUNT
 
 
@@ -70,9 +66,9 @@ class MariaDBConnection(MultiplexedConnection):
         reply: QueryReply = request.value
         return reply
 
-    def start(self, order: Order, instead: Instead | None = None) -> Request:
-        """As `DatabaseConnection.start`. `instead` says what to ask if it is refused, if anything."""
-        request = MariaDBRequest(order, instead)
+    def start(self, order: Order) -> Request:
+        """As `DatabaseConnection.start`."""
+        request = MariaDBRequest(order)
         if self.channel.over:
             request.error = Silence("the connection has ended")
             request.done = True
@@ -113,7 +109,8 @@ class MariaDBConnection(MultiplexedConnection):
             if request.tries and reply.error.code in AGAIN:
                 self._send(request)
                 return
-            if request.instead is not None and (order := request.instead(reply.error)) is not None:
+            instead = request.order.instead
+            if instead is not None and (order := instead(reply.error)) is not None:
                 request.order = order
                 self._send(request)
                 return

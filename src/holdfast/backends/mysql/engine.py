@@ -13,9 +13,10 @@ from ..relational.table_client import TableClient
 from ..relational.url import shown
 from .address import read_login
 from .capabilities import promises_of
-from .codec import PREPARED, Codec
+from .codec import Codec
 from .connector import MariaDBConnector
 from .notifications import MariaDBNotifications
+from .short_cuts import PREPARED
 
 LEAST_TTL_S = 0.05
 

@@ -60,7 +60,7 @@ class MariaDBListener:
         self._channel.event = event
         self._beside = beside
         self._heard = heard
-        self._connection.start(self._hear(), self._roused)
+        self._connection.start(self._hear())
 
     @property
     def closed(self) -> bool:
@@ -74,7 +74,7 @@ class MariaDBListener:
             self._deliver(order.read(reply))
             return self._hear()
 
-        return Order(order.text, deliver)
+        return Order(order.text, deliver, instead=self._roused)
 
     def _deliver(self, pushes: list[tuple[str, int]]) -> None:
         for owner, token in pushes:
@@ -94,7 +94,7 @@ class MariaDBListener:
         now: float = yield NOW
         yield Sleep(max(0.0, min(PAUSE_S, deadline - now)))
         self._channel.before = None
-        self._connection.start(self._hear(), self._roused)
+        self._connection.start(self._hear())
         return now < deadline
 
     def until(self, pending: Pending, deadline: float) -> Flow[bool]:

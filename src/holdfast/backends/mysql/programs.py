@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from importlib.resources import files
 
-VERSION = 4
+VERSION = 5
 PARTS = ("tables", "line", "ears", "take", "hold", "batches", "limiter", "ceiling", "session", "tidy", "meta")
 
 

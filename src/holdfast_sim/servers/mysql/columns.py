@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from holdfast.backends.mysql.codec import NOW
+from holdfast.backends.mysql.short_cuts import NOW
 
 from .packets import BLOB, LONG, LONG_BLOB, LONGLONG, TINY, UTF8, VAR_STRING, Column
 
@@ -106,7 +106,7 @@ def derived(name: str, kind: int, length: int, flags: int) -> Column:
 
 ONE = Column(b"1", LONG, 1, NOT_NULL | BINARY_FLAG)
 SESSION_SURVEY = (
-    derived("name", VAR_STRING, 1100, NOT_NULL | BINARY_FLAG),
+    derived("name", VAR_STRING, 1100, BINARY_FLAG),
     ONE,
     derived("owner", VAR_STRING, 64, NOT_NULL | BINARY_FLAG),
     derived("token", LONGLONG, 20, NOT_NULL),
@@ -114,7 +114,7 @@ SESSION_SURVEY = (
     piece(line(3)),
     piece(line(4)),
     derived("since", LONGLONG, 20, NOT_NULL),
-    function(NOW + b" + CAST(SUBSTRING_INDEX(c.who, '\n', -1) AS SIGNED)", 67, kind=LONGLONG),
+    function(NOW + b" + CAST(%b AS SIGNED)" % line(5), 67, kind=LONGLONG),
     piece(b"SUBSTRING_INDEX(c.who, '\n', 1)"),
     piece(line(2)),
     ONE,

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.backends.execute import Entry
-from holdfast.backends.mysql.codec import QUICK_RELEASE, QUICK_TAKE, RENEW, SURVEY
+from holdfast.backends.mysql.codec import RENEW, SURVEY
+from holdfast.backends.mysql.short_cuts import QUICK_ENTER, QUICK_RELEASE, QUICK_TAKE
 
 from ..relational.statement_runner import Steps
 from . import columns, errors
@@ -64,11 +65,24 @@ def survey(session: MariaDBSession, match: re.Match[bytes]) -> Steps[list[Result
 def quick_take(session: MariaDBSession, values: Sequence[Value]) -> Steps[list[Result]]:
     yield from ()
     session.server.check_writable("holdfast_claim")
+    token = session.database.table.quick_take(entry_of(session, values), session.now_us)
+    return [Done(int(token > 0), token, count(int(token > 0)))]
+
+
+@prepared(QUICK_ENTER)
+def quick_enter(session: MariaDBSession, values: Sequence[Value]) -> Steps[list[Result]]:
+    yield from ()
+    session.server.check_writable("holdfast_claim")
+    entry = entry_of(session, values)
+    new = entry.name not in session.database.table.seats
+    token = session.database.table.quick_enter(entry, session.now_us)
+    return [Done(1 if new or not token else 2, token)]
+
+
+def entry_of(session: MariaDBSession, values: Sequence[Value]) -> Entry:
     owner, texts, name = text(values[0]), [text(value) for value in values[8:11]], text(values[12])
     weight, capacity, fair, ttl, patience, delay, _, pid = (int(value) for value in (*values[1:8], values[11]))
-    entry = Entry(name, place(session, owner, 0, (weight, fair, ttl, patience, delay, pid), texts), capacity)
-    token = session.database.table.quick_take(entry, session.now_us)
-    return [Done(int(token > 0), token, count(int(token > 0)))]
+    return Entry(name, place(session, owner, 0, (weight, fair, ttl, patience, delay, pid), texts), capacity)
 
 
 @prepared(QUICK_RELEASE)

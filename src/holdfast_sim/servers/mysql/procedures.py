@@ -170,7 +170,7 @@ def session_take(session: MariaDBSession, values: Sequence[Value]) -> Steps[list
         new = key not in tables.holders
         row = HolderRow(0, now, session.number, owner, who, 0, session.server.host.now())
         token = tables.mint(key, row, now, early=True)
-        if new:
+        if new and name:
             tables.names[key] = now, name
     elif queue:
         be_seen(session, key, name, owner, who)
@@ -182,13 +182,14 @@ def session_take(session: MariaDBSession, values: Sequence[Value]) -> Steps[list
 def session_queue(session: MariaDBSession, values: Sequence[Value]) -> Steps[list[Result]]:
     yield from ()
     be_seen(session, hexed(values[0]), text(values[1]), text(values[2]), text(values[3]))
-    return [Done(2)]
+    return [Done(1 + bool(text(values[1])))]
 
 
 def be_seen(session: MariaDBSession, key: str, name: str, owner: str, who: str) -> None:
     tables = session.database.sessions
     tables.queue(owner, WaiterRow(key, session.now_us, session.number, who), anew=False)
-    tables.names[key] = session.now_us, name
+    if name:
+        tables.names[key] = session.now_us, name
 
 
 def tidy(session: MariaDBSession, values: Sequence[Value]) -> Steps[list[Result]]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from holdfast.backends.mysql.codec import NOW
+from holdfast.backends.mysql.short_cuts import NOW
 
 from ..relational.statement_runner import Steps
 from .packets import Result
@@ -76,6 +76,11 @@ def hexed(value: Value) -> str:
     """A hash: the name of its user lock."""
     assert isinstance(value, bytes)
     return value.hex()
+
+
+def count_added(added: int, there: int) -> bytes:
+    """What an INSERT of several rows says of itself."""
+    return b"Records: %d  Duplicates: %d  Warnings: 0" % (added, there)
 
 
 def count(affected: int) -> bytes:

@@ -116,7 +116,7 @@ class LockTable:
         seat = self.seats[entry.name]
         new = mine is None or mine.evicted
         own = entry.place if mine is None or mine.evicted else mine
-        placed = not new or queue or free > 0 or self.exact
+        placed = not new or queue or own.weight <= free or self.exact
         was_behind = occupied if new else own.rank > 0
         removed = not queue and not own.token
         if new and placed and occupied:
@@ -133,6 +133,11 @@ class LockTable:
             return 0
         [taken], _ = self.take([entry], False, now)
         return taken.token
+
+    def quick_enter(self, entry: Entry, now: int) -> int:
+        """As `quick_take`, and for a name that has no seat yet."""
+        self.load(entry.name)
+        return self.quick_take(entry, now)
 
     def quick_release(self, name: str, owner: str, now: int) -> bool:
         """Let go of a hold in the seat, if nobody is behind it."""

@@ -45,7 +45,7 @@ class SessionTables:
     holders: dict[str, HolderRow] = field(default_factory=dict)
     waiters: dict[str, WaiterRow] = field(default_factory=dict)
     names: dict[str, tuple[int, str]] = field(default_factory=dict)
-    """The name of each hash, and since when; MariaDB only, whose rows in memory have no room for it."""
+    """The long name of each hash, and since when; MariaDB only, whose rows in memory have no room for it."""
     ceiling: int = 0
     floor: tuple[int, int] | None = None
     """The floor, and the ceiling as it was raised last; None after a crash."""

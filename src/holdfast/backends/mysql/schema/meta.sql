@@ -1,2 +1,2 @@
 INSERT IGNORE INTO holdfast_meta (word, value) VALUES ('cluster', LEFT(SHA2(CONCAT(UUID(), RAND()), 256), 12));
-REPLACE INTO holdfast_meta (word, value) VALUES ('version', '4');
+REPLACE INTO holdfast_meta (word, value) VALUES ('version', '5');

@@ -6,7 +6,8 @@
 -- 2. Who holds is what IS_USED_LOCK says; the row tells who that is, by the connection that wrote it. Who waits has a
 --    row for as long as the connection lives that wrote it, which has a user lock of its own to show that.
 -- 3. These rows are in memory, so a grant waits for no commit. When a restart of the server forgets them, every session
---    has ended, and the floor of all tokens has been raised above them (`ceiling.sql`). A row of such a table has a fixed size, so names are kept elsewhere.
+--    has ended, and the floor of all tokens has been raised above them (`ceiling.sql`). A row of such a table has a fixed
+--    size, so a long name is kept elsewhere, and waits for a commit.
 
 CREATE TABLE IF NOT EXISTS holdfast_session (
     hash       binary(32) PRIMARY KEY,
@@ -15,7 +16,7 @@ CREATE TABLE IF NOT EXISTS holdfast_session (
     since      bigint NOT NULL,
     connection bigint NOT NULL,
     owner      varbinary(64)  NOT NULL,
-    who        varbinary(255) NOT NULL  -- actor, mode, host, process and ttl, a line each
+    who        varbinary(255) NOT NULL  -- actor, mode, host, process and ttl, a line each; then the name, if it is short
 ) ENGINE = MEMORY;
 
 CREATE TABLE IF NOT EXISTS holdfast_session_waiter (
@@ -33,6 +34,8 @@ CREATE TABLE IF NOT EXISTS holdfast_session_name (
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC STATS_AUTO_RECALC = 0;
 
 DELIMITER $$
+
+-- `n` is a long name, and empty if the name is in `who`.
 
 -- Take a session lock, within so many seconds: its token, or 0; then, if it is to be waited for (`queue`), others see it.
 -- `seen`: they have seen it waiting.
@@ -56,8 +59,10 @@ BEGIN
             SET token_ = LAST_INSERT_ID();
         ELSE
             -- First: once the row below is there, nobody would add a name that is missing.
-            INSERT INTO holdfast_session_name (hash, since, name) VALUES (h, now, n)
-                ON DUPLICATE KEY UPDATE since = now;
+            IF n <> '' THEN
+                INSERT INTO holdfast_session_name (hash, since, name) VALUES (h, now, n)
+                    ON DUPLICATE KEY UPDATE since = now;
+            END IF;
             BEGIN
                 DECLARE EXIT HANDLER FOR 1114 BEGIN  -- the table is full
                     CALL holdfast_session_forget();
@@ -109,7 +114,9 @@ BEGIN
         INSERT INTO holdfast_session_waiter (owner, hash, since, connection, who)
             VALUES (o, h, now, CONNECTION_ID(), who_) ON DUPLICATE KEY UPDATE connection = CONNECTION_ID();
     END;
-    INSERT INTO holdfast_session_name (hash, since, name) VALUES (h, now, n) ON DUPLICATE KEY UPDATE since = now;
+    IF n <> '' THEN
+        INSERT INTO holdfast_session_name (hash, since, name) VALUES (h, now, n) ON DUPLICATE KEY UPDATE since = now;
+    END IF;
 END $$
 
 DELIMITER ;

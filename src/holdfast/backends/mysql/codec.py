@@ -54,7 +54,7 @@ class Order(NamedTuple):
     text: bytes
     read: Callable[[QueryReply], Any]
     values: bytes = b""
-    instead: Callable[[Refused], Any] | None = None
+    instead: Callable[[Refused], Order | None] | None = None
 
 
 class Written(NamedTuple):

@@ -82,7 +82,9 @@ PHRASES = {
     "through a client of redis-py for asyncio (`redis.asyncio.Redis` or `RedisCluster`)": (
         "through a client of redis-py (`redis.Redis` or `redis.RedisCluster`)"
     ),
-    "carries out one transaction of the JSON gateway and is awaited": "carries out one transaction of the JSON gateway",
+    "A coroutine function is awaited, any other (`holdfast.fenced.etcd.gateway`) is called in a thread.": (
+        "`holdfast.fenced.etcd.gateway` makes one."
+    ),
     "kazoo blocks and has no asyncio: there each request runs in a thread": "kazoo has no asyncio; see `cas.aio.ZNode`",
     "A file, replaced as a whole; in asyncio each request runs in a thread.": "A file, replaced as a whole.",
     "EtcdKey(transact,": 'EtcdKey(gateway("http://127.0.0.1:2379"),',

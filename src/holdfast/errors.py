@@ -105,7 +105,12 @@ class VersionConflict(HoldfastError):
         self.key = dict(key) if isinstance(key, Mapping) else key
         self.version = version
         self.tries = tries
-        at = "already there" if version is None else f"not at version {_shown(version)} any more"
+        if version is None:
+            at = "already there"
+        elif isinstance(version, (int, str)):
+            at = f"not at version {version!r} any more"
+        else:  # the version is the value itself, which does not belong in a log
+            at = "not as it was read any more"
         often = "" if tries == 1 else f", in none of {tries} tries"
         instead = (
             "Read it again and retry" if tries == 1 else "Allow more attempts, or take a lock: many change it at once"
@@ -118,11 +123,6 @@ class VersionConflict(HoldfastError):
 
 def _rebuild_conflict(resource: str, key: object, version: object, tries: int) -> VersionConflict:
     return VersionConflict(resource, key, version, tries=tries)
-
-
-def _shown(version: object) -> str:
-    text = repr(version)
-    return text if len(text) <= 60 else f"{text[:60]}..."
 
 
 class Missing(HoldfastError, LookupError):

@@ -45,7 +45,7 @@ class Counter:
 
         def of_hash(old: dict[Any, int]) -> Any:
             changed = change(old[self.field])
-            return changed if inspect.isawaitable(changed) else {self.field: changed}
+            return changed if changed is None or inspect.isawaitable(changed) else {self.field: changed}
 
         whole = change if self.field is None or not plain else of_hash
         begin = default if default is NO_DEFAULT else self._in(default)

@@ -200,6 +200,7 @@ def test_bad_input_is_refused_before_anything_is_sent(place: Place) -> None:
         lambda: counter.update("x"),  # type: ignore[arg-type]
         lambda: counter.update(later),  # type: ignore[arg-type]
         lambda: counter.update(lambda old: later(old)),  # type: ignore[arg-type, return-value]
+        lambda: counter.update(lambda old: None),  # type: ignore[arg-type, return-value]
         lambda: counter.update(lambda old: "x"),  # type: ignore[arg-type, return-value]
         lambda: counter.update(lambda old: old / 2),  # type: ignore[arg-type, return-value]
         lambda: counter.update(add_one, lease=0),

@@ -21,7 +21,7 @@ from tests.etcd.cluster import Cluster, b64
 _numbers = itertools.count()
 
 
-@pytest.fixture(params=["threads", "asyncio"])
+@pytest.fixture(params=["threads", "asyncio", "asyncio-gateway"])
 def place(request: pytest.FixtureRequest, etcd_cluster: Cluster) -> Iterator[Place]:
     """Each register talks to another member."""
     key = f"stock/{next(_numbers)}"
@@ -37,7 +37,8 @@ def place(request: pytest.FixtureRequest, etcd_cluster: Cluster) -> Iterator[Pla
                 return await asyncio.to_thread(transact, txn)
 
             loop = stack.enter_context(looping())
-            return Counter(holdfast.cas.aio.EtcdKey(awaited, key, codec, **more), loop.wait)
+            function: Any = awaited if request.param == "asyncio" else transact
+            return Counter(holdfast.cas.aio.EtcdKey(function, key, codec, **more), loop.wait)
 
         fence = EtcdFence(gateway(f"http://{etcd_cluster.members[0].endpoint}", timeout=30))
         yield Place(counter, lambda token: fence.claim(key, token))
@@ -69,6 +70,16 @@ def test_a_key_that_was_deleted_and_made_again_is_another_version(etcd_cluster: 
 
 @pytest.mark.parametrize("wrong", ["http://127.0.0.1:2379", None])
 def test_what_carries_out_no_transaction_is_refused(wrong: Any) -> None:
+    sent = []
+
+    async def later(txn: Any) -> Any:
+        sent.append(txn)
+
+    with pytest.raises(Misconfigured, match="aio"):
+        cas.EtcdKey(later, "n", cas.INTEGER).create(1)  # type: ignore[arg-type]
+    assert sent == []
+    with pytest.raises(Misconfigured, match="not with a dict"):
+        cas.EtcdKey(lambda txn: None, "n", cas.INTEGER).create(1)  # type: ignore[arg-type, return-value]
     with pytest.raises(Misconfigured):
         cas.EtcdKey(wrong, "n", cas.INTEGER)
     with pytest.raises(Misconfigured):

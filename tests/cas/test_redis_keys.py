@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -196,6 +199,71 @@ def test_other_codecs_and_encodings(client: Any, redis_server: RedisServer) -> N
         config.update(lambda old: float("nan"))
     with pytest.raises(Misconfigured, match="made str"):
         cas.RedisKey(client, "x", cas.ValueCodec("wrong", str, str)).create("x")  # type: ignore[arg-type]
+
+
+def test_a_change_in_place_that_returns_nothing_destroys_nothing(client: Any) -> None:
+    config = cas.RedisKey(client, "j", cas.JSON)
+    config.create({"a": 1})
+    with pytest.raises(Misconfigured, match="returned None"):
+        config.update(lambda old: old.update(a=2))
+    assert config.swap(None, config.read().version).value is None  # meant
+
+
+def test_names_of_fields_are_text(client: Any) -> None:
+    client.hset("h", b"\xff", 1)
+    with pytest.raises(Misconfigured, match="fields="):
+        cas.RedisHash(client, "h", cas.INTEGER).read()
+    assert cas.RedisHash(client, "h", cas.INTEGER, fields=["n"]).update(lambda old: {"n": 1}) == {"n": 1}
+
+
+def test_a_conflict_does_not_tell_the_value(client: Any) -> None:
+    secret = cas.RedisKey(client, "s", cas.TEXT)
+    version = secret.create("hunter2").version
+    secret.update(lambda old: old + "!")
+    with pytest.raises(cas.VersionConflict) as conflict:
+        secret.swap("x", version)
+    assert "hunter2" not in str(conflict.value)
+
+
+STALE = """
+import sys, time
+import holdfast, redis
+from holdfast import cas
+
+def change(old):
+    print("read", old, flush=True)
+    sys.stdin.readline()
+    return old + 1
+
+with holdfast.connect(sys.argv[1]) as locks:
+    lease = locks.lock("stock", ttl=60).acquire()
+    counter = cas.RedisKey(redis.Redis.from_url(sys.argv[1]), "n", cas.INTEGER)
+    try:
+        counter.update(change, lease=lease)
+    except cas.FenceRejected:
+        print("refused", flush=True)
+"""
+
+
+def test_a_process_that_slept_through_the_end_of_its_lease_is_refused(client: Any, redis_server: RedisServer) -> None:
+    client.set("n", 5)
+    program = [sys.executable, "-c", STALE, redis_server.url]
+    stale = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert stale.stdout is not None
+    assert stale.stdout.readline() == "read 5\n"
+    stale.send_signal(signal.SIGSTOP)
+    with holdfast.connect(redis_server.url) as locks:
+        (found,) = locks.survey("stock")
+        token = found.holders[0].token
+        assert token is not None
+        assert locks.evict("stock", token)
+        with locks.lock("stock", timeout=60) as lease:
+            newer = cas.RedisKey(client, "n", cas.INTEGER)
+            newer.update(lambda old: old + 100, lease=lease)
+            newer.update(lambda old: old - 100, lease=lease)  # the value is as the stale one has read it
+            stale.send_signal(signal.SIGCONT)
+            assert stale.communicate("go on\n", timeout=120)[0] == "refused\n"
+    assert client.get("n") == b"5"
 
 
 def test_what_is_no_client_and_no_key_is_refused(client: Any) -> None:

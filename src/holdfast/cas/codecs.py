@@ -80,4 +80,4 @@ TEXT: ValueCodec[str] = ValueCodec("text", str.encode, bytes.decode)
 INTEGER: ValueCodec[int] = ValueCodec("a whole number", _integer, int)
 """A whole number in decimal digits, as Redis' own INCR has it."""
 JSON: ValueCodec[Any] = ValueCodec("JSON", _json, json.loads)
-"""Whatever JSON can hold. Change a copy, or return a new value: both are the same to a register."""
+"""Whatever JSON can hold."""

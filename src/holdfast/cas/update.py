@@ -120,7 +120,12 @@ def check_change(change: object) -> None:
 
 
 def check_changed(changed: Change) -> Change:
-    """What the function has made of the value; `Misconfigured` if that is still to come."""
+    """What the function has made of the value; `Misconfigured` if that is nothing, or still to come."""
+    if changed is None:
+        raise Misconfigured(
+            "the function given to update() returned None; it has to return the new value, also if it changes the old "
+            "one in place. To write a null of JSON, read() and swap()"
+        )
     if inspect.isawaitable(changed):
         getattr(changed, "close", lambda: None)()
         raise Misconfigured(

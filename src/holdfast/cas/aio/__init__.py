@@ -1,7 +1,7 @@
 """Compare-and-swap for asyncio: the names of `holdfast.cas`, with methods to await.
 
-Redis takes a client of `redis.asyncio`, etcd a function to await. kazoo has no asyncio: a `ZNode` takes the same
-blocking client as in threads, and each request runs in a thread of asyncio's, as does each one of a `VersionedFile`.
+Redis takes a client of `redis.asyncio`, etcd a coroutine function or a plain one. kazoo has no asyncio: a `ZNode` takes
+the same blocking client as in threads. Whatever blocks (kazoo, files, a plain function) runs in a thread of asyncio's.
 """
 
 from __future__ import annotations

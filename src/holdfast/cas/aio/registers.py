@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from ...fenced.clients import check_client
-from ...fenced.etcd.programs import Txn
 from ...fenced.etcd.programs import check_key as check_etcd_key
 from ...fenced.redis.programs import check_key as check_redis_key
 from ..codecs import ValueCodec, check_codec
@@ -20,7 +19,7 @@ from ..redis.strings import StringResource
 from ..tries import Retry, Stats
 from ..zookeeper.node import NodeResource
 from .register import RETRY, Register
-from .runner import call, check_colour
+from .runner import Transact, asked_by, call, check_colour
 
 T = TypeVar("T")
 
@@ -72,7 +71,9 @@ class RedisHash(Register[dict[str, T], Mapping[str, T | None]]):
 
 
 class EtcdKey(Register[T, T]):
-    """A key of etcd, through a function that carries out one transaction of the JSON gateway and is awaited.
+    """A key of etcd, through a function that carries out one transaction of the JSON gateway.
+
+    A coroutine function is awaited, any other (`holdfast.fenced.etcd.gateway`) is called in a thread.
 
     config = EtcdKey(transact, "config/web", JSON)
     await config.update(lambda old: {**old, "workers": 8})
@@ -82,16 +83,16 @@ class EtcdKey(Register[T, T]):
 
     def __init__(
         self,
-        transact: Callable[[Txn], Awaitable[Txn]],
+        transact: Transact,
         key: str | bytes,
         codec: ValueCodec[T],
         *,
         retry: Retry = RETRY,
         stats: Stats | None = None,
     ) -> None:
-        check_client(transact, "EtcdKey", "a function that carries out a transaction, such as fenced.etcd.gateway(…)")
+        perform = asked_by(transact)
         check_codec(codec, "EtcdKey")
-        super().__init__(KeyResource(check_etcd_key(key), codec), transact, retry, stats)
+        super().__init__(KeyResource(check_etcd_key(key), codec), perform, retry, stats)
 
 
 class ZNode(Register[T, T]):

@@ -1,23 +1,27 @@
 """Carries out the flows of `holdfast.cas` in a task.
 
-1. Calls that block (files, kazoo) are made by a thread of asyncio's, so that the loop goes on.
+1. Calls that block (files, kazoo, plain functions for etcd) are made by a thread of asyncio's: the loop goes on.
 2. A cancelled task may have written or not: read and decide, as after `OutcomeUnknown`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import random
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from ..._core.flow import NOW, RANDOM, Sleep
 from ...errors import Misconfigured
-from ...fenced.clients import is_asyncio
+from ...fenced.clients import check_client, is_asyncio
+from ...fenced.etcd.programs import Txn
+from ..etcd.key import TRANSACT
 from ..update import Step
 
 T = TypeVar("T")
+Transact: TypeAlias = Callable[[Txn], Awaitable[Txn] | Txn]
 
 
 async def run(flow: Step[T], perform: Callable[[Any], Awaitable[object]]) -> T:
@@ -50,6 +54,18 @@ async def _carry_out(op: object, perform: Callable[[Any], Awaitable[object]]) ->
 async def call(blocking: Callable[[], object]) -> object:
     """Carry out a call that blocks."""
     return await asyncio.to_thread(blocking)
+
+
+def asked_by(transact: Transact) -> Callable[[Txn], Awaitable[object]]:
+    """A coroutine function is awaited; any other is taken to block, and a thread calls it."""
+    check_client(transact, "EtcdKey", TRANSACT)
+    awaited = inspect.iscoroutinefunction(transact) or inspect.iscoroutinefunction(getattr(transact, "__call__", None))  # noqa: B004
+
+    async def perform(txn: Txn) -> object:
+        answer = transact(txn) if awaited else await asyncio.to_thread(transact, txn)
+        return await answer if inspect.isawaitable(answer) else answer
+
+    return perform
 
 
 def check_colour(client: Any, register: str) -> None:

@@ -20,6 +20,7 @@ from ..update import Step, Versioned
 
 T = TypeVar("T")
 WHAT = "the etcd key"
+TRANSACT = "a function that carries out a transaction, such as fenced.etcd.gateway(…)"
 _REFUSALS = frozenset(range(400, 500)) - {408, 499}
 """HTTP codes of the gateway that mean: etcd has looked at it, and did nothing."""
 
@@ -77,7 +78,10 @@ class KeyResource(Generic[T]):
 
 def _transact(txn: Txn) -> Step[Txn]:
     reply = yield txn
-    assert isinstance(reply, dict)
+    if not isinstance(reply, dict):
+        raise Misconfigured(
+            f"EtcdKey's function answered a transaction with {type(reply).__qualname__}, not with a dict"
+        )
     return reply
 
 

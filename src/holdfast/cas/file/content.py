@@ -16,7 +16,7 @@ from hashlib import sha256
 from typing import Generic, TypeVar
 
 from ...errors import Misconfigured, Missing, VersionConflict
-from ...fenced.file.fence import FencedFile
+from ...fenced.file.fence import FencedFile, replace_if
 from ..codecs import ValueCodec, decoded, encoded
 from ..update import Step, Versioned
 
@@ -58,7 +58,7 @@ class FileResource(Generic[T]):
             if (None if content is None else _digest(content)) != version:
                 raise VersionConflict(WHAT, self._file.path, version)
 
-        yield lambda: self._file.replace_if(token, data, check)
+        yield lambda: replace_if(self._file, token, data, check)
         return Versioned(value, _digest(data))
 
     def _content(self) -> bytes | None:

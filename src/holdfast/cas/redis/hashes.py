@@ -61,7 +61,12 @@ class HashResource(Generic[T]):
     def _read(self) -> Step[Raw]:
         if self._fields is None:
             found = pairs((yield RedisCommand(("HGETALL", self._key))))
-            raw = {self._to_bytes(name).decode(): self._to_bytes(data) for name, data in found.items()}
+            try:
+                raw = {self._to_bytes(name).decode(): self._to_bytes(data) for name, data in found.items()}
+            except UnicodeDecodeError as error:
+                raise Misconfigured(
+                    f"{self._where} has a field whose name is not text; name those to use with fields="
+                ) from error
             if not raw:
                 raise Missing(WHAT, self._key)
             return raw
@@ -78,8 +83,7 @@ class HashResource(Generic[T]):
         return tuple((name, raw.get(name)) for name in names)
 
     def _count(self, data: bytes | None) -> int:
-        count = 0 if data is None else decoded(_COUNT, data, f"the field {self._counted!r} of {self._where}")
-        return count
+        return 0 if data is None else decoded(_COUNT, data, f"the field {self._counted!r} of {self._where}")
 
     def _encoded(self, value: Mapping[str, T | None]) -> tuple[Raw, list[str]]:
         if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):

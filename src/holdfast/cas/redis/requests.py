@@ -89,9 +89,10 @@ class Delivery:
         except Exception:  # refused; that may be a copy, which came after a newer claim: what does the receipt say?
             written = (yield from _read_receipt(receipt, where)) == nonce
             if not written:
+                yield from _check_age(begin, where)
                 raise
-        if not written and (yield from now()) - begin > TRUSTED_S:
-            raise unknown(where, "the reply took too long to be trusted")
+        if not written:
+            yield from _check_age(begin, where)
         self._receipts.append(receipt)
         return written
 
@@ -102,6 +103,11 @@ class Delivery:
             return self._receipts.pop()
         except IndexError:
             return f"{key_beside('cas', self.key)}/{os.urandom(8).hex()}"
+
+
+def _check_age(begin: float, where: str) -> Step[None]:
+    if (yield from now()) - begin > TRUSTED_S:
+        raise unknown(where, "the reply took too long to be believed")
 
 
 def _send(script: RedisScript, where: str) -> Step[Any]:

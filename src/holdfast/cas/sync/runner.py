@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 import random
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from ..._core.flow import NOW, RANDOM, Sleep
 from ...errors import Misconfigured
-from ...fenced.clients import is_asyncio
+from ...fenced.clients import check_client, is_asyncio
+from ...fenced.etcd.programs import Txn
+from ..etcd.key import TRANSACT
 from ..update import Step
 
 T = TypeVar("T")
+Transact: TypeAlias = Callable[[Txn], Txn]
 
 
 def run(flow: Step[T], perform: Callable[[Any], object]) -> T:
@@ -45,6 +49,20 @@ def _carry_out(op: object, perform: Callable[[Any], object]) -> object:
 def call(blocking: Callable[[], object]) -> object:
     """Carry out a call that blocks."""
     return blocking()
+
+
+def asked_by(transact: Transact) -> Callable[[Txn], object]:
+    """A function that is to be awaited is refused, before or after it was called: nothing was sent."""
+    check_client(transact, "EtcdKey", TRANSACT)
+
+    def perform(txn: Txn) -> object:
+        answer = transact(txn)
+        if inspect.isawaitable(answer):
+            getattr(answer, "close", lambda: None)()
+            raise Misconfigured("holdfast.cas.EtcdKey was given a function to await; use holdfast.cas.aio.EtcdKey")
+        return answer
+
+    return perform
 
 
 def check_colour(client: Any, register: str) -> None:

@@ -84,24 +84,24 @@ class FencedFile:
         except FileNotFoundError:
             return None
 
-    def replace_if(self, token: int | None, data: Data, check: Callable[[], None] = lambda: None) -> None:
-        """Replace the content in one section with the check of the token and with `check`, which raises to refuse.
 
-        None for a token: whoever writes that way is known by its `check` alone (`holdfast.cas`).
-        """
-        create = token is None
-        try:
-            with locked(self._sidecar, create=create, timeout=self._timeout, durable=False) as sidecar:
-                mark = token if token is None else sidecar.mark()
-                if mark == token:
-                    check()
-                    return replace(self.path, self.path + _BESIDE, data, durable=self._durable)
-        except FileNotFoundError:
-            if token is None or os.path.lexists(self._sidecar):
-                raise
-            mark = None  # somebody removed the sidecar: whether we are the newest is not known any more
-        assert token is not None
-        raise rejected(KIND, self.path, token, mark)
+def replace_if(file: FencedFile, token: int | None, data: Data, check: Callable[[], None] = lambda: None) -> None:
+    """Replace the content in one section with the check of the token and with `check`, which raises to refuse.
+
+    None for a token: the writer relies on its `check` alone (`holdfast.cas`).
+    """
+    try:
+        with locked(file._sidecar, create=token is None, timeout=file._timeout, durable=False) as sidecar:
+            mark = None if token is None else sidecar.mark()
+            if mark == token:
+                check()
+                return replace(file.path, file.path + _BESIDE, data, durable=file._durable)
+    except FileNotFoundError:
+        if token is None or os.path.lexists(file._sidecar):
+            raise
+        mark = None  # somebody removed the sidecar: whether we are the newest is not known any more
+    assert token is not None
+    raise rejected(KIND, file.path, token, mark)
 
 
 class FileClaim:
@@ -131,7 +131,7 @@ class FileClaim:
     def write_bytes(self, data: Data) -> None:
         """Replace the content as a whole, or raise `FenceRejected` if anyone newer has claimed."""
         self._demand_open()
-        self._file.replace_if(self.token, data)
+        replace_if(self._file, self.token, data)
 
     def write_text(self, text: str, encoding: str = "utf-8") -> None:
         """Replace the content by text, with line ends as they are."""

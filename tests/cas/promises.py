@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.cas import FenceRejected, Missing, Retry, Stats, VersionConflict
 from holdfast.errors import HoldfastError, Misconfigured
-from tests.cas.faces import Place
+from tests.cas.faces import Place, at_once
 
 MANY = Retry(attempts=500, timeout=100)
 
@@ -168,6 +168,27 @@ def test_one_register_serves_one_lease_after_the_other(place: Place) -> None:
     assert counter.update(add_one, lease=34) == 1
     refuse(lambda: counter.update(add_one, lease=33), 33, 34)
     assert counter.update(add_one, lease=34) == 2
+
+
+def test_two_leases_share_a_register(place: Place) -> None:
+    """A thread whose lease has ended goes on with the register that the next holder uses, too."""
+    shared = place.counter()
+    shared.create(0)
+    newer = shared if shared.wait is at_once else place.counter()  # a change cannot wait for its own loop
+
+    def change(value: int) -> int:
+        on_another_thread(lambda: newer.update(lambda value: value + 10, lease=34))
+        on_another_thread(lambda: newer.update(lambda value: value - 10, lease=34))
+        return value + 1
+
+    refuse(lambda: shared.update(change, lease=33), 33, 34)
+    assert shared.read()[0] == 0
+
+
+def on_another_thread(work: Callable[[], object]) -> None:
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join(120)
 
 
 def test_fence_and_register_have_one_mark(place: Place) -> None:

@@ -44,6 +44,8 @@ def faulty(send: Callable[[], Any], fault: str, lost: Exception, between: Callab
 class Redis:
     """A register on a real server whose writes meet faults, one after the other."""
 
+    lost: Exception = redis.ConnectionError("lost")
+
     def __init__(self, server: RedisServer, *faults: str, between: Callable[[], object] = str) -> None:
         server.raw("FLUSHALL")
         self.client = server.client()
@@ -54,8 +56,7 @@ class Redis:
             if not isinstance(request, RedisScript) or "receipt" not in request.text:
                 return perform(request)
             self.writes += 1
-            lost = redis.ConnectionError("lost")
-            return faulty(lambda: perform(request), next(self.faults, ""), lost, between)
+            return faulty(lambda: perform(request), next(self.faults, ""), self.lost, between)
 
         self.register.create(5)
         self.register._perform = strike
@@ -111,6 +112,30 @@ def test_a_conflict_is_not_believed_once_the_receipt_may_have_expired(
     at = Redis(redis_server, "after", between=forgets)
     with pytest.raises(cas.OutcomeUnknown):
         at.register.update(lambda old: old + 1)
+    assert at.client.get("stock/7") == b"6"
+
+
+def test_a_refusal_is_not_believed_once_the_receipt_may_have_expired(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def newer() -> None:
+        client = redis_server.client()
+        cas.RedisKey(client, "stock/7", cas.INTEGER).update(lambda old: old + 100, lease=34)
+        client.delete(*client.keys("holdfast/cas/*"))
+
+    at = Redis(redis_server, "twice", between=newer)
+    monkeypatch.setattr(requests, "TRUSTED_S", -1.0)
+    with pytest.raises(cas.OutcomeUnknown):
+        at.register.update(lambda old: old + 1, lease=33)
+    assert at.client.get("stock/7") == b"106"
+
+
+@pytest.mark.parametrize("fault", ["after", "before"])
+@pytest.mark.parametrize("kind", ["ReadOnlyError", "ClusterDownError", "MasterDownError", "TryAgainError"])
+def test_a_fail_over_is_settled_by_the_server_that_takes_over(redis_server: RedisServer, fault: str, kind: str) -> None:
+    at = Redis(redis_server, fault, fault)
+    at.lost = getattr(redis.exceptions, kind)("of a server that is none any more")
+    assert at.register.update(lambda old: old + 1) == 6
     assert at.client.get("stock/7") == b"6"
 
 

@@ -41,11 +41,19 @@ class NodeResource(Generic[T]):
         self._claimed: FencedNode | None = None
 
     def claim(self, token: int) -> Step[None]:
-        """Raise the mark of the node to the token, unless this register has done so already."""
-        if self._claimed is None or self._claimed.token != token:
-            claimed = yield lambda: self._fence.claim(self._path, token)
-            assert isinstance(claimed, FencedNode)
-            self._claimed = claimed
+        yield from self._claim(token)
+
+    def _claim(self, token: int) -> Step[FencedNode]:
+        """Raise the mark of the node to the token, unless the last claim of this register has done so.
+
+        A write asks once more: another thread may have claimed with another token since, and its claim is not ours.
+        """
+        claimed = self._claimed
+        if claimed is None or claimed.token != token:
+            made = yield lambda: self._fence.claim(self._path, token)
+            assert isinstance(made, FencedNode)
+            self._claimed = claimed = made
+        return claimed
 
     def read(self) -> Step[Versioned[T]]:
         found: Any = yield lambda: read(self._client, self._path)
@@ -57,7 +65,7 @@ class NodeResource(Generic[T]):
         if version is not None and (not isinstance(version, int) or isinstance(version, bool) or version < 0):
             raise Misconfigured(f"the version of {self._where} is the count that read() gave, not {version!r}")
         data = encoded(self._codec, value, self._where)
-        claimed = None if token is None else self._claimed
+        claimed = None if token is None else (yield from self._claim(token))
 
         def call() -> int | None:
             return self._write_alone(data, version) if claimed is None else self._write_claimed(data, version, claimed)

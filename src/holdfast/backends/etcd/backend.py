@@ -20,6 +20,7 @@ from collections.abc import Sequence
 
 from ..._core.flow import NOW, Flow, Wait
 from ...model import Claim, Extension, Grant, Promises, Queued, Refusal
+from ...record import Record, Swapped
 from ..ordered_keys.admin import AdminFlows
 from ..ordered_keys.handoff import HANDED
 from ..ordered_keys.rates import Rates
@@ -29,6 +30,7 @@ from .admin import QueueKeys
 from .client_identity import ClientIdentity
 from .keys import Keys
 from .rates import CounterKeys
+from .records import EtcdRecords
 from .rpc import Rpc
 from .sessions import Sessions
 from .watch import Watch
@@ -48,6 +50,7 @@ class EtcdBackend:
         self._keys = Keys(identity.namespace)
         self.sessions = Sessions(self._keys)
         self._acquire = AcquireFlows(identity, self._keys, self.sessions)
+        self._records = EtcdRecords(identity, self._keys)
         self._counters = CounterKeys(self._keys, identity.calendar_us, identity.request_timeout)
         self.take_all, self.allow = self._acquire.take_all, Rates(self._counters).allow
         admin = AdminFlows(QueueKeys(self._keys, identity.calendar_us, identity.request_timeout))
@@ -65,6 +68,7 @@ class EtcdBackend:
         """In a forked child."""
         self.sessions.forget()
         self._counters.forget()
+        self._records.forget()
 
     # Asking
 
@@ -91,6 +95,22 @@ class EtcdBackend:
 
     def release(self, claim: Claim, linger: float = 0.0) -> Flow[bool]:
         return release.release(self._identity, self._keys, self.sessions, claim, linger)
+
+    # Records
+
+    def read_record(self, key: str) -> Flow[Record | None]:
+        return self._records.read(key)
+
+    def swap_record(
+        self, key: str, expected: int, data: bytes | None, owner: str, ttl: float, keep: float
+    ) -> Flow[Swapped]:
+        return self._records.swap(key, expected, data, owner, ttl, keep)
+
+    def touch_records(self, claims: Sequence[Claim]) -> Flow[list[bool | None]]:
+        return self._records.touch(claims)
+
+    def list_records(self, prefix: str, after: str, limit: int) -> Flow[list[Record]]:
+        return self._records.list(prefix, after, limit)
 
     def guard(self, claim: Claim) -> dict[str, str]:
         """A compare for a transaction of the user's own, in the words of the JSON gateway."""

@@ -31,7 +31,7 @@ than one and a half election timeouts (2 s by default): a holder that died is go
 STATUS = (Rpc("/v3/maintenance/status", "{}"),)
 
 PROMISES = Promises(
-    frozenset({"fencing", "linearizable", "durable", "shared", "counting"}),
+    frozenset({"fencing", "linearizable", "durable", "shared", "counting", "records"}),
     {
         "ttl": "rounded up to whole seconds, and to etcd's least (2 s with its default election timeout)",
         "limits": "by the callers' calendars: etcd has no clock; keep them together (NTP)",

@@ -6,6 +6,8 @@
     NAMESPACE/note/OWNER         why the claim is gone, for its owner
     NAMESPACE/ask/OWNER          somebody asks the owner to give way
     NAMESPACE/rate/NAME          a limiter's count
+    NAMESPACE/record/KEY         a record
+    NAMESPACE/alive/KEY          somebody stands behind the record: its owner and ttl
 
 Names have no control characters, so a NUL ends them and no name's range holds another's keys. A slot is a coordinator's
 id and a number, which no two claims of it have at a time and which is used again: until it is compacted etcd walks over
@@ -29,6 +31,8 @@ class Keys:
         self._note = f"{namespace}/note/"
         self._ask = f"{namespace}/ask/"
         self._rate = f"{namespace}/rate/"
+        self._record = f"{namespace}/record/"
+        self._alive = f"{namespace}/alive/"
         self.root = b64(f"{namespace}/")
         """A key of the namespace where nothing ever stands."""
         self._known: dict[str, tuple[str, str, str]] = {}
@@ -75,6 +79,20 @@ class Keys:
 
     def rate(self, name: str) -> str:
         return b64(self._rate + name)
+
+    def record(self, key: str) -> str:
+        return b64(self._record + key)
+
+    def records_end(self, prefix: str) -> str:
+        """Where the range of the records with this prefix ends."""
+        return end_of(self._record + prefix)
+
+    def key_of_record(self, key: str) -> str:
+        """From its plain key."""
+        return key[len(self._record) :]
+
+    def alive(self, key: str) -> str:
+        return b64(self._alive + key)
 
     def is_tombstone(self, key: str) -> bool:
         """From a plain key of a line."""

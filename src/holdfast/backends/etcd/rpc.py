@@ -98,6 +98,7 @@ class Answer(TypedDict, total=False):
     result: KeptAlive
     TTL: str
     keys: list[str]
+    kvs: list[KeyValue]
     token: str
 
 

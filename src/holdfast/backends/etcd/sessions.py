@@ -95,7 +95,7 @@ class Sessions:
                     raise BackendUnavailable(f"etcd granted no lease: {reply.message}")
                 session.since = max(session.since, session.asked_for)
             elif "result" in reply:
-                if not _proven(reply, proof):
+                if not proven(reply, proof):
                     continue
                 if seconds_left(reply) > 0:
                     session.since = max(session.since, sent)
@@ -148,7 +148,7 @@ class Sessions:
         proof = replies.pop()
         stray: list[str] = []
         for session, kept, listed in zip(sessions, replies[::2], replies[1::2], strict=True):
-            if isinstance(kept, Rejected) or isinstance(listed, Rejected) or not _proven(kept, proof):
+            if isinstance(kept, Rejected) or isinstance(listed, Rejected) or not proven(kept, proof):
                 continue
             if seconds_left(kept) <= 0:
                 if seconds_left(listed) < 0:  # both say so: a new leader may not have caught up with the first
@@ -281,6 +281,6 @@ def _is_over(session: Session, now: float) -> bool:
     return session.dead or (session.since != NEVER and now - session.since > session.seconds)
 
 
-def _proven(kept: Answer, proof: Answer | Rejected) -> bool:
+def proven(kept: Answer, proof: Answer | Rejected) -> bool:
     """Whether what a keep-alive was answered counts: see `session`, rule 6."""
     return not isinstance(proof, Rejected) and term_of(kept) == term_of(proof)

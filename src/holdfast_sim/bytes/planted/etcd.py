@@ -22,7 +22,7 @@ OVERLAP = ("leases stay within capacity", "tokens strictly grow", "the fence los
 @client_bug("etcd", *OVERLAP)
 def keepalive_of_a_deposed_leader(patch: Patch) -> None:
     """A keep-alive counts though no majority has confirmed anything behind it (9.2)."""
-    patch(sessions, "_proven", lambda kept, proof: True)
+    patch(sessions, "proven", lambda kept, proof: True)
     patch(sessions, "linearizable_read", lambda key: _serializable_read(key))
 
 

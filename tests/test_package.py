@@ -30,7 +30,7 @@ FOLDERS = {
     "_core": "py",
     "aio": "py",
     "backends": "py lua sql",
-    "cli": "py",
+    "cli": "py toml",
     "cas": "py lua",
     "fenced": "py lua sql",
     "observe": "py",

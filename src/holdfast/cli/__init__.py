@@ -1,4 +1,4 @@
-"""The command line: `holdfast run`, `ls`, `watch`, `evict`, `schema`, `demo`.
+"""The command line: `holdfast run`, `ls`, `watch`, `evict`, `schema`, `advise`, `demo`.
 
 Needs the extra `cli`. Nothing third-party is imported before `main` is called, and rich only by what draws with it.
 """

@@ -13,6 +13,7 @@ import click
 
 from ..errors import HoldfastError
 from . import exit_codes
+from .advise.command import advise_command
 from .ask import ask
 from .demo.command import demo
 from .error_messages import error_message
@@ -51,10 +52,11 @@ def holdfast() -> None:
       holdfast run reports/nightly -- ./nightly.sh    one at a time, everywhere
       holdfast ls                                     who holds what, who waits
       holdfast demo                                   why the fence is needed
+      holdfast advise                                 is a lock what you need?
     """
 
 
-for command in (run, ls, watch, ask, evict, once, partitions, schema, demo, torture):
+for command in (run, ls, watch, ask, evict, once, partitions, schema, advise_command, demo, torture):
     holdfast.add_command(command)
 
 

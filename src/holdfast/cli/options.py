@@ -51,20 +51,22 @@ class Seconds(click.ParamType[float]):
 SECONDS = Seconds()
 
 
+def debug_option(command: F) -> F:
+    """--debug, for every command that talks to an engine."""
+    option = click.option("--debug", is_flag=True, expose_value=False, callback=_set_debug, help="Show tracebacks.")
+    return option(command)
+
+
+def namespace_option(command: F) -> F:
+    """--namespace, for the same."""
+    text = "Prefix of all names: keeps applications apart."
+    return click.option("--namespace", default="holdfast", show_default=True, help=text)(command)
+
+
 def engine_options(command: F) -> F:
-    """--url, --namespace and --debug, for every command that talks to an engine."""
-    for option in (
-        click.option("--debug", is_flag=True, expose_value=False, callback=_set_debug, help="Show tracebacks."),
-        click.option(
-            "--namespace",
-            default="holdfast",
-            show_default=True,
-            help="Prefix of all names: keeps applications apart.",
-        ),
-        click.option("--url", metavar="URL", help="The engine.  [default: $HOLDFAST_URL, or a file of this user]"),
-    ):
-        command = option(command)
-    return command
+    """--url, --namespace and --debug, for every command that uses the default engine if none is named."""
+    text = "The engine.  [default: $HOLDFAST_URL, or a file of this user]"
+    return click.option("--url", metavar="URL", help=text)(namespace_option(debug_option(command)))
 
 
 def quiet_option(command: F) -> F:

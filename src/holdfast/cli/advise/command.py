@@ -1,0 +1,126 @@
+"""`holdfast advise`, the command."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, BinaryIO
+
+import click
+
+from ...errors import Misconfigured
+from .. import exit_codes
+from ..engine_choice import coordinator_for_viewing
+from ..options import debug_option, json_option, namespace_option, print_json
+from .advice import Advice, advise, as_data
+from .engine_report import EngineReport, look_at
+from .interview import Quit, interview, read_line
+from .page import page
+from .text import advice_lines
+from .tree import DecisionTree, the_tree
+from .walk import BadAnswer, Given, Walk, allowed, check, walk
+
+MAX_ANSWERS_BYTES = 1 << 20
+
+
+@click.command("advise")
+@click.option(
+    "--answers",
+    "file",
+    type=click.File("rb"),
+    metavar="FILE",
+    help="Answers as a JSON object; - is stdin. Nothing is asked.",
+)
+@click.option("--p99", metavar="T", help="How long the work takes but for 1 in 100: 0.4, 400ms, 90s.")
+@click.option("--conflicts", metavar="N", help="How many percent of the updates conflict: 29, 29%, or a rate: 0.29.")
+@click.option("--url", metavar="URL", help="Ask this engine what it promises, and measure it.")
+@click.option("--markdown", is_flag=True, help="Print the whole tree as a page, with a drawing.")
+@namespace_option
+@debug_option
+@json_option
+def advise_command(
+    file: BinaryIO | None,
+    p99: str | None,
+    conflicts: str | None,
+    url: str | None,
+    markdown: bool,
+    namespace: str,
+    as_json: bool,
+) -> int:
+    """Do you need a lock at all? Choice a few questions, and see what to use.
+
+    It says what to use, why, what that does not protect from, with which settings, and shows the code. Questions take
+    a number or a word; ? says why it is asked, b goes back, q ends it.
+
+    \b
+    Examples:
+      holdfast advise
+      holdfast advise --p99 400ms --url redis://127.0.0.1
+      holdfast advise --conflicts 29
+      holdfast advise --answers answers.json --json
+    """
+    tree = the_tree()
+    if markdown:
+        click.echo(page(tree), nl=False)
+        return exit_codes.OK
+    given = _given(tree, file, {"p99": p99, "conflicts": conflicts})
+    report = None if url is None else _look(url, namespace)
+    try:
+        walked = _walk(tree, given, report is not None, ask=file is None)
+    except Quit:
+        click.echo("no advice", err=True)
+        return exit_codes.FAILED
+    except KeyboardInterrupt:
+        click.echo("\nno advice", err=True)
+        raise
+    _print(tree, advise(tree, walked, report), as_json)
+    return exit_codes.OK
+
+
+def _given(tree: DecisionTree, file: BinaryIO | None, options: dict[str, str | None]) -> dict[str, Given]:
+    """The answers of the file and of the options, checked; an option is stronger."""
+    given = {} if file is None else _parse(file.read(MAX_ANSWERS_BYTES + 1))
+    given |= {name: value for name, value in options.items() if value is not None}
+    check(tree, given)
+    return given
+
+
+def _parse(text: bytes) -> dict[str, Given]:
+    if len(text) > MAX_ANSWERS_BYTES:
+        raise BadAnswer(f"the answers are longer than {MAX_ANSWERS_BYTES} bytes; give one JSON object")
+    try:
+        data = json.loads(text, object_pairs_hook=_without_doubles)
+    except (ValueError, RecursionError) as error:
+        raise BadAnswer(f"the answers are no JSON: {error}") from error
+    if not isinstance(data, dict):
+        raise BadAnswer('the answers are one JSON object, question to answer, as in {"need": "once"}')
+    return data
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise BadAnswer(f"a question is answered twice: {', '.join(name for name, _ in pairs)}")
+    return found
+
+
+def _look(url: str, namespace: str) -> EngineReport:
+    locks = coordinator_for_viewing(url, namespace, quiet=True)
+    assert locks is not None  # it was named
+    with locks:
+        return look_at(locks)
+
+
+def _walk(tree: DecisionTree, given: dict[str, Given], engine_known: bool, *, ask: bool) -> Walk:
+    if ask:
+        return interview(tree, given, engine_known=engine_known, read=read_line)
+    walked = walk(tree, given, engine_known=engine_known)
+    if (question := walked.question) is not None:
+        raise Misconfigured(f"{question.name!r} is not answered ({question.text}); allowed: {allowed(question)}")
+    return walked
+
+
+def _print(tree: DecisionTree, advice: Advice, as_json: bool) -> None:
+    if as_json:
+        print_json(as_data(advice))
+    else:
+        click.echo("\n".join(advice_lines(tree, advice)).lstrip("\n"))

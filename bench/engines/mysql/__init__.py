@@ -78,6 +78,7 @@ ENGINE = Engine(
     name="mysql",
     start=start,
     best_peers=("tooz mysql",),
+    own=("once",),
     layouts=LAYOUTS,
     commands=statements,
     command="statements",

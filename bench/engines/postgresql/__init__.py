@@ -97,6 +97,7 @@ ENGINE = Engine(
     name="postgresql",
     start=start,
     best_peers=("pals",),
+    own=("once",),
     layouts=LAYOUTS,
     commands=statements,
     command="statements",

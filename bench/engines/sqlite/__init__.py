@@ -41,6 +41,7 @@ ENGINE = Engine(
     name="sqlite",
     start=start,
     best_peers=("filelock",),
+    own=("once",),
     layouts=(Layout(1, 8), Layout(1, 64), PROCESSES),
     commands=commits,
     command="transactions",

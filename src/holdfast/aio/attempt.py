@@ -22,6 +22,8 @@ from .decorator import call_policy
 if TYPE_CHECKING:
     from .coordinator import Coordinator
 
+_HOST = socket.gethostname()
+
 
 class Attempt:
     """One attempt at the work of a key. Look at `done` first; if it is not, do the work and `complete` it."""
@@ -115,7 +117,7 @@ class Attempt:
         if self._running is not None or self._result is not None:
             raise Misconfigured(f"{self!r} was entered before; ask for another attempt")
         coordinator, plan = self._coordinator, self._plan
-        origin = Origin(socket.gethostname(), getpid(), calendar_us() / 1e6)
+        origin = Origin(_HOST, getpid(), calendar_us() / 1e6)
         actor, take_over = coordinator._actors.current(False), 0
         while True:
             begun = await coordinator._run(

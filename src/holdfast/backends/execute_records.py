@@ -17,8 +17,8 @@ from .execute import SECOND_US, Moment, us
 from .record_requests import ListRecords, ReadRecord, RecordReply, RecordRequest, SwapRecord, TouchRecords
 
 DAY_US = 24 * 3600 * SECOND_US
-FORGET_COUNT = 2
-"""How many records whose time is over are removed with each one that is written: more than are added."""
+FORGET_COUNT = 32
+"""How many records whose time is over are removed at a time: more than were added since the last time."""
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ def carry_out_record(table: RecordTable, request: RecordRequest, at: Moment) -> 
     match request:
         case ReadRecord(key=key):
             stored = _load(table, key, at)
-            return None if stored is None else _view(key, stored, at)
+            return None if stored is None else record_view(key, stored, at)
         case SwapRecord():
             return _swap(table, request, at)
         case TouchRecords(touches=touches):
@@ -62,7 +62,7 @@ def carry_out_record(table: RecordTable, request: RecordRequest, at: Moment) -> 
                 if len(found) == limit:
                     break
                 if (stored := _load(table, key, at)) is not None:
-                    found.append(_view(key, stored, at))
+                    found.append(record_view(key, stored, at))
             return found
 
 
@@ -73,10 +73,10 @@ def _load(table: RecordTable, key: str, at: Moment) -> StoredRecord | None:
 
 def _swap(table: RecordTable, request: SwapRecord, at: Moment) -> Swapped:
     key, last = request.key, table.load_record(request.key)
-    table.forget_records(at.clock, FORGET_COUNT, but=key)
     stored = _load(table, key, at)
     if (0 if stored is None else stored.version) != request.expected:
-        return Swapped(False, None if stored is None else _view(key, stored, at))
+        return Swapped(False, None if stored is None else record_view(key, stored, at))
+    table.forget_records(at.clock, FORGET_COUNT, but=key)
     if request.data is None:
         table.save_record(key, StoredRecord(request.expected, b"", "", 0, at.clock + DAY_US, 0))
         return Swapped(True, None)
@@ -85,7 +85,7 @@ def _swap(table: RecordTable, request: SwapRecord, at: Moment) -> Swapped:
     alive_until = at.now + us(request.ttl) if request.ttl else 0
     new = StoredRecord(version, request.data, request.owner, alive_until, at.clock + keep, keep)
     table.save_record(key, new)
-    return Swapped(True, _view(key, new, at))
+    return Swapped(True, record_view(key, new, at))
 
 
 def _touch(table: RecordTable, key: str, owner: str, ttl: int, at: Moment) -> bool:
@@ -98,5 +98,6 @@ def _touch(table: RecordTable, key: str, owner: str, ttl: int, at: Moment) -> bo
     return True
 
 
-def _view(key: str, stored: StoredRecord, at: Moment) -> Record:
+def record_view(key: str, stored: StoredRecord, at: Moment) -> Record:
+    """As others see it."""
     return Record(key, stored.version, stored.data, stored.owner, max(0, stored.alive_until - at.now) / SECOND_US)

@@ -26,7 +26,7 @@ from .._core.flow import NOW, Flow, Shield, Spawn
 from .._core.lease import Hold
 from .._core.lease import begin as begin_hold
 from ..errors import AttemptInProgress, BackendUnavailable, FenceRejected, HoldfastError, Misconfigured, PayloadMismatch
-from ..model import ATTEMPT_MODE, Claim, Grant, LockSpec
+from ..model import Claim, Grant
 from ..ports import Records
 from ..record import Record, Swapped, check_record
 from .once_options import OncePlan, records_of
@@ -80,7 +80,7 @@ def begin(
 ) -> Flow[Begun]:
     """Begin an attempt, or find out what became of the last one. `take_over`: a dead one that may be succeeded."""
     records, full = records_of(core.backend, plan.name), plan.key_of(key)
-    claim = core.claim(LockSpec(full, ttl=plan.ttl, mode=ATTEMPT_MODE), actor)
+    claim = core.claim(plan.spec.named(full), actor)
     began: float = yield NOW
     expected, mine, looks = 0, AttemptRecord(RUNNING, 1, fingerprint, (), origin), 0
     try:
@@ -167,7 +167,7 @@ def end(core: CoordinatorCore, plan: OncePlan, running: Running, state: str, err
 def settle(core: CoordinatorCore, plan: OncePlan, key: str, dead: Dead, result: bytes) -> Flow[bool]:
     """Remember a result for a dead attempt, which somebody knows to have done its work. False: look again."""
     records, full = records_of(core.backend, plan.name), plan.key_of(key)
-    owner = core.claim(LockSpec(full, ttl=plan.ttl, mode=ATTEMPT_MODE), "settle").owner
+    owner = core.claim(plan.spec.named(full), "settle").owner
     swapped = yield from _swap(records, full, dead.version, dead.record.done(result), owner, 0.0, plan.keep)
     return swapped.done
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 from ..errors import Misconfigured
-from ..model import check_name, check_seconds
+from ..model import ATTEMPT_MODE, LockSpec, check_name, check_seconds
 from ..ports import AnyBackend, Records
-from ..record import check_record
 from .durations import seconds
 from .once_record import MAX_RESULT_BYTES, JsonCodec, ResultCodec, TakeoverFunction
 
 Takeover: TypeAlias = Literal["rerun", "refuse"] | TakeoverFunction
+_KEEPERS: set[type] = set()
+"""Backends that have been seen to keep records."""
 OnError: TypeAlias = Literal["retry", "remember"] | Callable[[BaseException], object]
 
 
@@ -29,17 +30,13 @@ class OncePlan:
     wait: float | None
     codec: ResultCodec
     max_bytes: int
-
-    @property
-    def prefix(self) -> str:
-        return prefix_of(self.name)
+    prefix: str
+    spec: LockSpec
+    """Of an attempt at any key."""
 
     def key_of(self, key: str) -> str:
         """The key of the record; raises `Misconfigured` for what is no key."""
-        check_name(key, "key")
-        full = self.prefix + key
-        check_record(full, b"")
-        return full
+        return check_name(self.prefix + check_name(key, "key"), "key")
 
 
 def prefix_of(name: str) -> str:
@@ -61,7 +58,7 @@ def plan_once(
     max_bytes: int,
 ) -> OncePlan:
     """Check the options of `once`."""
-    prefix_of(name)
+    prefix = prefix_of(name)
     check_seconds("ttl", ttl, name, above=0)
     if wait is not None:
         check_seconds("wait", wait, name)
@@ -83,12 +80,18 @@ def plan_once(
             f"keep of {name!r} is {kept:g} s, less than its ttl of {ttl:g} s: an attempt would be forgotten while "
             "it runs"
         )
-    return OncePlan(name, ttl, kept, takeover, on_error, wait, codec or JsonCodec(), max_bytes)
+    spec = LockSpec(prefix + "key", ttl=ttl, mode=ATTEMPT_MODE)
+    return OncePlan(name, ttl, kept, takeover, on_error, wait, codec or JsonCodec(), max_bytes, prefix, spec)
 
 
 def records_of(backend: AnyBackend, name: str) -> Records:
     """Its records; raises `Misconfigured` where it keeps none."""
+    if (
+        backend.__class__ in _KEEPERS
+    ):  # `isinstance` with a protocol takes longer than all else that an attempt does here
+        return cast(Records, backend)
     if not isinstance(backend, Records):
         backend.promises.demand({"records"}, f"{backend.scheme} ({name!r})")
         raise Misconfigured(f"{backend.scheme} keeps no records, which once({name!r}) needs; use another engine")
+    _KEEPERS.add(backend.__class__)
     return backend

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from ..errors import Misconfigured
@@ -14,6 +14,7 @@ from ..record import Record
 
 MAX_RESULT_BYTES = 1 << 16
 RUNNING, DONE, FAILED, ENDED = "running", "done", "failed", "ended"
+_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +57,17 @@ class AttemptRecord:
         return replace(self, state=state, error=error[:500])
 
     def encode(self) -> bytes:
-        fields = asdict(self)
-        fields["result"] = base64.b64encode(self.result).decode()
-        return json.dumps(fields, separators=(",", ":")).encode()
+        origin = self.origin
+        fields = {
+            "state": self.state,
+            "number": self.number,
+            "fingerprint": self.fingerprint,
+            "phases": self.phases,
+            "origin": {"host": origin.host, "pid": origin.pid, "at": origin.at},
+            "result": b2a_base64(self.result, newline=False).decode() if self.result else "",
+            "error": self.error,
+        }
+        return _encode(fields).encode()
 
     @classmethod
     def decode(cls, record: Record) -> AttemptRecord:
@@ -66,7 +75,7 @@ class AttemptRecord:
             fields = json.loads(record.data)
             fields["origin"] = Origin(**fields["origin"])
             fields["phases"] = tuple((str(name), value) for name, value in fields["phases"])
-            fields["result"] = base64.b64decode(fields["result"])
+            fields["result"] = a2b_base64(fields["result"])
             return cls(**fields)
         except (ValueError, KeyError, TypeError) as error:
             raise Misconfigured(
@@ -132,7 +141,7 @@ class JsonCodec:
 
     def encode(self, value: object) -> bytes:
         """As JSON, in UTF-8."""
-        return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+        return _encode(value).encode()
 
     def decode(self, data: bytes) -> object:
         """From JSON."""

@@ -25,8 +25,8 @@ def a_result_is_not_written(patch: pytest.MonkeyPatch) -> None:
 
 @plant("once.the_second_waits_for_the_result", "once.a_long_attempt_is_kept_alive")
 def nobody_counts_as_alive(patch: pytest.MonkeyPatch) -> None:
-    real = execute_records._view
-    patch.setattr(execute_records, "_view", lambda key, stored, at: replace(real(key, stored, at), remaining=0.0))
+    real = execute_records.record_view
+    patch.setattr(execute_records, "record_view", lambda key, stored, at: replace(real(key, stored, at), remaining=0.0))
 
 
 @plant("once.another_payload_is_refused")

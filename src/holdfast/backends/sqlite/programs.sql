@@ -193,6 +193,16 @@ ON CONFLICT (key) DO UPDATE SET version = ?2, data = ?3, owner = ?4, alive_until
 -- All keys behind ?2 that begin with ?1, as in `names`.
 SELECT key FROM record WHERE key >= ?1 AND key > ?2 AND key < ?1 || char(0x10FFFF) ORDER BY key;
 
+-- name: add_record
+-- A record where there is none. No row: there is one, or what is left of one.
+INSERT INTO record (key, version, data, owner, alive_until, kept_until, keep)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (key) DO NOTHING;
+
+-- name: swap_record
+-- A change of the version ?8, if it is still there at ?9.
+UPDATE record SET version = ?2, data = ?3, owner = ?4, alive_until = ?5, kept_until = ?6, keep = ?7
+WHERE key = ?1 AND version = ?8 AND keep > 0 AND kept_until > ?9;
+
 -- name: forget_records
 DELETE FROM record WHERE key IN (SELECT key FROM record WHERE kept_until <= ?1 AND key <> ?3 ORDER BY kept_until LIMIT ?2);
 

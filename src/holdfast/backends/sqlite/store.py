@@ -26,7 +26,7 @@ from ..record_requests import RECORD_REQUESTS, ListRecords, ReadRecord, RecordRe
 from .file import BEGIN, COMMIT, SNAPSHOT, LockFile
 from .programs import SQL
 from .queue import FIRST_COUNT, FURTHER_RATIO, Further, SQLiteLines
-from .records import SQLiteRecords
+from .records import SQLiteRecords, quick_record
 
 TAKE_FREE = SQL["take_free"]
 RELEASE_ALONE = SQL["release_alone"]
@@ -208,6 +208,13 @@ class SQLiteStore:
 
     def _carry_out_record(self, request: RecordRequest) -> QueueReply:
         self._file.stay(now())
+        moment = Moment(us(now()), calendar_us())
+        try:
+            quick = quick_record(self._execute, self._prefix, request, moment)
+        except sqlite3.Error as error:
+            raise self._file.translated(error) from error
+        if quick is not None:
+            return quick
         with self._file.transaction(SNAPSHOT if isinstance(request, (ReadRecord, ListRecords)) else BEGIN) as execute:
             return carry_out_record(SQLiteRecords(execute, self._prefix), request, Moment(us(now()), calendar_us()))
 

@@ -160,7 +160,7 @@ def test_redis_behind_a_proxy_that_loses_replies(redis_server: RedisServer) -> N
     with proxied(redis_server.port) as proxy:
 
         def work() -> None:
-            with redis.Redis(port=proxy.port, socket_timeout=0.3) as client:
+            with redis.Redis(port=proxy.port, socket_timeout=1) as client:
                 retry = cas.Retry(attempts=200, timeout=60)
                 counter = cas.RedisKey(client, "stock/7", cas.INTEGER, retry=retry)
                 for _ in range(25):
@@ -180,7 +180,7 @@ def test_redis_behind_a_proxy_that_loses_replies(redis_server: RedisServer) -> N
             thread.join(120)
         assert proxy.lost > 5
     acknowledged, unknown = next(done), next(open_ends)
-    assert acknowledged > 50
+    assert acknowledged > 20
     value = int(redis_server.client().get("stock/7"))
     assert acknowledged <= value <= acknowledged + unknown
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -104,6 +105,40 @@ def test_a_counted_hash_has_versions_that_do_not_repeat(client: Any) -> None:
         client.hset("h", "version", nonsense)
         with pytest.raises(Misconfigured, match="a count"):
             order.read()
+
+
+def test_some_fields_of_a_counted_hash(client: Any) -> None:
+    client.hset("h", mapping={"paid": 1, "note": "x", "version": 7})
+    order = cas.RedisHash(client, "h", cas.INTEGER, fields=["paid"], version_field="version")
+    assert order.read() == cas.Versioned({"paid": 1}, 7)
+    client.hset("h", "note", "y")  # by somebody who does not count
+    assert order.update(lambda old: {"paid": old["paid"] + 1}) == {"paid": 2}
+    assert client.hgetall("h") == {b"paid": b"2", b"note": b"y", b"version": b"8"}
+
+
+def test_a_cancelled_update_leaves_the_register_as_good_as_before(client: Any, redis_server: RedisServer) -> None:
+    """Cancelled at any moment: in a read, in a write, in a pause."""
+
+    async def main() -> None:
+        async with redis.asyncio.Redis(unix_socket_path=str(redis_server.unix_path)) as own:
+            counter = holdfast.cas.aio.RedisKey(own, "n", cas.INTEGER, retry=cas.Retry(attempts=1000, timeout=100))
+            await counter.create(0)
+            done = cancelled = 0
+            for turns in range(60):
+                task = asyncio.ensure_future(counter.update(lambda old: old + 1))
+                for _ in range(turns % 12):
+                    await asyncio.sleep(0)
+                task.cancel()
+                try:
+                    await task
+                    done += 1
+                except asyncio.CancelledError:
+                    cancelled += 1
+            value = (await counter.read()).value
+            assert done <= value <= done + cancelled
+            assert await counter.update(lambda old: old + 1) == value + 1
+
+    run(main())
 
 
 def test_the_expiry_of_a_key_stays(client: Any) -> None:

@@ -90,9 +90,11 @@ ROOMS = (
     Room("fences", "fenced/*", DATA),
     Room("cas", "cas/*", f"{DATA} fences", ANY),
     Room("sql", "sql/*", f"{DATA} fences cas", ANY, "lazily"),
-    Room("log", "log/*", f"{DATA} fences sql", ANY),
     Room("sync", "sync/*", f"{DATA} event clock recipes shared"),
     Room("aio", "aio/*", f"{DATA} event clock recipes shared settings", ANY),
+    Room("log-aio", "log/aio/*", f"{DATA} clock fences sql aio log", ANY),
+    Room("log-sync", "log/__init__.py log/sync/*", f"{DATA} clock fences sql sync log"),
+    Room("log", "log/*", f"{DATA} recipes sql", WORLD - {"uuid"}),
     Room("public", "__init__.py", f"{DATA} event shared recipes settings sync aio fences"),
     Room("engine-authors", "flow.py engine.py", "core line connections client-engine", WORLD),
     # tools on top: nothing above imports them

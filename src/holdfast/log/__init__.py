@@ -26,7 +26,9 @@ from __future__ import annotations
 
 from .errors import AlreadyAcknowledged, AppendConflict, EventIdConflict, Truncated
 from .model import ANY, NONE, START, EventData, Expected, Folded, Position, RecordedEvent
+from .sync.consumer import Consumer
 from .sync.helpers import append, fold, read, tail, truncate, truncate_log
+from .sync.relay import Relay
 
 __all__ = [
     "ANY",
@@ -34,12 +36,14 @@ __all__ = [
     "START",
     "AlreadyAcknowledged",
     "AppendConflict",
+    "Consumer",
     "EventData",
     "EventIdConflict",
     "Expected",
     "Folded",
     "Position",
     "RecordedEvent",
+    "Relay",
     "Truncated",
     "append",
     "fold",

@@ -4,13 +4,12 @@
 2. A position is a place in the one order of all streams. It only rises along a stream; what lies between two positions
    has no meaning. Its text, "12-3", sorts nothing: compare positions, not texts.
 3. An event's id is chosen by who appends, before the first attempt, so that a retried append is the same append.
-4. `slot_of` is the same number in every process and every version of holdfast: the first four bytes of the SHA-256 of
-   the stream's UTF-8, big-endian, without the highest bit. A stream's partition is its slot modulo the partitions.
+4. A stream's partition is the shard that `locks.partitions` gives to the same name: its BLAKE2b of eight bytes, read as
+   a big-endian number, modulo the partitions. It is the same in every process and every version of holdfast.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import uuid
 from collections.abc import Iterable
@@ -20,6 +19,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from ..errors import Misconfigured
 from ..model import check_name
+from ..recipes.partition_spec import shard_of
 
 MAX_EVENTS_COUNT = 1000
 MAX_DATA_BYTES = 1024 * 1024
@@ -112,12 +112,12 @@ class EncodedEvent(NamedTuple):
 
 
 def slot_of(stream: str) -> int:
-    """The stable hash of a stream (rule 4).
+    """The hash of a stream (rule 4), less 2⁶³, so that it is a `bigint` of every database.
 
-    >>> slot_of("order-7"), slot_of("order-7") % 4
-    (1603074050, 2)
+    >>> (slot_of("orders/99999") + 2**63) % 64
+    62
     """
-    return int.from_bytes(hashlib.sha256(stream.encode()).digest()[:4], "big") & 0x7FFFFFFF
+    return shard_of(stream, 2**64) - 2**63
 
 
 def encode_events(events: EventData | Iterable[EventData]) -> list[EncodedEvent]:

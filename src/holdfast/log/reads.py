@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..sql.error_mapping import LockUnavailable
-from ..sql.statements import Exchange
+from ..sql.statements import Exchange, Result
 from .errors import Truncated
 from .model import Folded, Position, RecordedEvent, encode_json
 from .programs import statement
@@ -59,13 +59,22 @@ def fold(
 
 
 def tail(dialect: str, after: Position, limit: int, allow_truncated: bool) -> Exchange[list[RecordedEvent]]:
-    values = (after.major, after.minor) if dialect == "postgresql" else (after.major,)
-    result = yield from query(dialect, "tail", *values, limit)
+    result = yield from query(dialect, "tail", *place(dialect, after), limit)
+    return events_of(result, after, allow_truncated)
+
+
+def events_of(result: Result, after: Position, allow_truncated: bool) -> list[RecordedEvent]:
+    """The events of a page of the log, unless some behind `after` were removed."""
     if result.rows and not allow_truncated:
         removed = Position(int(result.rows[0]["truncated_major"]), int(result.rows[0]["truncated_minor"]))
         if after < removed:
             raise Truncated("the log", after, removed)
     return [event_of(row) for row in result.rows if row["version"] is not None]
+
+
+def place(dialect: str, position: Position) -> tuple[int, ...]:
+    """A position as the values of a statement; its minor is always 0 where there is one counter."""
+    return tuple(position) if dialect == "postgresql" else (position.major,)
 
 
 def event_of(row: dict[str, Any]) -> RecordedEvent:

@@ -12,6 +12,7 @@ from ..sql.error_mapping import MissingTable
 from ..sql.statements import Exchange
 from .model import Position
 from .programs import statement
+from .reads import place
 from .tables import begin, no_tables
 
 
@@ -20,8 +21,7 @@ def truncate_stream(dialect: str, stream: str, before: int, limit: int) -> Excha
 
 
 def truncate_log(dialect: str, before: Position, limit: int) -> Exchange[int]:
-    values = (before.major, before.minor) if dialect == "postgresql" else (before.major,)
-    return (yield from _truncate(dialect, "log", *values, limit))
+    return (yield from _truncate(dialect, "log", *place(dialect, before), limit))
 
 
 def _truncate(dialect: str, what: str, *values: object) -> Exchange[int]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from ..errors import AlreadyAcknowledged, AppendConflict, EventIdConflict, Truncated
 from ..model import ANY, NONE, START, EventData, Expected, Folded, Position, RecordedEvent
+from .consumer import Consumer
 from .helpers import append, fold, read, tail, truncate, truncate_log
+from .relay import Relay
 
 __all__ = [
     "ANY",
@@ -12,12 +14,14 @@ __all__ = [
     "START",
     "AlreadyAcknowledged",
     "AppendConflict",
+    "Consumer",
     "EventData",
     "EventIdConflict",
     "Expected",
     "Folded",
     "Position",
     "RecordedEvent",
+    "Relay",
     "Truncated",
     "append",
     "fold",

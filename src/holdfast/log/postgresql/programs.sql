@@ -107,3 +107,37 @@ marked AS (
     FROM highest h WHERE (t.truncated_major, t.truncated_minor) < (h.major, h.minor)
 )
 SELECT count(*) AS removed FROM removed;
+
+-- The last of the next events that `tail` would give.
+-- name: window
+SELECT l.major, l.minor FROM holdfast_log_state t CROSS JOIN LATERAL (
+    SELECT major, minor FROM holdfast_log WHERE (major, minor) > ({}, {}) AND major < CASE
+        WHEN t.system = (SELECT CAST(system_identifier AS text) FROM pg_control_system())
+        THEN t.shift + txid_snapshot_xmin(txid_current_snapshot()) ELSE 9223372036854775807 END
+    ORDER BY major, minor LIMIT {}
+) l ORDER BY l.major DESC, l.minor DESC LIMIT 1;
+
+-- Of one partition, up to the end of a window: nothing can appear there any more.
+-- name: tail_part
+SELECT t.truncated_major, t.truncated_minor, e.major, e.minor, e.stream, e.version, e.id, e.type, e.data
+FROM holdfast_log_state t LEFT JOIN (
+    SELECT * FROM holdfast_log l WHERE (l.major, l.minor) > ({}, {}) AND (l.major, l.minor) <= ({}, {})
+    AND mod(mod(l.slot, CAST({} AS bigint)) + CAST({} AS bigint), CAST({} AS bigint)) = {}
+    ORDER BY l.major, l.minor LIMIT {}
+) e ON true ORDER BY e.major, e.minor;
+
+-- name: cursor
+SELECT parts, major, minor FROM holdfast_log_cursor WHERE consumer = {} AND (parts <> {} OR part = {}) ORDER BY parts;
+
+-- Whether an event that `tail` gives, or has given before it was removed, is at this position.
+-- name: known
+SELECT (t.truncated_major, t.truncated_minor) >= ({}, {}) OR EXISTS (
+    SELECT FROM holdfast_log l WHERE l.major = {} AND l.minor = {} AND l.major < CASE
+        WHEN t.system = (SELECT CAST(system_identifier AS text) FROM pg_control_system())
+        THEN t.shift + txid_snapshot_xmin(txid_current_snapshot()) ELSE 9223372036854775807 END) AS known
+FROM holdfast_log_state t;
+
+-- name: move
+INSERT INTO holdfast_log_cursor AS c (consumer, part, parts, major, minor) VALUES ({}, {}, {}, {}, {})
+ON CONFLICT (consumer, parts, part) DO UPDATE SET major = excluded.major, minor = excluded.minor
+WHERE (c.major, c.minor) < (excluded.major, excluded.minor);

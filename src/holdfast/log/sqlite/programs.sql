@@ -55,3 +55,30 @@ UPDATE holdfast_log_state SET position = max(position, {}) WHERE name = 'truncat
 
 -- name: remove
 DELETE FROM holdfast_log WHERE position IN ({list});
+
+-- The last of the next events that `tail` would give.
+-- name: window
+SELECT position AS major, 0 AS minor FROM (
+    SELECT position FROM holdfast_log WHERE position > {} ORDER BY position LIMIT {}
+) w ORDER BY position DESC LIMIT 1;
+
+-- Of one partition, up to the end of a window.
+-- name: tail_part
+SELECT t.position AS truncated_major, 0 AS truncated_minor,
+    e.position AS major, 0 AS minor, e.stream, e.version, e.id, e.type, e.data
+FROM holdfast_log_state t LEFT JOIN (
+    SELECT * FROM holdfast_log WHERE position > {} AND position <= {} AND ((slot % {}) + {}) % {} = {}
+    ORDER BY position LIMIT {}
+) e ON 1 WHERE t.name = 'truncated' ORDER BY e.position;
+
+-- name: cursor
+SELECT parts, major, minor FROM holdfast_log_cursor WHERE consumer = {} AND (parts <> {} OR part = {}) ORDER BY parts;
+
+-- Whether an event is, or was before it was removed, at this position.
+-- name: known
+SELECT t.position >= {} OR EXISTS (SELECT 1 FROM holdfast_log l WHERE l.position = {}) AS known
+FROM holdfast_log_state t WHERE t.name = 'truncated';
+
+-- name: move
+INSERT INTO holdfast_log_cursor (consumer, part, parts, major, minor) VALUES ({}, {}, {}, {}, {})
+ON CONFLICT (consumer, parts, part) DO UPDATE SET major = excluded.major WHERE major < excluded.major;

@@ -1,0 +1,142 @@
+"""An outbox relay: publishes what was committed, at least once, in order per stream; for asyncio connections.
+
+1. One relay at a time: the holder of the lock, whose token moves the cursor of the consumer `name`. A relay that was
+   paused may publish once more what its successor has published already, and cannot move the cursor.
+2. An event is acknowledged after it was published. A crash between the two publishes it again: the receiver knows it by
+   its id, or by stream and version, which only rise.
+3. A `publish` that raises holds up its stream only, and is tried again after a pause that doubles, for ever; the relay
+   goes on with other streams, up to `window` events behind it. With `on_failure="stop"` the error ends the relay.
+4. An error of the database or of the lock's engine ends nothing: it is logged, and after a pause the relay goes on with
+   a new lease and a new connection. An error of holdfast that no retry mends (`Misconfigured`, `Truncated`) is raised.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, Literal
+
+from ...clock import now
+from ...errors import BackendUnavailable, FenceRejected, HoldfastError, LeaseLost, Misconfigured
+from ...model import check_seconds
+from ...sql.statements import pause_s
+from ..model import MAX_ID_BYTES, MAX_LIMIT_COUNT, RecordedEvent, check_bounded, check_count
+from ..relay_queue import PublishFailed, RelayQueue
+from .consumer import Consumer
+from .runner import Lease, Lock, acquire_unless, wait_for_stop
+
+logger = logging.getLogger("holdfast")
+RETRIED = (BackendUnavailable, FenceRejected, LeaseLost)
+"""Errors of holdfast after which the relay goes on: with a new lease, once it has one."""
+
+
+class Relay:
+    """Calls `publish(event)` for every event of the log.
+
+    `connect()` gives a connection that is the relay's own; `lock` is an ordinary lock of holdfast.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Awaitable[Any]],
+        publish: Callable[[RecordedEvent], Awaitable[object]],
+        *,
+        lock: Lock,
+        name: str = "outbox",
+        on_failure: Literal["retry", "stop"] = "retry",
+        limit: int = 100,
+        window: int = 1000,
+        idle: float = 1.0,
+        base: float = 0.1,
+        cap: float = 30.0,
+    ) -> None:
+        if not callable(connect) or not callable(publish):
+            raise Misconfigured("a relay takes two functions: connect(), which opens a connection, and publish(event)")
+        if not isinstance(lock, Lock):
+            raise Misconfigured(f"lock= is a lock of a coordinator, as locks.lock('outbox', ttl=10), not {lock!r:.80}")
+        if on_failure not in ("retry", "stop"):
+            raise Misconfigured(f"on_failure= is 'retry' or 'stop', not {on_failure!r}")
+        check_bounded(name, "consumer", MAX_ID_BYTES)
+        check_count(limit, "limit=", 1, MAX_LIMIT_COUNT)
+        check_count(window, "window=", limit)
+        for what, seconds in (("idle", idle), ("base", base), ("cap", cap)):
+            check_seconds(what, seconds, name)
+        self._connect, self._publish, self._lock = connect, publish, lock
+        self._name, self._on_failure, self._limit, self._window = name, on_failure, limit, window
+        self._idle, self._base, self._cap = idle, base, cap
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Publish until `stop` is set: after the event in hand, and what was published is acknowledged."""
+        failures = 0
+        while not stop.is_set():
+            began = now()
+            try:
+                lease = await acquire_unless(self._lock, stop)
+                if lease is None:
+                    return
+                async with lease:
+                    await self._lead(lease, stop)
+            except PublishFailed as failed:
+                raise failed.args[0] from None
+            except Exception as error:
+                if isinstance(error, HoldfastError) and not isinstance(error, RETRIED):
+                    raise
+                logger.warning("relay %r was interrupted, and goes on: %r", self._name, error)
+                failures = failures + 1 if now() - began < self._cap else 0
+                await wait_for_stop(stop, pause_s(failures, self._base, self._cap))
+
+    async def _lead(self, lease: Lease, stop: asyncio.Event) -> None:
+        connection = await self._connect()
+        try:
+            consumer = Consumer(connection, self._name, lease=lease)
+            queue = RelayQueue(self._base, self._cap)
+            while not stop.is_set():
+                fed = await self._read(connection, consumer, queue)
+                try:
+                    await self._publish_due(queue, lease, stop)
+                finally:
+                    await self._acknowledge(connection, consumer, queue)
+                lease.check()
+                if not fed and not stop.is_set() and queue.due(now()) is None:
+                    next_at = queue.next_at()
+                    pause = self._idle if next_at is None else min(self._idle, next_at - now())
+                    await wait_for_stop(stop, max(pause, 0.0))
+        finally:
+            await connection.close()
+
+    async def _read(self, connection: Any, consumer: Consumer, queue: RelayQueue) -> bool:
+        room = min(self._limit, self._window - len(queue))
+        if room <= 0:
+            return False
+        events = await consumer.poll(room, after=queue.read)
+        await connection.commit()
+        queue.feed(events)
+        return bool(events)
+
+    async def _publish_due(self, queue: RelayQueue, lease: Lease, stop: asyncio.Event) -> None:
+        """Publish what is due, at most `limit` events: then the cursor is moved."""
+        for _ in range(self._limit):
+            event = queue.due(now())
+            if event is None or stop.is_set():
+                return
+            lease.check()
+            try:
+                await self._publish(event)
+            except Exception as error:
+                if self._on_failure == "stop":
+                    raise PublishFailed(error) from error
+                failures = queue.failed(event, now())
+                logger.warning(
+                    "relay %r: event %s of %r was not published (%d times now), and holds up its stream: %r",
+                    *(self._name, event.id, event.stream, failures, error),
+                )
+            else:
+                queue.published(event)
+
+    async def _acknowledge(self, connection: Any, consumer: Consumer, queue: RelayQueue) -> None:
+        position = queue.acknowledgeable()
+        if position is not None:
+            await consumer.acknowledge(position)
+            await connection.commit()
+            queue.acknowledged(position)

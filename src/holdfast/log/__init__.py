@@ -4,6 +4,8 @@
     read(conn, "order-7", after=3)                    the events of a stream
     fold(conn, "order-7", function, initial)          what they come to, with snapshots if you like
     tail(conn, after=position)                        the events of all streams, in one order, without gaps
+    Consumer(conn, "billing", lease=lease).poll()     what is behind a cursor that one member at a time moves
+    Relay(connect, publish, lock=lock).run(stop)      publish everything elsewhere, at least once, in order per stream
     truncate(conn, "order-7", before=100)             remove old ones, in small steps
 
 A connection is one of psycopg 3, SQLAlchemy (Connection or Session, on any of these), PyMySQL or sqlite3. Nothing here
@@ -19,6 +21,13 @@ Folded(state=['placed', 'paid'], version=2)
 >>> append(shop, "order-7", EventData("sent"), expected=1)                          # doctest: +ELLIPSIS
 Traceback (most recent call last):
 holdfast.log.errors.AppendConflict: stream 'order-7' was expected at version 1, and is at version 2; nothing was ...
+>>> consumer = Consumer(shop, "billing", lease=34)         # a lease, or its token
+>>> events = consumer.poll()
+>>> consumer.acknowledge(events[-1].position)
+>>> shop.commit()
+>>> Consumer(shop, "billing", lease=33).poll()                                       # doctest: +ELLIPSIS
+Traceback (most recent call last):
+holdfast.errors.FenceRejected: the fence at 'log-consumer/billing/0/1' refused token 33: token 34 has claimed it ...
 >>> shop.close()
 """
 

@@ -136,7 +136,7 @@ def test_many_writers_of_one_stream(database: Database) -> None:
                         connection.rollback()
                         raise
 
-                retry(once, attempts=500, base=0.002, cap=0.05)
+                retry(once, attempts=500, base=0.002, cap=0.05, timeout=100)
         except BaseException as error:  # noqa: BLE001  raised by the test
             failed.append(error)
         finally:

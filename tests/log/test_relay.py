@@ -263,13 +263,13 @@ def test_a_queue_goes_no_further_than_it_may_acknowledge() -> None:
     queue.feed([event(1, "a"), event(2, "b"), event(3, "a"), event(4, "b")])
     queue.published(due(0))
     assert queue.acknowledgeable() == Position(1, 0)
-    assert queue.failed(due(0), 0.0) == 1
+    assert queue.failed(due(0), 0.0, 0.5) == 1
     queue.published(due(0))
     assert queue.due(-1.0) is None
     assert queue.acknowledgeable() == Position(1, 0)
     queue.acknowledged(Position(1, 0))
     assert (len(queue), queue.acknowledgeable()) == (3, None)
-    assert queue.failed(due(100), 100.0) == 2
+    assert queue.failed(due(100), 100.0, 1.0) == 2
     queue.published(due(200))
     assert queue.acknowledgeable() == Position(3, 0)
     queue.published(due(200))

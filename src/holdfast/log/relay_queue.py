@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from ..sql.statements import pause_s
+from .._core.backoff import ceiling
 from .model import Position, RecordedEvent
 
 
@@ -78,14 +78,14 @@ class RelayQueue:
         if not held.waiting:
             del self._held[event.stream]
 
-    def failed(self, event: RecordedEvent, now: float) -> int:
+    def failed(self, event: RecordedEvent, now: float, chance: float) -> int:
         """What was due has not been published: hold its stream up for a while. Gives how often it has failed."""
         held = self._held.get(event.stream)
         if held is None:
             held = self._held[event.stream] = HeldStream()
             held.waiting.append(self._fresh.popleft())
         held.failures += 1
-        held.not_before = now + pause_s(held.failures - 1, self._base, self._cap)
+        held.not_before = now + chance * ceiling(held.failures - 1, self._base, self._cap)
         return held.failures
 
     def acknowledgeable(self) -> Position | None:

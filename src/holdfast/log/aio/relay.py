@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal
 
+from ..._core.backoff import ceiling
 from ...clock import now
 from ...errors import BackendUnavailable, FenceRejected, HoldfastError, LeaseLost, Misconfigured
 from ...model import check_seconds
-from ...sql.statements import pause_s
 from ..model import MAX_ID_BYTES, MAX_LIMIT_COUNT, RecordedEvent, check_bounded, check_count
 from ..relay_queue import PublishFailed, RelayQueue
 from .consumer import Consumer
@@ -84,7 +85,7 @@ class Relay:
                     raise
                 logger.warning("relay %r was interrupted, and goes on: %r", self._name, error)
                 failures = failures + 1 if now() - began < self._cap else 0
-                await wait_for_stop(stop, pause_s(failures, self._base, self._cap))
+                await wait_for_stop(stop, random.random() * ceiling(failures, self._base, self._cap))
 
     async def _lead(self, lease: Lease, stop: asyncio.Event) -> None:
         connection = await self._connect()
@@ -126,7 +127,7 @@ class Relay:
             except Exception as error:
                 if self._on_failure == "stop":
                     raise PublishFailed(error) from error
-                failures = queue.failed(event, now())
+                failures = queue.failed(event, now(), random.random())
                 logger.warning(
                     "relay %r: event %s of %r was not published (%d times now), and holds up its stream: %r",
                     *(self._name, event.id, event.stream, failures, error),

@@ -71,6 +71,8 @@ class Side:
     symbols: dict[object, str] = field(default_factory=dict)
     ballots: frozenset[int] = frozenset()
     tokens: dict[str, int] = field(default_factory=dict)
+    versions: dict[str, int] = field(default_factory=dict)
+    """Of records, as they were last told."""
     memory: bytes = b""
     run_id: str = ""
     _rest: dict[int, bytes] = field(default_factory=dict)

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from random import Random
 
 from holdfast.backends.queue_backend import Allow, Evict
+from holdfast.backends.record_requests import ListRecords, SwapRecord, Touch
 from holdfast.backends.redis.codec import NOT_YET_HEARING, NOWHERE, Codec, Order
 from holdfast.backends.redis.programs import program
+from holdfast.backends.redis.record_codec import RecordCodec
 from holdfast.backends.redis.resp import bulk, command
 from holdfast.backends.redlock.fanout import EVERYBODY, Fanout
 from holdfast.backends.redlock.programs import HOT, frame, frame_with_source
@@ -23,6 +25,7 @@ CHANNELS = {PUSHED: f"{SPACE}/wake/p", LISTENER: f"{SPACE}/wake/l"}
 LISTENS = "aaaaaaaa"
 """Where those who wait for redlock's names would be told."""
 OWNERS = [f"owner{number}" for number in range(6)]
+RECORD_KEYS = ["a", "a b", "b/é", "c"]
 LONG_S, OVER_S = 1000.0, 1e-6
 """A ttl that no play outlives, and one that is over before the next request."""
 WORDS = [
@@ -60,11 +63,22 @@ class Steps:
         self._chance = chance
         self._ballots = ballots
         self._codec = Codec(SPACE, "host", 7)
+        self._records = RecordCodec(SPACE, self._codec.chosen, clustered=False)
 
     def __iter__(self) -> Iterator[Step]:
-        kinds = [self._take, self._release, self._renew, self._other, self._redlock, self._common, self._nonsense]
+        kinds = [
+            self._take,
+            self._release,
+            self._renew,
+            self._other,
+            self._redlock,
+            self._common,
+            self._nonsense,
+            self._swap,
+            self._record,
+        ]
         while True:
-            (kind,) = self._chance.choices(kinds, (6, 4, 2, 3, 5, 3, 3))
+            (kind,) = self._chance.choices(kinds, (6, 4, 2, 3, 5, 3, 3, 6, 5))
             yield kind()
 
     def _asker(self) -> int:
@@ -157,6 +171,48 @@ class Steps:
         if kind == 2:
             return plain(self._asker(), command("ZRANGE", f"{SPACE}/contended", 0, -1))
         return self._call("survey", self._codec.survey([self._codec.line(each) for each in "abcd"]))
+
+    # Records
+
+    def _swap(self) -> Step:
+        chance = self._chance
+        key, owner = chance.choice(RECORD_KEYS), chance.choice(OWNERS[:2])
+        data = None if chance.random() < 0.25 else bytes(chance.randrange(256) for _ in range(3))
+        ttl = chance.choice((0.0, OVER_S, LONG_S))
+        stale, source = chance.random() < 0.2, chance.random() < 0.5
+
+        def write(side: Side) -> bytes:
+            expected = 17 if stale else side.versions.get(key, 0)
+            order = self._records.swap(SwapRecord(key, expected, data, owner, ttl, LONG_S))
+            return (order.program.call_with_source if source else order.program.call)(order.size) + order.words
+
+        def learn(side: Side, tree: Tree) -> None:
+            if tree[0] == "*":
+                _, *more = tree[1]
+                found: Tree = more[0] if more else (":", 0)
+                while found[0] == "*":  # what is there: its version comes first
+                    found = found[1][0]
+                side.versions[key] = found[1] if found[0] == ":" else 0
+
+        return Step(self._asker(), f"swap {key} {data!r} {owner}", write, ("",), learn)
+
+    def _record(self) -> Step:
+        chance = self._chance
+        keys = chance.sample(RECORD_KEYS, chance.randint(1, 3))
+        kind = chance.randrange(7)
+        if kind == 0:
+            return self._call("read", self._records.read(keys))
+        if kind == 1:
+            touches = [Touch(key, chance.choice(OWNERS[:2]), LONG_S) for key in keys]
+            return self._call("touch", self._records.touch(touches))
+        if kind == 2:
+            request = ListRecords(chance.choice(("", "a", "b/")), "", chance.choice((1, 2, 100)))
+            return self._call("list", self._records.list(self._records.buckets[0], request, chance.choice(("", "a"))))
+        if kind == 3:
+            spoilt = command("ZADD", f"{SPACE}/records", 0, "gone")
+            return plain(self._asker(), spoilt if chance.random() < 0.8 else command("SET", f"{SPACE}/record/c", "x"))
+        looks = (command("ZRANGE", f"{SPACE}/records", 0, -1), command("TYPE", f"{SPACE}/record/{keys[0]}"))
+        return plain(self._asker(), looks[kind == 4])
 
     # Of redlock://
 

@@ -97,6 +97,7 @@ _OF_PROGRAMS = (
     Command("hdel", -3, "write", 1, 1),
     Command("hget", 3, "", 1, 1),
     Command("hgetall", 2, "", 1, 1),
+    Command("hmget", -3, "", 1, 1),
     Command("hset", -4, "write denyoom", 1, 1),
     Command("mget", -2, "", 1, -1),
 )

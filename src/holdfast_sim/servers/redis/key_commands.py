@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .glob import matches
+from .hash_value import HashValue
 from .keyspace import KeyspaceEntry, SortedSet
 from .line_value import LineValue
 from .protocol import Double, ErrorReply, Reply, Status, double_text
@@ -38,7 +39,7 @@ def get(server: RedisServer, session: RedisSession, words: list[bytes]) -> Reply
 
 def text_of(entry: KeyspaceEntry) -> bytes:
     """A string. What a line looks like is the programs' own business: one says as much as that it is there."""
-    if isinstance(entry.value, dict) or (isinstance(entry.value, LineValue) and entry.value.hashed):
+    if isinstance(entry.value, dict | HashValue) or (isinstance(entry.value, LineValue) and entry.value.hashed):
         raise ErrorReply(WRONG_TYPE)
     return b"\x99" if isinstance(entry.value, LineValue) else entry.value
 
@@ -91,7 +92,8 @@ def exists(server: RedisServer, session: RedisSession, words: list[bytes]) -> Re
 
 def type_(server: RedisServer, session: RedisSession, words: list[bytes]) -> Reply:
     entry = _entry(server, session, words[1])
-    if entry is not None and isinstance(entry.value, LineValue) and entry.value.hashed:
+    value = None if entry is None else entry.value
+    if isinstance(value, HashValue) or (isinstance(value, LineValue) and value.hashed):
         return Status("hash")
     return Status("none" if entry is None else "zset" if isinstance(entry.value, dict) else "string")
 

@@ -13,12 +13,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from .hash_value import HashValue
 from .line_value import LineValue
 
 SPARE_COUNT = 1000
 
 SortedSet: TypeAlias = dict[bytes, float]
-Value: TypeAlias = bytes | SortedSet | LineValue
+Value: TypeAlias = bytes | SortedSet | LineValue | HashValue
 Place: TypeAlias = tuple[int, bytes]
 """A database and a key."""
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from holdfast._core.line import GHOST, Line, Place
 
+from .hash_value import HashValue
 from .keyspace import KeyspaceEntry
 from .line_value import LineValue
 from .protocol import ErrorReply
@@ -123,7 +124,7 @@ def load(run: Run, key: bytes) -> ServedLine:
     if entry is None:
         return line
     value = entry.value
-    if isinstance(value, dict):
+    if isinstance(value, dict | HashValue):
         raise ErrorReply("WRONGTYPE Operation against a key holding the wrong kind of value")
     if isinstance(value, LineValue):
         line.capacity, line.mark, line.places = value.capacity, value.mark, [replace(place) for place in value.places]

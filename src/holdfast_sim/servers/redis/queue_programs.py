@@ -28,14 +28,10 @@ from .queue_lines import (
     to_bytes,
     to_text,
 )
-from .script_run import Model, Run
+from .script_run import Model, Run, refused_to_write
 
 SAID = ("held", "refused", "evicted", "expired")
 NOBODY_CAN_TELL_CODE = 4
-NOT_WRITTEN = (
-    *("OOM", "READONLY", "MISCONF", "NOREPLICAS", "NOPERM", "CLUSTERDOWN", "MASTERDOWN"),
-    "user executing the script can't",
-)
 
 
 def _take_if_free(run: Run, key: bytes, said: bytes, left: bytes) -> bytes | None:
@@ -178,7 +174,7 @@ def renew(run: Run) -> Reply:
         try:
             replies.append(_renew_one(run, key, to_text(owner), ttl, int(token)))
         except ErrorReply as error:
-            replies.append(NOBODY_CAN_TELL_CODE if any(code in str(error) for code in NOT_WRITTEN) else 1)
+            replies.append(NOBODY_CAN_TELL_CODE if refused_to_write(error) else 1)
     return replies
 
 

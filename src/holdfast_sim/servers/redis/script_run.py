@@ -25,6 +25,15 @@ MAY_NOT_ACCESS = (
     "ERR The user executing the script can't access at least one of the keys mentioned in the command arguments"
 )
 MAY_NOT_PUBLISH = "ERR The user executing the script can't publish to the channel mentioned in the command"
+NOT_WRITTEN = (
+    *("OOM", "READONLY", "MISCONF", "NOREPLICAS", "NOPERM", "CLUSTERDOWN", "MASTERDOWN"),
+    "user executing the script can't",
+)
+
+
+def refused_to_write(error: ErrorReply) -> bool:
+    """What the programs of many (not_written.lua) take for a refusal that may pass."""
+    return any(code in str(error) for code in NOT_WRITTEN)
 
 
 class Run:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from holdfast.backends.redis import programs as queue_sources
 from holdfast.backends.redlock import programs as redlock_sources
 
-from . import key_commands, queue_programs, redlock_programs
+from . import key_commands, queue_programs, record_programs, redlock_programs
 from .command_table import COMMANDS
 from .protocol import ErrorReply, Reply, Status
 from .script_run import Model, Run
@@ -31,11 +31,11 @@ NO_SCRIPT = "NOSCRIPT No matching script. Please use EVAL."
 def models() -> dict[bytes, Model]:
     """Our programs, by their source."""
     known: dict[bytes, Model] = {}
-    for verb in queue_sources.VERBS:
+    for verb, model in (queue_programs.MODELS | record_programs.MODELS).items():
         program = queue_sources.program(verb)
-        known[program.source] = queue_programs.MODELS[verb]
+        known[program.source] = model
         if program.plain is not None:
-            known[program.plain.source] = queue_programs.MODELS[verb]
+            known[program.plain.source] = model
     for verb, model in redlock_programs.MODELS.items():
         known[redlock_sources.program(verb).source] = model
     return known

@@ -20,17 +20,23 @@ from .errors import (
     DeadlockDetected,
     FenceRejected,
     HoldfastError,
+    InboxFull,
     LeaseLost,
+    MessageFailed,
     Misconfigured,
+    NoAnswer,
     NotAcquired,
     OutcomeUnknown,
     PayloadMismatch,
 )
 from .model import ClaimView, LockView, Promises, Sequencer, State
 from .observe.event import Event
+from .recipes.actor_record import ActorView, DeadLetter
 from .recipes.once_record import AttemptView, Completed
 from .recipes.options import Options
 from .recipes.partition_spec import MemberView
+from .sync.activation import Actor
+from .sync.actor_system import ActorSystem
 from .sync.attempt import Attempt
 from .sync.coordinator import Coordinator
 from .sync.election import Election
@@ -50,6 +56,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Actor",
+    "ActorSystem",
+    "ActorView",
     "Attempt",
     "AttemptFailed",
     "AttemptInDoubt",
@@ -59,11 +68,13 @@ __all__ = [
     "ClaimView",
     "Completed",
     "Coordinator",
+    "DeadLetter",
     "DeadlockDetected",
     "Election",
     "Event",
     "FenceRejected",
     "HoldfastError",
+    "InboxFull",
     "Lease",
     "LeaseLost",
     "Leases",
@@ -72,7 +83,9 @@ __all__ = [
     "LockAll",
     "LockView",
     "MemberView",
+    "MessageFailed",
     "Misconfigured",
+    "NoAnswer",
     "NotAcquired",
     "Once",
     "Options",

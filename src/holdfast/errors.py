@@ -10,6 +10,9 @@
     ├── AttemptInProgress    (TimeoutError)     somebody else is at it, and was not done in time
     ├── AttemptInDoubt                          the last attempt died, and a person has to decide
     ├── AttemptFailed                           the last attempt failed for good
+    ├── InboxFull            (TimeoutError)     an actor has too many messages; this one was not told
+    ├── NoAnswer             (TimeoutError)     an actor has not answered in time; the message stays
+    ├── MessageFailed                           an actor could not handle the message: it is a dead letter
     ├── PayloadMismatch      (ValueError)       the key was used before, for another payload
     ├── BackendUnavailable   (ConnectionError)  the engine did not take the request
     │   └── OutcomeUnknown                      the engine may or may not have carried it out
@@ -222,6 +225,59 @@ class PayloadMismatch(HoldfastError, ValueError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return (PayloadMismatch, (self.name, self.key))
+
+
+class InboxFull(HoldfastError, TimeoutError):
+    """An actor's inbox is full, and was full until the time was over. The message was not told."""
+
+    def __init__(self, name: str, key: str, count: int, waited: float) -> None:
+        self.name = name
+        self.key = key
+        self.count = count
+        self.waited = waited
+        super().__init__(
+            f"the inbox of {key!r} ({name!r}) was full for {waited:.3g} s, with {count} messages; the message was not "
+            "told: wait longer (timeout=), or run more workers"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (InboxFull, (self.name, self.key, self.count, self.waited))
+
+
+class NoAnswer(HoldfastError, TimeoutError):
+    """There is no answer in time (`waited`), or no longer (None). The message was told, and is handled all the same."""
+
+    def __init__(self, name: str, key: str, message_id: str, waited: float | None) -> None:
+        self.name = name
+        self.key = key
+        self.message_id = message_id
+        self.waited = waited
+        super().__init__(
+            f"{key!r} ({name!r}) has not answered within {waited:.3g} s; the message stays in its inbox: ask again "
+            f"with message_id={message_id!r} for the answer, or see `holdfast actors ls {name}`"
+            if waited is not None
+            else f"{key!r} ({name!r}) has handled the message {message_id!r}, and its answer is not kept any more"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (NoAnswer, (self.name, self.key, self.message_id, self.waited))
+
+
+class MessageFailed(HoldfastError):
+    """An actor's handler has failed at this message as often as it may. The message is a dead letter now."""
+
+    def __init__(self, name: str, key: str, message_id: str, error: str) -> None:
+        self.name = name
+        self.key = key
+        self.message_id = message_id
+        self.error = error
+        super().__init__(
+            f"{key!r} ({name!r}) could not handle the message {message_id!r}: {error}; it is a dead letter now: "
+            f"`holdfast actors retry {name} {key} {message_id}` tells it again"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (MessageFailed, (self.name, self.key, self.message_id, self.error))
 
 
 class BackendUnavailable(HoldfastError, ConnectionError):

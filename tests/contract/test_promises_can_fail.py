@@ -12,6 +12,7 @@ from holdfast.errors import HoldfastError
 from holdfast.testing import contract_promises, run_promise
 from holdfast.testing.contract import leaves
 from tests.contract.plants import (  # noqa: F401  each plants bugs
+    actors,
     around,
     asking,
     declared,

@@ -17,7 +17,7 @@ from ..observe.event import Event
 from ..ports import AnyBackend, Asks, Guards, Surveys
 from .acquire import Admission, acquire, rollback, within
 from .deadlock import LOOSE
-from .flow import NOW, Flow, Shield, Sleep, Spawn
+from .flow import NOW, Flow, Shield, Sleep, Spawn, WakeEvent
 from .lease import Hold
 from .renewal import Keeper, renew_now
 from .withdraw import Patience, release_all_until_done, release_each, release_until_done, withdraw
@@ -58,6 +58,8 @@ class CoordinatorCore:
         self._prefix = prefix
         self.partitions: set[str] = set()
         """The partitions that this coordinator is a member of."""
+        self.wakes: dict[str, set[WakeEvent]] = {}
+        """What wakes the workers of actors in this coordinator, by the name of the actors."""
         self._numbers = itertools.count(1)
         self._least_ttl = backend.least_ttl
         self._enter = keeper.enter

@@ -17,6 +17,8 @@ from typing import NoReturn
 
 from ..errors import Misconfigured
 from ..observe.event import Event
+from .activation import Actor
+from .actor_system import ActorSystem
 from .attempt import Attempt
 from .coordinator import Coordinator
 from .election import Election
@@ -30,6 +32,8 @@ from .rwlock import RWLock
 from .side_thread import on_a_thread
 
 __all__ = [
+    "Actor",
+    "ActorSystem",
     "Attempt",
     "Coordinator",
     "Election",

@@ -61,9 +61,17 @@ class Background:
         self._task = asyncio.ensure_future(work())
         self._task.set_name(name)
 
+    def abandon(self) -> None:
+        """It is no longer wanted: a task is cancelled."""
+        self._task.cancel()
+
+    async def wait(self) -> None:
+        """Wait for its end, however it has ended."""
+        await asyncio.wait((self._task,))
+
     async def join(self) -> None:
         """Wait for its end; raises what it has raised."""
-        await asyncio.wait((self._task,))
+        await self.wait()
         self._task.result()
 
 

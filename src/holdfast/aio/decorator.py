@@ -13,6 +13,7 @@ from .lease import Lease
 P = ParamSpec("P")
 R = TypeVar("R")
 A = TypeVar("A")
+B = TypeVar("B")
 
 
 def hold_for_calls(
@@ -38,3 +39,8 @@ async def call_policy(policy: Callable[[A], object], argument: A) -> object:
     """What a function of the user decides, plain or async."""
     decision = policy(argument)
     return await decision if isinstance(decision, Awaitable) else decision
+
+
+def call_handler(handler: Callable[[A, B], Awaitable[R]], actor: A, message: B) -> Awaitable[R]:
+    """Call the handler of actors."""
+    return handler(actor, message)

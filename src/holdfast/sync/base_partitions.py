@@ -78,9 +78,16 @@ class Background:
         except BaseException as error:  # noqa: BLE001  raised where its end is waited for
             self._error = error
 
+    def abandon(self) -> None:
+        """It is no longer wanted: a thread cannot be ended from outside, and looks for itself."""
+
+    def wait(self) -> None:
+        """Wait for its end, however it has ended."""
+        self._thread.join()
+
     def join(self) -> None:
         """Wait for its end; raises what it has raised."""
-        self._thread.join()
+        self.wait()
         if self._error is not None:
             raise self._error
 

@@ -12,6 +12,7 @@ from ..errors import Misconfigured
 from ..model import LockView, Promises, Sequencer, check_name, check_prefix, check_token
 from ..ports import Evicts, Surveys
 from ..recipes import specs
+from ..recipes.actor_options import plan_actors
 from ..recipes.election import candidacy
 from ..recipes.limiter import Rate
 from ..recipes.multi import canonical
@@ -19,6 +20,8 @@ from ..recipes.once_options import OnError, Takeover, plan_once
 from ..recipes.once_record import MAX_RESULT_BYTES, ResultCodec
 from ..recipes.options import Options, shows_options
 from ..recipes.partition_spec import check_partition
+from .activation import Handler
+from .actor_system import ActorSystem
 from .actors import reenter
 from .base_coordinator import BaseCoordinator
 from .election import Election
@@ -136,6 +139,28 @@ class Coordinator(BaseCoordinator):
             self._core.backend, name, shards, weight, self._defaults["ttl"] if ttl is None else ttl, drain, moves
         )
         return Partitions(self, spec, on_assigned, on_revoking, on_lost)
+
+    def actors(
+        self,
+        name: str,
+        handler: Handler | None = None,
+        *,
+        ttl: float | None = None,
+        concurrency: int = 10,
+        capacity: int = 100,
+        tries: int = 5,
+        backoff: float = 0.1,
+    ) -> ActorSystem:
+        """Actors by key: `handler(actor, message)` is called for one message at a time per key, in all processes.
+
+        Entered by `with`, it handles messages, of `concurrency` actors at once; without a handler it can tell and
+        ask. An inbox holds `capacity` messages. A message whose handling has failed `tries` times, with pauses from
+        `backoff` seconds on, becomes a dead letter. `ttl`: after how long a worker that has died is succeeded.
+        """
+        self._need("records", name)
+        given = self._defaults["ttl"] if ttl is None else ttl
+        plan = plan_actors(name, ttl=given, concurrency=concurrency, capacity=capacity, tries=tries, backoff=backoff)
+        return ActorSystem(self, plan, handler)
 
     # Looking after them
 

@@ -13,6 +13,7 @@ from .lease import Lease
 P = ParamSpec("P")
 R = TypeVar("R")
 A = TypeVar("A")
+B = TypeVar("B")
 
 
 def hold_for_calls(lock: AbstractContextManager[object], function: Callable[P, R]) -> Callable[P, R]:
@@ -41,3 +42,10 @@ def call_policy(policy: Callable[[A], object], argument: A) -> object:
     decision = policy(argument)
     refuse_coroutine(decision, policy, "a policy of once")
     return decision
+
+
+def call_handler(handler: Callable[[A, B], R], actor: A, message: B) -> R:
+    """Call the handler of actors."""
+    result = handler(actor, message)
+    refuse_coroutine(result, handler, repr(actor))
+    return result

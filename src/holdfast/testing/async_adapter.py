@@ -18,6 +18,7 @@ from queue import SimpleQueue
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from ..aio import actor_system as aio_actor_system
 from ..aio import attempt as aio_attempt
 from ..aio import coordinator as aio_coordinator
 from ..aio import election as aio_election
@@ -28,9 +29,22 @@ from ..aio import multi as aio_multi
 from ..aio import once as aio_once
 from ..aio import partitions as aio_partitions
 from ..aio import rwlock as aio_rwlock
-from ..sync import attempt, coordinator, election, lease, limiter, lock, multi, once, partitions, rwlock
+from ..sync import (
+    actor_system,
+    attempt,
+    coordinator,
+    election,
+    lease,
+    limiter,
+    lock,
+    multi,
+    once,
+    partitions,
+    rwlock,
+)
 
 ASYNC_TYPES: dict[type, type] = {
+    actor_system.ActorSystem: aio_actor_system.ActorSystem,
     coordinator.Coordinator: aio_coordinator.Coordinator,
     rwlock.RWLock: aio_rwlock.RWLock,
     election.Election: aio_election.Election,
@@ -104,7 +118,7 @@ class AsyncAdapter:
         if inspect.isasyncgenfunction(async_type):
             return lambda *args: self._iterate(value(*args))
         if inspect.isfunction(async_type):
-            return lambda *args, **options: self._wrap(value(*args, **self._hooks(options)))
+            return lambda *args, **options: self._wrap(value(*map(self._unwrap, args), **self._hooks(options)))
         return self._wrap(value)
 
     def _wrap(self, value: Any) -> Any:

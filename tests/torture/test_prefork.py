@@ -12,7 +12,7 @@ from typing import Any, Literal
 import pytest
 
 from holdfast.aio.base_coordinator import BaseCoordinator
-from holdfast.torture.clients.actor import Actor, HeldLease
+from holdfast.torture.clients.actor import HeldLease, LockActor
 from holdfast.torture.clients.config import ClientConfig
 from holdfast.torture.clients.event_loop import LoopLocks
 from holdfast.torture.clients.prefork import fork
@@ -26,16 +26,16 @@ TRIES = 12
 
 
 @pytest.fixture(params=["threads", "asyncio"])
-def actor(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Actor]:
+def actor(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LockActor]:
     body: Literal["threads", "asyncio"] = request.param
     config = ClientConfig("c1", f"sqlite://{tmp_path}/locks.db", str(tmp_path), NAME, "unfenced", 60.0, body=body)
-    actor = Actor(config)
+    actor = LockActor(config)
     assert actor.connect()
     yield actor
     actor.close()
 
 
-def told_by_children(actor: Actor, enough: int) -> set[str]:
+def told_by_children(actor: LockActor, enough: int) -> set[str]:
     """What children of a holder say, until there are as many different sayings as wanted."""
     said: set[str] = set()
     for seed in range(TRIES):
@@ -51,7 +51,7 @@ def told_by_children(actor: Actor, enough: int) -> set[str]:
     return said
 
 
-def test_the_child_of_a_fork_that_told_nobody_can_do_nothing_with_the_lease(actor: Actor, tmp_path: Path) -> None:
+def test_the_child_of_a_fork_that_told_nobody_can_do_nothing_with_the_lease(actor: LockActor, tmp_path: Path) -> None:
     before = os.getpid()
     assert told_by_children(actor, enough=2) == {""}
     assert os.getpid() == before, "only the parent comes back"
@@ -60,7 +60,7 @@ def test_the_child_of_a_fork_that_told_nobody_can_do_nothing_with_the_lease(acto
     assert all(one.held for one in releases), "the parent kept its lock, each time"
 
 
-def uses_tasks(actor: Actor) -> bool:
+def uses_tasks(actor: LockActor) -> bool:
     locks: Any = actor.locks
     return isinstance(locks, LoopLocks)
 
@@ -74,7 +74,7 @@ def without_notice(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "notice_fork", lambda: None)
 
 
-def test_a_child_that_does_not_notice_the_fork_is_found(actor: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_that_does_not_notice_the_fork_is_found(actor: LockActor, monkeypatch: pytest.MonkeyPatch) -> None:
     """Among tasks a second guard stands behind the first (see below), so both are taken away."""
     without_notice(monkeypatch)
     monkeypatch.setattr(BaseCoordinator, "_check_loop", lambda self: None)
@@ -83,7 +83,9 @@ def test_a_child_that_does_not_notice_the_fork_is_found(actor: Actor, monkeypatc
     assert found == {"check() passed in a", "release() in a"} | (set() if tasks else {"a"})
 
 
-def test_a_child_has_another_loop_so_that_its_release_is_refused(actor: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_has_another_loop_so_that_its_release_is_refused(
+    actor: LockActor, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The second guard, alone: the child of a coordinator of asyncio cannot run its parent's loop."""
     if not uses_tasks(actor):
         return  # threads have no loop

@@ -13,6 +13,7 @@ import click
 
 from ..errors import HoldfastError
 from . import exit_codes
+from .actors import actors
 from .advise.command import advise_command
 from .ask import ask
 from .demo.command import demo
@@ -56,7 +57,7 @@ def holdfast() -> None:
     """
 
 
-for command in (run, ls, watch, ask, evict, once, partitions, schema, advise_command, demo, torture):
+for command in (run, ls, watch, ask, evict, once, partitions, actors, schema, advise_command, demo, torture):
     holdfast.add_command(command)
 
 

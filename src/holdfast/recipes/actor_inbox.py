@@ -28,7 +28,7 @@ from ..errors import BackendUnavailable, InboxFull, MessageFailed, NoAnswer, Out
 from ..ports import Records
 from ..record import Record, Swapped, check_record
 from .actor_options import KEEP_S, MAX_INBOX_BYTES, ActorPlan
-from .actor_record import ActorRecord, Handled, Message
+from .actor_record import ActorRecord, Handled, InboxMessage
 from .once_options import records_of
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ REMOVED_S = 1.0
 """A deleted record leaves its version for a day. One of the index is written as removed instead, and soon forgotten."""
 
 
-def tell(core: CoordinatorCore, plan: ActorPlan, key: str, message: Message, timeout: float | None) -> Flow[None]:
+def tell(core: CoordinatorCore, plan: ActorPlan, key: str, message: InboxMessage, timeout: float | None) -> Flow[None]:
     """Append a message to the inbox; raises `InboxFull` once `timeout` has passed."""
     records, full = records_of(core.backend, plan.name), plan.record_of(key)
     began: float = yield NOW
@@ -96,7 +96,7 @@ def ask(
     core: CoordinatorCore,
     plan: ActorPlan,
     key: str,
-    message: Message,
+    message: InboxMessage,
     timeout: float | None,
     when_told: Callable[[], None],
 ) -> Flow[str]:
@@ -184,5 +184,5 @@ def _pause(looks: int, timeout: float | None, waited: float) -> Flow[None]:
     yield Sleep(max(LEAST_PAUSE_S, seconds if timeout is None else min(seconds, timeout - waited)))
 
 
-def _has_room(found: ActorRecord, message: Message, plan: ActorPlan) -> bool:
+def _has_room(found: ActorRecord, message: InboxMessage, plan: ActorPlan) -> bool:
     return not found.inbox or (len(found.inbox) < plan.capacity and found.size() + len(message.body) <= MAX_INBOX_BYTES)

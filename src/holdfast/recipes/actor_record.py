@@ -25,7 +25,7 @@ ERROR_BYTES = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class InboxMessage:
     """A message in an inbox. `tries` counts how often its handling has begun."""
 
     id: str
@@ -51,7 +51,7 @@ class ActorRecord:
     """An actor as it is kept."""
 
     state: str = "null"
-    inbox: tuple[Message, ...] = ()
+    inbox: tuple[InboxMessage, ...] = ()
     handled: tuple[Handled, ...] = ()
     told: int = 0
     """The number of the last message in the inbox."""
@@ -60,7 +60,7 @@ class ActorRecord:
     """Whether a record of the index of actors with messages stands for it (see `actor_inbox`)."""
 
     @property
-    def head(self) -> Message | None:
+    def head(self) -> InboxMessage | None:
         """The message whose turn it is."""
         return self.inbox[0] if self.inbox else None
 
@@ -91,7 +91,7 @@ class ActorRecord:
         """What became of a message; None while it waits, or if it is not known."""
         return next((each for each in self.handled if each.id == message_id), None)
 
-    def with_message(self, message: Message) -> ActorRecord:
+    def with_message(self, message: InboxMessage) -> ActorRecord:
         return replace(self, inbox=(*self.inbox, message), told=self.told + 1, listed=True)
 
     def claimed(self, token: int) -> ActorRecord:
@@ -132,7 +132,8 @@ class ActorRecord:
         try:
             fields = json.loads(record.data)
             fields["inbox"] = tuple(
-                Message(name, body, bool(asked), tries, error) for name, body, asked, tries, error in fields["inbox"]
+                InboxMessage(name, body, bool(asked), tries, error)
+                for name, body, asked, tries, error in fields["inbox"]
             )
             fields["handled"] = tuple(
                 Handled(each) if isinstance(each, str) else Handled(*each) for each in fields["handled"]

@@ -10,7 +10,7 @@ from ..errors import Misconfigured
 from ..record import Record
 from .actor_inbox import tell
 from .actor_options import MAX_LETTER_ID_BYTES, ActorPlan, check_message_id
-from .actor_record import ActorRecord, ActorView, DeadLetter, Message
+from .actor_record import ActorRecord, ActorView, DeadLetter, InboxMessage
 from .once_options import records_of
 
 
@@ -48,7 +48,7 @@ def retry(core: CoordinatorCore, plan: ActorPlan, key: str, message_id: str, tim
     if record is None:
         return False
     body = json.loads(record.data)["body"]
-    yield from tell(core, plan, key, Message(f"retry-{record.version:x}", body), timeout)
+    yield from tell(core, plan, key, InboxMessage(f"retry-{record.version:x}", body), timeout)
     yield from records.swap_record(full, record.version, None, "", 0.0, 1.0)
     return True
 

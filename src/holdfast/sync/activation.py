@@ -22,7 +22,7 @@ from ..model import State
 from ..observe.log_exception import log_exception
 from ..recipes import actor_worker as flows
 from ..recipes.actor_options import MAX_ANSWER_BYTES, MAX_STATE_BYTES, ActorPlan
-from ..recipes.actor_record import Message, encode_value
+from ..recipes.actor_record import InboxMessage, encode_value
 from ..recipes.actor_worker import Claimed
 from .base_partitions import finish, wait_event
 from .decorator import call_handler
@@ -41,7 +41,7 @@ class Actor:
 
     __slots__ = ("key", "lease", "message_id", "name", "state", "tries")
 
-    def __init__(self, name: str, key: str, state: object, message: Message, lease: Lease) -> None:
+    def __init__(self, name: str, key: str, state: object, message: InboxMessage, lease: Lease) -> None:
         self.name = name
         """Of the actors."""
         self.key = key
@@ -108,7 +108,7 @@ class Activation:
                 self._handle(claimed, head, left, lease)
         self._coordinator._run(flows.let_go(core, plan, claimed))
 
-    def _handle(self, claimed: Claimed, head: Message, left: int, lease: Lease) -> None:
+    def _handle(self, claimed: Claimed, head: InboxMessage, left: int, lease: Lease) -> None:
         core, plan = self._coordinator._core, self._plan
         of = f"{self._key!r} ({plan.name!r})"
         actor = Actor(plan.name, self._key, json.loads(claimed.record.state), head, lease)

@@ -28,7 +28,7 @@ from ..observe.log_exception import log_exception
 from ..recipes import actor_inbox, actor_survey
 from ..recipes import actor_worker as flows
 from ..recipes.actor_options import MAX_MESSAGE_BYTES, ActorPlan, check_message_id
-from ..recipes.actor_record import ActorView, DeadLetter, Message, encode_value
+from ..recipes.actor_record import ActorView, DeadLetter, InboxMessage, encode_value
 from ..recipes.decorator import check_blocking
 from ..recipes.election import check_stop
 from .activation import Activation, Handler
@@ -111,14 +111,14 @@ class ActorSystem:
 
     def _message(
         self, key: str, message: object, message_id: str | None, timeout: float | EllipsisType | None, asked: bool
-    ) -> tuple[Message, float | None]:
+    ) -> tuple[InboxMessage, float | None]:
         self._plan.check_key(key)
         limit = self._coordinator._defaults["timeout"] if isinstance(timeout, EllipsisType) else timeout
         if limit is not None:
             check_seconds("timeout", limit, key)
         body = encode_value(message, MAX_MESSAGE_BYTES, f"a message to {key!r} ({self.name!r})")
         chosen = os.urandom(8).hex() if message_id is None else check_message_id(message_id)
-        return Message(chosen, body, asked), limit
+        return InboxMessage(chosen, body, asked), limit
 
     def _wake_workers(self) -> None:
         for event in list(self._coordinator._core.wakes.get(self.name, ())):

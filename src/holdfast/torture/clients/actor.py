@@ -32,7 +32,7 @@ class HeldLease:
     seen: ResourceState | None = None
 
 
-class Actor:
+class LockActor:
     """One client's connection to the engine and to the resource."""
 
     def __init__(self, config: ClientConfig, queued: Callable[[], None] = lambda: None) -> None:

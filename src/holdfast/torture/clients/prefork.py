@@ -25,7 +25,7 @@ from typing import Any
 
 from ...errors import BackendUnavailable, LeaseLost
 from ..history import now
-from .actor import Actor, HeldLease
+from .actor import HeldLease, LockActor
 from .event_loop import LoopLease
 
 HANG_LIMIT_S = 10
@@ -59,7 +59,7 @@ class ForkedChild:
         return None if not told else told.removesuffix(_END)
 
 
-def fork(actor: Actor, held: HeldLease, chance: random.Random) -> ForkedChild:
+def fork(actor: LockActor, held: HeldLease, chance: random.Random) -> ForkedChild:
     """Fork a holder. Returns in the parent only."""
     steps = [_try_check, _try_release, _try_acquire]
     chance.shuffle(steps)
@@ -83,7 +83,7 @@ def _fork_without_hooks() -> int:
         sys.setswitchinterval(interval)
 
 
-def _first_misuse(actor: Actor, held: HeldLease, steps: Sequence[Callable[[Actor, HeldLease], str]]) -> str:
+def _first_misuse(actor: LockActor, held: HeldLease, steps: Sequence[Callable[[LockActor, HeldLease], str]]) -> str:
     """In the child. It stops at the first: a connection shared with the parent breaks by use, hiding the cause."""
     try:
         actor.begin_anew()
@@ -94,7 +94,7 @@ def _first_misuse(actor: Actor, held: HeldLease, steps: Sequence[Callable[[Actor
         return f"a forked child failed: {type(error).__name__}: {error}"
 
 
-def _try_check(actor: Actor, held: HeldLease) -> str:
+def _try_check(actor: LockActor, held: HeldLease) -> str:
     lease = held.lease
     try:
         lease.check()
@@ -103,13 +103,13 @@ def _try_check(actor: Actor, held: HeldLease) -> str:
     return f"check() passed in a forked child: two processes hold {lease.name!r} with token {lease.token}"
 
 
-def _try_release(actor: Actor, held: HeldLease) -> str:
+def _try_release(actor: LockActor, held: HeldLease) -> str:
     lease: Any = held.lease
     freed = asyncio.run(lease.release_here()) if isinstance(lease, LoopLease) else lease.release()
     return f"release() in a forked child freed {lease.name!r}, which its parent holds" if freed else ""
 
 
-def _try_acquire(actor: Actor, held: HeldLease) -> str:
+def _try_acquire(actor: LockActor, held: HeldLease) -> str:
     lease: Any = held.lease
     if isinstance(lease, LoopLease):
         return ""  # a coordinator of asyncio belongs to its loop, which the child does not have

@@ -14,7 +14,7 @@ from typing import Any
 
 from ...clock import now
 from ...errors import BackendUnavailable, HoldfastError
-from .actor import Actor, HeldLease
+from .actor import HeldLease, LockActor
 from .config import ClientConfig
 
 
@@ -22,7 +22,7 @@ class ScriptedClient:
     """What it holds, by name."""
 
     def __init__(self) -> None:
-        self._actor: Actor | None = None
+        self._actor: LockActor | None = None
         self._held: dict[str, HeldLease] = {}
 
     def execute(self, command: dict[str, Any]) -> dict[str, Any]:
@@ -56,7 +56,7 @@ class ScriptedClient:
 
     def _begin(self, config: ClientConfig) -> dict[str, Any]:
         self._close()
-        self._actor = Actor(config, queued=lambda: answer_with({"queued": True}))
+        self._actor = LockActor(config, queued=lambda: answer_with({"queued": True}))
         self._actor.connect()
         return {"error": ""}
 

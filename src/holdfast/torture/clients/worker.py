@@ -20,7 +20,7 @@ from typing import Any
 
 from ...errors import NotAcquired
 from ..history import now
-from .actor import Actor, HeldLease
+from .actor import HeldLease, LockActor
 from .config import ClientConfig, Failpoint
 from .prefork import ForkedChild, fork
 
@@ -34,7 +34,7 @@ class ClientWorker:
     def __init__(self, config: ClientConfig) -> None:
         self._config = config
         self._chance = random.Random(f"{config.seed}/{config.client}")
-        self._actor = Actor(config)
+        self._actor = LockActor(config)
         self._failures = 0
         self._child: ForkedChild | None = None
         self._ending = threading.Event()

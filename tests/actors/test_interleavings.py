@@ -1,0 +1,216 @@
+"""The flows of actors, one request of somebody at a time, in an order that chance decides: with crashes between any
+two requests, lost replies, and workers that have no lock at all, so that only the fence keeps them apart.
+
+1. What was told is handled: its effect on the state is there once.
+2. What was told to nobody's knowledge (the teller died, or does not know) has its effect once at most.
+3. A worker whose acknowledgement was taken finds its own effect there: no zombie's.
+4. Nobody is forgotten: in the end the index leads to every inbox that is not empty.
+
+And with a bug planted, one of the first schedules shows it.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from holdfast._core.coordinator_core import CoordinatorCore
+from holdfast._core.flow import NOW, Call, Flow, Random, Sleep
+from holdfast.backends.execute import Moment
+from holdfast.backends.memory.store import MemoryStore
+from holdfast.errors import BackendUnavailable, FenceRejected, OutcomeUnknown
+from holdfast.recipes import actor_inbox, actor_worker
+from holdfast.recipes.actor_options import plan_actors
+from holdfast.recipes.actor_record import ActorRecord, InboxMessage
+from holdfast.testing import memory_engine
+
+PLAN = plan_actors("lists", ttl=1.0, concurrency=1, capacity=100, tries=100, backoff=0.0)
+SEEDS_COUNT = 400
+STEPS_COUNT = 5000
+
+
+class Somebody:
+    """A flow that is under way."""
+
+    def __init__(self, name: str, flow: Flow[Any]) -> None:
+        self.name = name
+        self.flow: Iterator[Any] = flow
+        self.op: Any = next(self.flow)
+        self.ended = ""
+
+
+class World:
+    """A store, and those who use it, in an order that a seed decides."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance = random.Random(seed)
+        self.store = MemoryStore()
+        self.core = cast(CoordinatorCore, SimpleNamespace(backend=memory_engine().backend))
+        self.now = 1_000_000
+        self.tokens = 0
+        self.people: list[Somebody] = []
+        self.told: dict[str, str] = {}
+        """How each tell has ended."""
+        self.acknowledged: list[list[Any]] = []
+        """The effects that a worker takes for its own."""
+
+    def tell(self, number: int) -> None:
+        name = f"m{number}"
+        message = InboxMessage(name, json.dumps(name))
+        self.people.append(Somebody(name, actor_inbox.tell(self.core, PLAN, "k", message, None)))
+
+    def work(self) -> None:
+        self.tokens += 1
+        self.people.append(Somebody("worker", self._cycle(self.tokens)))
+
+    def _cycle(self, token: int) -> Flow[None]:
+        page = yield from actor_worker.ready(self.core, PLAN, "")
+        for found in page:
+            if not actor_worker.is_ready(found):
+                continue
+            claimed = yield from actor_worker.claim(self.core, PLAN, "k", found.version, token, f"w{token}")
+            while (head := claimed.record.head) is not None:
+                state = json.loads(claimed.record.state) or []
+                effect = [json.loads(head.body), token]
+                text = json.dumps([*state, effect])
+                yield from actor_worker.acknowledge(self.core, PLAN, claimed, text, None, True)
+                self.acknowledged.append(effect)
+            yield from actor_worker.let_go(self.core, PLAN, claimed)
+
+    def step(self, who: Somebody, lose: bool) -> None:
+        """Carry out what somebody has asked for."""
+        self.now += 1
+        try:
+            match who.op:
+                case Call(request=request):
+                    moment = Moment(self.now, self.now)
+                    answer: object = self.store.carry_out(request, moment)[0]
+                    if lose:
+                        who.op = cast(Any, who.flow).throw(OutcomeUnknown("the reply was lost"))
+                        return
+                case Sleep():
+                    answer = None
+                case Random():
+                    answer = self.chance.random()
+                case other:
+                    assert other is NOW
+                    answer = self.now / 1e6
+            who.op = cast(Any, who.flow).send(answer)
+        except StopIteration:
+            who.ended = "done"
+        except (FenceRejected, BackendUnavailable) as error:
+            who.ended = type(error).__name__
+        if who.ended:
+            self.people.remove(who)
+            if who.name != "worker":
+                self.told[who.name] = who.ended
+
+    def run(self) -> None:
+        """Until everybody has ended, or died; new workers come by meanwhile, and go on afterwards."""
+        for number in range(3):
+            self.tell(number)
+        self.work()
+        for _ in range(STEPS_COUNT):
+            if not self.people:
+                break
+            who = self.chance.choice(self.people)
+            fate = self.chance.random()
+            if fate < 0.03:
+                self.people.remove(who)  # killed
+                continue
+            self.step(who, lose=fate < 0.08)
+            if self.chance.random() < 0.1 and self.tokens < 6:
+                self.work()
+        for _ in range(3):  # calm at last
+            self.work()
+            while self.people:
+                self.step(self.people[0], lose=False)
+
+    def check(self) -> None:
+        stored = self.store.records.get("actor:lists:k")
+        record = ActorRecord() if stored is None else ActorRecord.decode(cast(Any, stored))
+        assert record.inbox == (), "somebody was forgotten"
+        effects = json.loads(record.state) or []
+        state = [name for name, _ in effects]
+        assert len(state) == len(set(state)), "an effect was doubled"
+        assert [each for each in self.acknowledged if each not in effects] == [], "a zombie was believed"
+        assert {name for name, how in self.told.items() if how == "done"} <= set(state), "an effect was lost"
+
+
+@pytest.mark.parametrize("batch", range(4))
+def test_every_effect_is_there_once_in_any_order(batch: int) -> None:
+    for seed in range(batch * SEEDS_COUNT, (batch + 1) * SEEDS_COUNT):
+        world = World(seed)
+        world.run()
+        world.check()
+
+
+def _unlist_whatever_it_is(patch: pytest.MonkeyPatch) -> None:
+    def unlist(records: Any, key: str, version: int) -> Flow[None]:
+        found = yield from records.read_record(key)
+        if found is not None:
+            yield from records.swap_record(key, found.version, b"0", "", 0.0, 1.0)
+
+    patch.setattr(actor_worker, "unlist", unlist)
+
+
+def _an_index_that_is_there_is_good_enough(patch: pytest.MonkeyPatch) -> None:
+    def listing(records: Any, key: str, owner: str) -> Flow[None]:
+        found = yield from records.read_record(key)
+        if found is None or found.data != b"1":
+            yield from records.swap_record(key, 0 if found is None else found.version, b"1", owner, 0.0, 9.0)
+
+    patch.setattr(actor_inbox, "_list", listing)
+
+
+def _an_empty_actor_is_not_claimed(patch: pytest.MonkeyPatch) -> None:
+    real = actor_worker._change
+
+    def change(core: Any, plan: Any, claimed: Any, *rest: Any, **options: Any) -> Flow[None]:
+        if claimed.record.inbox:
+            yield from real(core, plan, claimed, *rest, **options)
+
+    patch.setattr(actor_worker, "_change", change)
+
+
+def _listed_for_ever(patch: pytest.MonkeyPatch) -> None:
+    real = ActorRecord.without_head
+    patch.setattr(ActorRecord, "without_head", lambda *given: replace(real(*given), listed=True))
+
+
+def _the_mark_is_not_compared(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(actor_worker, "_check_mark", lambda *given: None)
+
+
+def _ids_are_not_remembered(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ActorRecord, "knows", lambda self, message_id: False)
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        _unlist_whatever_it_is,
+        _an_index_that_is_there_is_good_enough,
+        _an_empty_actor_is_not_claimed,
+        _listed_for_ever,
+        _the_mark_is_not_compared,
+        _ids_are_not_remembered,
+    ],
+    ids=lambda plant: plant.__name__,
+)
+def test_a_planted_bug_is_found(plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    for seed in range(10 * SEEDS_COUNT):
+        world = World(seed)
+        world.run()
+        try:
+            world.check()
+        except AssertionError:
+            return
+    raise AssertionError("no schedule has shown it")

@@ -12,7 +12,7 @@ import pytest
 from holdfast._core.flow import NOW, Flow
 from holdfast.aio import actor_system, coordinator
 from holdfast.recipes import actor_inbox, actor_worker
-from holdfast.recipes.actor_options import ActorPlan
+from holdfast.recipes.actor_options import ActorPlan, plan_actors
 from holdfast.recipes.actor_record import ActorRecord, Handled
 from tests.contract.plants.plant import plant
 
@@ -51,7 +51,7 @@ def answers_are_not_kept(patch: pytest.MonkeyPatch) -> None:
 
 @plant("actors.at_most_so_many_at_once")
 def as_many_as_there_are(patch: pytest.MonkeyPatch) -> None:
-    real = coordinator.plan_actors
+    real = plan_actors
     patch.setattr(coordinator, "plan_actors", lambda *given, **options: replace(real(*given, **options), concurrency=9))
 
 

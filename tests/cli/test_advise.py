@@ -18,7 +18,7 @@ from holdfast.cli.advise.text import advice_lines
 from holdfast.cli.advise.tree import DecisionTree, parse, the_tree
 from holdfast.cli.advise.walk import BadAnswer, Given, Walk, check, walk
 from holdfast.errors import Misconfigured
-from holdfast.model import Promises
+from holdfast.model import MAX_DURATION_S, LockSpec, Promises
 from tests.cli.harness import HOLDFAST, LONG, Cli, Done
 from tests.cli.screen import CTRL_C, Screen
 from tests.cli.tree_check import complaints
@@ -141,6 +141,8 @@ def test_the_drawing_has_every_question_and_every_leaf() -> None:
         ({"conflicts": 101}, "seldom, often"),
         ({"conflicts": "many"}, "seldom, often"),
         ({"conflicts": 1}, "'1%' or '100%'"),
+        ({"updates": -1}, "few, many, or a number of updates"),
+        ({"updates": "inf"}, "few, many, or a number of updates"),
     ],
 )
 def test_a_bad_answer_is_refused_with_what_is_allowed(given: dict[str, Given], allowed: str) -> None:
@@ -180,6 +182,27 @@ def test_the_conflict_rate_decides(conflicts: float, leaf: str) -> None:
     assert remark.startswith(f"{conflicts:.3g} % of the updates conflict: {verdict}")
 
 
+@pytest.mark.parametrize(
+    ("updates", "pair_s", "leaf", "remark"),
+    [
+        (40, None, "cas-sql", "18.1 % of the updates conflict: a retry is cheaper than a lock."),
+        ("40/s", 0.001, "cas-sql", "3.92 % of the updates conflict: a retry is cheaper than a lock."),
+        (40, 0.02, "fence-sql", "55.1 % of the updates conflict: take a lock."),
+        (0, 1.0, "cas-sql", "0 % of the updates conflict: a retry is cheaper than a lock."),
+        ("few", None, "cas-sql", ""),
+        ("many", None, "fence-sql", ""),
+    ],
+)
+def test_who_does_not_know_the_rate_has_it_computed(
+    updates: Given, pair_s: float | None, leaf: str, remark: str
+) -> None:
+    walked = walk(TREE, {**UPDATE, "conflicts": "unknown", "updates": updates}, pair_s)
+    report = None if pair_s is None else EngineReport("some://engine", Promises(frozenset({"fencing"})), 9, pair_s, 1)
+    assert walked.leaf is not None
+    assert walked.leaf.name == leaf
+    assert "".join(advise(TREE, walked, report).remarks[1:]) == remark
+
+
 # Settings
 
 
@@ -196,6 +219,9 @@ def test_the_ttl_has_bounds() -> None:
     assert values["ttl"] == 1
     values = {each.name: each.value for each in settings_of(leaf, 3600)}
     assert (values["ttl"], values["max_hold"]) == (300, 80_000)
+    for p99 in (1e-300, MAX_DURATION_S):
+        numbers = {each.name: float(each.value) for each in settings_of(leaf, p99)}
+        LockSpec("orders/7", ttl=numbers["ttl"], timeout=numbers["timeout"], max_hold=numbers["max_hold"])
     values = {each.name: each.value for each in settings_of(leaf, None)}
     assert values == {"ttl": 30, "timeout": 60}
     values = {each.name: each.value for each in settings_of(leaf, 0.4, engine_p99=0.55)}
@@ -206,7 +232,7 @@ def test_the_ttl_has_bounds() -> None:
 
 
 def test_what_an_engine_cannot_promise_is_said() -> None:
-    walked = walk(TREE, {"need": "limit", "limit": "together", "p99": 1}, engine_known=True)
+    walked = walk(TREE, {"need": "limit", "limit": "together", "p99": 1}, 0.001)
     report = EngineReport(
         "some://engine", Promises(frozenset({"fencing"}), {"counting": "it cannot count"}), 9, 0.001, 0.5
     )
@@ -289,6 +315,8 @@ def test_an_option_is_stronger_than_the_file(cli: Cli) -> None:
         ("[" * 100_000, "no JSON"),
         ('{"p99": ' + "9" * 5000 + "}", ""),
         ('{"need": "' + "x" * (1 << 20) + '"}', "longer than"),
+        ('{"need": "' + "x" * 100_000 + '"}', "is no answer"),
+        ('{"' + "x" * 100_000 + '": 1}', "there is no question"),
     ],
 )
 def test_bad_answers_end_with_64_and_one_line(cli: Cli, text: str, said: str) -> None:

@@ -38,10 +38,18 @@ def test_no_command_is_help_and_64(cli: Cli) -> None:
     assert "Commands:" in done.err
 
 
-def test_an_unknown_command_is_one_line(cli: Cli) -> None:
-    done = cli.run("dance")
+def test_a_command_that_was_meant_is_named(cli: Cli) -> None:
+    done = cli.run("onec")
     assert done.code == 64
-    assert done.err == "holdfast: no such command 'dance'; see 'holdfast --help'\n"
+    assert done.err.startswith("holdfast: no such command 'onec'")
+    assert done.err.endswith("ee 'holdfast --help'\n")
+    assert "?;" not in done.err
+
+
+def test_an_unknown_command_is_one_line(cli: Cli) -> None:
+    done = cli.run("juggle")
+    assert done.code == 64
+    assert done.err == "holdfast: no such command 'juggle'; see 'holdfast --help'\n"
 
 
 @pytest.mark.parametrize("arguments", [["ls"], ["watch"], ["evict", "job", "7"]])

@@ -49,7 +49,7 @@ def _follow(tree: DecisionTree, name: str, path: tuple[str, ...], reached: set[s
     question = tree.questions[name]
     if not question.answers:
         yield f"{name!r} has no answers"
-    if question.kind == "percent" and question.answers[-1].below is not None:
+    if question.kind in ("percent", "rate") and question.answers[-1].below is not None:
         yield f"the last answer to {name!r} has a bound"
     for answer in question.answers:
         yield from _follow(tree, answer.next, (*path, name), reached)

@@ -104,7 +104,8 @@ def _usage(error: click.ClickException) -> str:
     message = error.format_message().rstrip(".")
     if context is None:
         return message
-    return f"{message[:1].lower()}{message[1:]}; see '{context.command_path} --help'"
+    see = " See" if message.endswith("?") else "; see"
+    return f"{message[:1].lower()}{message[1:]}{see} '{context.command_path} --help'"
 
 
 def _complain(cli_context: CliContext, message: str, code: int) -> int:

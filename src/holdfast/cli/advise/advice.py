@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from string import Template
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from .engine_report import EngineReport, Lack, known_lacks, lacks_of
 from .settings import Setting, settings_of
 from .tree import DecisionTree, EngineFacts, Leaf
-from .walk import Step, Walk
+from .walk import ASSUMED_PAIR_S, Step, Walk
 
 FORMAT_VERSION = 1
 
@@ -46,7 +47,7 @@ def advise(tree: DecisionTree, walked: Walk, report: EngineReport | None) -> Adv
         engine,
         report,
         tuple(lacks),
-        tuple(_remarks(walked)),
+        tuple(_remarks(walked, report)),
     )
 
 
@@ -63,14 +64,17 @@ def engine_of(tree: DecisionTree, walked: Walk) -> EngineFacts | None:
     return tree.engines["sqlite"] if chosen.get("machines") == "one" else None
 
 
-def _remarks(walked: Walk) -> list[str]:
+def _remarks(walked: Walk, report: EngineReport | None) -> Iterator[str]:
     """What follows from a figure that was given."""
-    found = []
     for step in walked.steps:
-        if step.question.kind == "percent" and step.number is not None and step.answer is not None:
-            verdict = "take a lock" if step.answer.below is None else "a retry is cheaper than a lock"
-            found.append(f"{step.number:.3g} % of the updates conflict: {verdict}.")
-    return found
+        if step.percent is None or step.answer is None or step.number is None:
+            continue
+        if step.question.kind == "rate":
+            pair, how = (ASSUMED_PAIR_S, "assumed") if report is None else (report.p50, "measured")
+            window = f"{pair * 1000:.3g} ms from its read to its write ({how})"
+            yield f"{step.number:g} updates in a second, each with {window}:"
+        verdict = "take a lock" if step.answer.below is None else "a retry is cheaper than a lock"
+        yield f"{step.percent:.3g} % of the updates conflict: {verdict}."
 
 
 def as_data(advice: Advice) -> dict[str, Any]:

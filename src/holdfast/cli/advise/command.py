@@ -65,7 +65,7 @@ def advise_command(
     given = _given(tree, file, {"p99": p99, "conflicts": conflicts})
     report = None if url is None else _look(url, namespace)
     try:
-        walked = _walk(tree, given, report is not None, ask=file is None)
+        walked = _walk(tree, given, None if report is None else report.p50, ask=file is None)
     except Quit:
         click.echo("no advice", err=True)
         return exit_codes.FAILED
@@ -110,10 +110,10 @@ def _look(url: str, namespace: str) -> EngineReport:
         return look_at(locks)
 
 
-def _walk(tree: DecisionTree, given: dict[str, Given], engine_known: bool, *, ask: bool) -> Walk:
+def _walk(tree: DecisionTree, given: dict[str, Given], pair_s: float | None, *, ask: bool) -> Walk:
     if ask:
-        return interview(tree, given, engine_known=engine_known, read=read_line)
-    walked = walk(tree, given, engine_known=engine_known)
+        return interview(tree, given, pair_s, read_line)
+    walked = walk(tree, given, pair_s)
     if (question := walked.question) is not None:
         raise Misconfigured(f"{question.name!r} is not answered ({question.text}); allowed: {allowed(question)}")
     return walked

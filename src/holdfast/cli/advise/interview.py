@@ -24,12 +24,12 @@ class Quit(Exception):
     """The person has had enough."""
 
 
-def interview(tree: DecisionTree, given: Mapping[str, Given], *, engine_known: bool, read: Callable[[], str]) -> Walk:
+def interview(tree: DecisionTree, given: Mapping[str, Given], pair_s: float | None, read: Callable[[], str]) -> Walk:
     """Ask for what is not given; answers with a walk that came to its end."""
     known = dict(given)
     asked: list[str] = []
     while True:
-        walked = walk(tree, known, engine_known=engine_known)
+        walked = walk(tree, known, pair_s)
         if (question := walked.question) is None:
             return walked
         for line in question_lines(question, len(asked) + 1):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from ...model import MAX_DURATION_S
 from .tree import Leaf
 
 TTL_S = 30.0
@@ -45,7 +46,7 @@ def settings_of(leaf: Leaf, p99: float | None, engine_p99: float | None = None) 
         "lock_delay": Setting("lock_delay", number(ttl), "time for a late request of a dead holder to arrive"),
     }
     if p99 is not None:
-        hang = max(number(ttl), round_up(HANG_RATIO * p99))
+        hang = min(max(number(ttl), round_up(HANG_RATIO * p99)), MAX_DURATION_S)
         known["max_hold"] = Setting("max_hold", hang, f"work that takes {HANG_RATIO} times its p99 hangs: end its hold")
     return [known[name] for name in leaf.settings if name in known] + [
         Setting(extra.name, extra.value, extra.why) for extra in leaf.more

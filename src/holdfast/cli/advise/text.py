@@ -18,10 +18,12 @@ def question_lines(question: Question, number: int) -> Iterator[str]:
     yield ""
     yield click.style(paragraph(f"{number}. {question.text}", indent="   ", first=""), bold=True)
     for place, answer in enumerate(question.answers, 1):
-        mark = answer.value if question.kind == "percent" else str(place)
+        mark = str(place) if question.kind == "choice" else answer.value
         yield paragraph(f"{mark})  {answer.text}", indent="         ", first="    ")
     if question.kind == "percent":
         yield "    or a number of percent, as in 29"
+    if question.kind == "rate":
+        yield "    or a number, as in 40 or 0.1"
     if question.kind == "seconds":
         yield f"    seconds, or with a unit: 0.4, 400ms, 90s, 5m; or {UNKNOWN}"
 

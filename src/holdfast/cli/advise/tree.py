@@ -25,7 +25,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`kind` is `choice`, `percent` (a choice that also takes a number) or `seconds` (a duration, or "unknown")."""
+    """`kind` is `choice`, `percent` or `rate` (which also take a number) or `seconds` (a duration, or "unknown")."""
 
     name: str
     text: str

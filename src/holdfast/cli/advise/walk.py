@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+import math
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -24,13 +26,21 @@ class BadAnswer(Misconfigured):
     """An answer that the tree does not have."""
 
 
+ASSUMED_PAIR_S = 0.005
+"""How long a read and a write take on an engine that was not measured."""
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A question that was answered: with one of its answers, or with a number, or with both."""
+    """A question that was answered: with one of its answers, or with a number, or with both.
+
+    `percent` is how many updates conflict, where a number tells that.
+    """
 
     question: Question
     answer: Choice | None
     number: float | None = None
+    percent: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +61,16 @@ class Walk:
         return next((step.number for step in self.steps if step.question.name == name), None)
 
 
-def walk(tree: DecisionTree, given: Mapping[str, Given], *, engine_known: bool = False) -> Walk:
-    """Follow the answers. With `engine_known` nothing is asked about machines and engines."""
+def walk(tree: DecisionTree, given: Mapping[str, Given], pair_s: float | None = None) -> Walk:
+    """Follow the answers. `pair_s` is how long a read and a write take on an engine that was named and measured: then
+    nothing is asked about machines and engines."""
     steps: list[Step] = []
     at = tree.first
     while at not in tree.leaves:
         question = tree.questions[at]
         if at not in given:
             return Walk(tuple(steps), None, question)
-        step = understand(question, given[at])
+        step = understand(question, given[at], pair_s)
         steps.append(step)
         assert step.answer is not None  # a question of the tree has answers, and one of them was found
         at = step.answer.next
@@ -67,7 +78,7 @@ def walk(tree: DecisionTree, given: Mapping[str, Given], *, engine_known: bool =
     for name in leaf.asks:
         question = tree.questions[name]
         chosen = Walk(tuple(steps), leaf).chosen
-        if engine_known and name in ("machines", "engine"):
+        if pair_s is not None and name in ("machines", "engine"):
             continue
         if any(chosen.get(other) != value for other, value in question.when.items()):
             continue
@@ -80,7 +91,7 @@ def walk(tree: DecisionTree, given: Mapping[str, Given], *, engine_known: bool =
 
 def possible(tree: DecisionTree, leaf: Leaf, question: Question) -> Question:
     """The question with the answers that are possible for this leaf: without engines that cannot keep what it needs."""
-    engines = tree.questions["engine"].answers if "engine" in tree.questions else ()
+    engines = tree.questions["engine"].answers
     fit = tuple(each for each in engines if not tree.engines[each.value].cannot.keys() & set(leaf.needs))
     if question.name == "engine":
         return replace(question, answers=fit)
@@ -93,11 +104,13 @@ def check(tree: DecisionTree, given: Mapping[str, Given]) -> None:
     """Raise `BadAnswer` if one of the answers could not be given to its question, whether it is asked or not."""
     for name, value in given.items():
         if name not in tree.questions:
-            raise BadAnswer(f"there is no question {name!r}; there are: {', '.join(sorted(tree.questions))}")
+            raise BadAnswer(
+                f"there is no question {reprlib.repr(name)}; there are: {', '.join(sorted(tree.questions))}"
+            )
         understand(tree.questions[name], value)
 
 
-def understand(question: Question, given: Given) -> Step:
+def understand(question: Question, given: Given, pair_s: float | None = None) -> Step:
     """What an answer means; raises `BadAnswer` if it is none of the question's."""
     if isinstance(given, bool) or not isinstance(given, (str, int, float)):
         raise _refused(question, given)
@@ -107,10 +120,23 @@ def understand(question: Question, given: Given) -> Step:
     if question.kind == "seconds":
         return Step(question, None, None if given == UNKNOWN else _duration(question, given))
     if question.kind == "percent":
-        number = _percent(question, given)
-        fits = (answer for answer in question.answers if answer.below is None or number < answer.below)
-        return Step(question, next(fits), number)
-    raise _refused(question, given)
+        number = percent = _percent(question, given)
+    elif question.kind == "rate":
+        number = _rate(question, given)
+        percent = conflicts_at(number, ASSUMED_PAIR_S if pair_s is None else pair_s)
+    else:
+        raise _refused(question, given)
+    fits = (answer for answer in question.answers if answer.below is None or percent < answer.below)
+    return Step(question, next(fits), number, percent)
+
+
+def conflicts_at(rate: float, pair_s: float) -> float:
+    """How many percent of the updates meet another one between their read and their write, if they come at random.
+
+    >>> f"{conflicts_at(40, 0.005):.1f} {conflicts_at(0, 1):.1f} {conflicts_at(1e9, 1):.1f}"
+    '18.1 0.0 100.0'
+    """
+    return 100 * -math.expm1(-rate * pair_s)
 
 
 def allowed(question: Question) -> str:
@@ -120,6 +146,8 @@ def allowed(question: Question) -> str:
         return f"a duration above 0 (0.4, 400ms, 90s, 5m), or {UNKNOWN}"
     if question.kind == "percent":
         return f"{words}, or a number of percent (29), or a rate as cas reports it (0.29)"
+    if question.kind == "rate":
+        return f"{words}, or a number of updates in a second (40)"
     return words
 
 
@@ -145,6 +173,13 @@ def _percent(question: Question, given: Given) -> float:
     return number
 
 
+def _rate(question: Question, given: Given) -> float:
+    number = _number(str(given).strip().removesuffix("/s"))
+    if not 0 <= number < float("inf"):
+        raise _refused(question, given)
+    return number
+
+
 def _number(text: str) -> float:
     try:
         return float(text)
@@ -153,4 +188,6 @@ def _number(text: str) -> float:
 
 
 def _refused(question: Question, given: object) -> BadAnswer:
-    return BadAnswer(f"{given!r} is no answer to {question.name!r} ({question.text}); allowed: {allowed(question)}")
+    return BadAnswer(
+        f"{reprlib.repr(given)} is no answer to {question.name!r} ({question.text}); allowed: {allowed(question)}"
+    )

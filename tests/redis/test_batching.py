@@ -14,7 +14,7 @@ import holdfast.aio
 from holdfast._core.flow import Exchange, Flow, NewEvent, Now, Receive, Sleep, Spawn, Tell, WaitEvent
 from holdfast.backends.queue_backend import Release, Take, Taken
 from holdfast.backends.redis import batching
-from holdfast.backends.redis.batching import MOST_COUNT, PATIENCE_S, Batching, RedisRest
+from holdfast.backends.redis.batching import LEAST_COUNT, MOST_COUNT, PATIENCE_S, Batching, RedisRest
 from holdfast.backends.redis.codec import Codec
 from holdfast.backends.redis.connection import RedisConnection
 from holdfast.backends.redis.pool import RedisPool
@@ -330,12 +330,16 @@ def test_who_came_meanwhile_waits_for_the_carrier_that_is_there() -> None:
     assert isinstance(scene.watch.send(None), Sleep)
 
 
-def test_no_call_is_so_long_that_it_keeps_the_server_from_others() -> None:
-    scene = Scene(MOST_COUNT + 3)
+@pytest.mark.parametrize(
+    ("waiting", "count"), [(LEAST_COUNT + 3, LEAST_COUNT), (8 * 50, 50), (8 * MOST_COUNT + 30, MOST_COUNT)]
+)
+def test_no_call_is_so_long_that_it_keeps_the_server_from_others(waiting: int, count: int) -> None:
+    """Few at once while few wait; more where those who wait would else be too late."""
+    scene = Scene(waiting)
     scene.begin()
     assert scene.op.data.count(b"EVALSHA") == 1
-    scene.step(b"*%d\r\n" % MOST_COUNT + b"$2\r\n11\r\n" * MOST_COUNT)
-    assert len(scene.replies) == MOST_COUNT
+    scene.step(b"*%d\r\n" % count + b"$2\r\n11\r\n" * count)
+    assert len(scene.replies) == count
     assert isinstance(scene.op, Exchange)
 
 

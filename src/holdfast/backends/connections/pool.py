@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 from weakref import WeakSet
@@ -50,7 +50,8 @@ class ConnectionPool(Generic[C]):
         self._replaced: WeakSet[C] = WeakSet()
         """In use, and not to be used again; they do not count any more."""
         self._connecting = 0
-        self._waiters: deque[WakeEvent] = deque()
+        self._waiters: OrderedDict[WakeEvent, None] = OrderedDict()
+        """In the order of coming; whoever gives up is found without a search."""
         self.closed = False
 
     def take(self, deadline: float) -> Flow[C]:
@@ -93,19 +94,18 @@ class ConnectionPool(Generic[C]):
         now: float = yield NOW
         if now >= deadline:
             raise PoolExhausted("no connection came free in time")
-        self._waiters.append(event)
+        self._waiters[event] = None
         try:
             yield WaitDial(event, deadline - now)
         except BaseException:
             self._wake_next()  # it may have been woken in vain
             raise
         finally:
-            if event in self._waiters:
-                self._waiters.remove(event)
+            self._waiters.pop(event, None)
 
     def _wake_next(self) -> None:
         if self._waiters:
-            self._waiters.popleft().set()
+            self._waiters.popitem(last=False)[0].set()
 
     def _check_open(self) -> None:
         if self.closed:

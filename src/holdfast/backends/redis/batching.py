@@ -30,8 +30,10 @@ from .programs import Program, program
 from .replies import one_taken
 from .resp import Error, Reply, bulks
 
-MOST_COUNT = 128
-"""So many at once: for as long as a call of them takes, the server does nothing else."""
+LEAST_COUNT, MOST_COUNT = 32, 128
+"""So many at once: for as long as a call of them takes, the server does nothing else. So it is few, unless so many wait
+(`BACKLOG_RATIO`) that calls of a few would not get through in time."""
+BACKLOG_RATIO = 8
 BUSY_COUNT = {True: 1, False: MOST_CONNECTIONS_COUNT}
 """So many connections are used before requests wait for a carrier, where it is cheap to wake another flow, and else.
 
@@ -226,7 +228,8 @@ class Batching:
 
     def _carry_out(self, link: RedisConnection) -> Flow[RedisConnection | None]:
         """Answers with the connection, unless it is gone."""
-        group, self._waiting = self._waiting[:MOST_COUNT], self._waiting[MOST_COUNT:]
+        count = min(MOST_COUNT, max(LEAST_COUNT, len(self._waiting) // BACKLOG_RATIO))
+        group, self._waiting = self._waiting[:count], self._waiting[count:]
         if len(group) == 1:
             yield Tell([(group[0][2], RedisRest(link))])
             return None

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Callable
 
 from ..._core.flow import NEW_EVENT, NOW, RANDOM, Flow, Spawn, WaitEvent, WakeEvent
@@ -53,7 +53,8 @@ class RedisPool:
         self.idle: list[RedisConnection] = []
         self.count = 0
         """Connections that are open for requests or being opened; those that wait for a push are not among them."""
-        self.line: deque[Waiter] = deque()
+        self.line: OrderedDict[Waiter, None] = OrderedDict()
+        """In the order of coming; whoever gives up is found without a search."""
         self._beside: list[float] = []
         """The deadlines of what is dialled for those in the line: one for each of them. Else who has little time would
         dial with each try while a server hangs."""
@@ -95,7 +96,7 @@ class RedisPool:
 
     def wait_in_line(self, waiter: Waiter) -> Flow[RedisConnection | None]:
         """The connection that came free; None where it is to look again."""
-        self.line.append(waiter)
+        self.line[waiter] = None
         try:
             while not waiter.over:
                 now: float = yield NOW
@@ -112,17 +113,20 @@ class RedisPool:
 
     def _leave(self, waiter: Waiter, keep: bool = False) -> None:
         if waiter in self.line:
-            self.line.remove(waiter)
+            del self.line[waiter]
         elif not keep:
             if waiter.connection is not None:
                 self.put(waiter.connection)
             else:
                 self._wake_next()
 
+    def _first(self) -> Waiter:
+        return self.line.popitem(last=False)[0]
+
     def _wake_next(self) -> None:
         """Whoever is first in the line looks again."""
         if self.line:
-            self.line.popleft().wake()
+            self._first().wake()
 
     def _dial(self, deadline: float) -> Flow[RedisConnection]:
         self.count += 1
@@ -161,7 +165,7 @@ class RedisPool:
 
     def _tell_line(self, error: Callable[[], Exception]) -> None:
         while self.line:
-            waiter = self.line.popleft()
+            waiter = self._first()
             waiter.error = error()
             waiter.wake()
 
@@ -183,7 +187,7 @@ class RedisPool:
         if self.closed:
             self.drop(link)
         elif self.line:
-            waiter = self.line.popleft()
+            waiter = self._first()
             waiter.connection = link
             waiter.wake()
         else:

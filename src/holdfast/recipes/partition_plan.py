@@ -48,6 +48,8 @@ class ShardPlan:
     owned: Mapping[str, int]
     free: tuple[int, ...]
     """Shards that nobody holds, in order."""
+    starts: Mapping[str, int]
+    """Where in `free` the shards begin that are a member's (rule 4)."""
     settled: bool
     """Every shard is owned by a member, and every member owns its quota: nothing has to move."""
 
@@ -56,14 +58,9 @@ class ShardPlan:
 
         `left_lying`: those that were free at an earlier look already.
         """
-        start = 0
-        for other in sorted(self.quotas):
-            if other == member:
-                break
-            start += max(0, self.quotas[other] - self.owned.get(other, 0))
+        start = min(self.starts[member], len(self.free))
         mine = list(self.free[start : start + count])
-        if len(mine) < count:
-            start = min(start, len(self.free))
+        if len(mine) < count and left_lying:
             others = [*self.free[start + len(mine) :], *self.free[:start]]
             mine += [shard for shard in others if shard in left_lying][: count - len(mine)]
         return mine
@@ -74,5 +71,9 @@ def make_plan(weights: Mapping[str, int], owners: Mapping[int, str], shards: int
     owned = Counter(owners.values())
     due = quotas(weights, owned, shards)
     free = tuple(shard for shard in range(shards) if shard not in owners) if len(owners) < shards else ()
+    starts, start = {}, 0
+    for member in sorted(due):
+        starts[member] = start
+        start += max(0, due[member] - owned[member])
     settled = not free and all(owned[member] == quota for member, quota in due.items())
-    return ShardPlan(due, owned, free, settled)
+    return ShardPlan(due, owned, free, starts, settled)

@@ -1,7 +1,7 @@
-"""A group of members of a partition, large and in motion: the decision that ships, many looks at once, views of the past.
+"""A group of members of a partition, large and in motion: the decision that ships, on views of the past.
 
-1. What decides is `recipes.partition_plan`, as members call it. A shard is a lock: taken if nobody holds it, released by
-   its holder after a drain, or free a ttl after its holder was killed or stopped. Each taking has a larger token.
+1. What decides is `recipes.partition_plan`, as members call it. A shard is a lock: taken if nobody holds it, released
+   by its holder after a drain, or free a ttl after its holder was killed or stopped. Each taking has a larger token.
 2. Time goes in ticks. In a tick some members look. What one sees may be a few ticks old; what it does then happens now.
 3. After each event (members join, leave, are killed or stopped) the group must settle, with shares that differ by one
    at most within a weight, and with no more moves than the least possible and a twentieth.

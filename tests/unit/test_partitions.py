@@ -84,6 +84,63 @@ async def test_a_drain_ends_at_its_deadline() -> None:
 
 
 @virtually
+async def test_a_start_that_outlasts_the_drain_is_cancelled_and_not_ended() -> None:
+    events: list[str] = []
+
+    async def on_assigned(shard: int, lease: aio.Lease) -> None:
+        try:
+            await asyncio.sleep(100)
+        except asyncio.CancelledError:
+            events.append("cancelled")
+            raise
+
+    async with two() as (one, _):
+        loop, began = asyncio.get_running_loop(), asyncio.get_running_loop().time()
+        revoking = lambda shard, deadline: events.append("revoking")  # noqa: E731
+        async with one.partitions("p", shards=1, drain=7, on_assigned=on_assigned, on_revoking=revoking) as member:
+            await until(lambda: len(member) == 1)
+        assert loop.time() - began < 20
+        assert events == ["cancelled"]
+
+
+@virtually
+async def test_a_shard_that_is_lost_while_it_is_started() -> None:
+    """The start is cancelled, and there is nothing to be ended; it is taken again."""
+    events: list[str] = []
+
+    async def on_assigned(shard: int, lease: aio.Lease) -> None:
+        events.append("starts")
+        if len(events) == 1:
+            await asyncio.sleep(3600)
+
+    async with two() as (one, other):
+        lost = lambda shard, lease: events.append("lost")  # noqa: E731
+        async with one.partitions("p", shards=1, on_assigned=on_assigned, on_lost=lost) as member:
+            await until(lambda: events)
+            assert await other.evict("p/shards/1/0", member[0].token)
+            await until(lambda: len(events) > 1)
+            assert events == ["starts", "starts"]
+
+
+def test_a_thread_that_starts_late_is_told_to_end_all_the_same() -> None:
+    """The shard was released at the deadline; whoever has begun to work on it afterwards is told to stop."""
+    go_on, told = threading.Event(), threading.Event()
+    with holdfast.connect(f"memory://partitions-{os.urandom(4).hex()}") as locks:
+        with locks.partitions(
+            "p",
+            shards=1,
+            drain=0.05,
+            on_assigned=lambda shard, lease: go_on.wait(60),
+            on_revoking=lambda shard, deadline: told.set(),
+        ) as member:
+            member.wait_for_change()
+        assert locks.survey() == []
+        assert not told.is_set()
+        go_on.set()
+        assert told.wait(60)
+
+
+@virtually
 async def test_a_hook_that_raises_ends_the_drain() -> None:
     def on_revoking(shard: int, deadline: float) -> None:
         raise RuntimeError("planted")

@@ -17,11 +17,22 @@ __all__ = ["Background", "HookCall", "HookCalls", "to_the_end", "wait_event", "w
 
 
 class HookCall:
-    """A hook that is being called, after another one for the same shard has ended."""
+    """A hook that is being called, after another one for the same shard has ended.
 
-    def __init__(self, call: Callable[[], object], after: HookCall | None, ended: Callable[[], None]) -> None:
+    It is not called if that one has failed, or if `when` does not hold any more: then it has failed, too.
+    """
+
+    def __init__(
+        self,
+        call: Callable[[], object],
+        after: HookCall | None,
+        when: Callable[[], bool] | None,
+        ended: Callable[[], None],
+    ) -> None:
         self.failed = False
-        self._task = asyncio.ensure_future(self._run(call, after))
+        self._begun = False
+        self._after = after
+        self._task = asyncio.ensure_future(self._run(call, when))
         self._task.set_name("holdfast-hook")
         self._task.add_done_callback(lambda _: ended())
 
@@ -31,16 +42,26 @@ class HookCall:
         return self._task.done()
 
     def abandon(self) -> None:
-        """Its time is over."""
-        self._task.cancel()
+        """Its time is over. One that has not begun is not forgotten: it ends what the one before it has begun."""
+        if self._begun:
+            self._task.cancel()
+        elif self._after is not None:
+            self._after.abandon()
 
-    async def _run(self, call: Callable[[], object], after: HookCall | None) -> None:
-        if after is not None:
-            await asyncio.wait((after._task,))
+    async def _run(self, call: Callable[[], object], when: Callable[[], bool] | None) -> None:
+        if self._after is not None:
+            await asyncio.wait((self._after._task,))
+        self.failed = (self._after is not None and self._after.failed) or (when is not None and not when())
+        if self.failed:
+            return
+        self._begun = True
         try:
             result = call()
             if inspect.isawaitable(result):
                 await result
+        except asyncio.CancelledError:
+            self.failed = True
+            raise
         except Exception:  # noqa: BLE001  it is not our code
             self.failed = True
             log_exception("the hook %r raised", call)
@@ -49,9 +70,15 @@ class HookCall:
 class HookCalls:
     """Calls hooks."""
 
-    def start(self, call: Callable[[], object], after: HookCall | None, ended: Callable[[], None]) -> HookCall:
+    def start(
+        self,
+        call: Callable[[], object],
+        ended: Callable[[], None],
+        after: HookCall | None = None,
+        when: Callable[[], bool] | None = None,
+    ) -> HookCall:
         """Begin to call a hook; `ended` is called when that is over."""
-        return HookCall(call, after, ended)
+        return HookCall(call, after, when, ended)
 
 
 class Background:

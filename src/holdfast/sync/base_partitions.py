@@ -18,12 +18,22 @@ STOP_POLL_S = 0.1
 
 
 class HookCall:
-    """A hook that is being called, after another one for the same shard has ended."""
+    """A hook that is being called, after another one for the same shard has ended.
 
-    def __init__(self, call: Callable[[], object], after: HookCall | None, ended: Callable[[], None]) -> None:
+    It is not called if that one has failed, or if `when` does not hold any more: then it has failed, too.
+    """
+
+    def __init__(
+        self,
+        call: Callable[[], object],
+        after: HookCall | None,
+        when: Callable[[], bool] | None,
+        ended: Callable[[], None],
+    ) -> None:
         self.failed = False
         self._call = call
         self._after = after
+        self._when = when
         self._ended = ended
         self._done = threading.Event()
 
@@ -37,10 +47,14 @@ class HookCall:
 
     def run(self) -> None:
         """On a thread of its own. The one before it was started earlier, so it has a thread already."""
-        if self._after is not None:
-            self._after._done.wait()
         try:
-            self._call()
+            if self._after is not None:
+                self._after._done.wait()
+                self.failed = self._after.failed
+            if self._when is not None and not self._when():
+                self.failed = True
+            if not self.failed:
+                self._call()
         except BaseException:  # noqa: BLE001  it is not our code
             self.failed = True
             log_exception("the hook %r raised", self._call)
@@ -56,9 +70,15 @@ class HookCalls:
     def __init__(self) -> None:
         self._beside = Beside(MAX_HOOKS_COUNT)
 
-    def start(self, call: Callable[[], object], after: HookCall | None, ended: Callable[[], None]) -> HookCall:
+    def start(
+        self,
+        call: Callable[[], object],
+        ended: Callable[[], None],
+        after: HookCall | None = None,
+        when: Callable[[], bool] | None = None,
+    ) -> HookCall:
         """Begin to call a hook; `ended` is called when that is over."""
-        hook = HookCall(call, after, ended)
+        hook = HookCall(call, after, when, ended)
         self._beside.call(HookCall.run, hook)
         return hook
 

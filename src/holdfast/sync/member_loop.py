@@ -1,9 +1,11 @@
 # Generated from src/holdfast/aio/member_loop.py by `make generate`: change that file, not this one.
 """The loop of one member of a partition: it looks, takes, tells the user, drains and releases, one after the other.
 
-1. Hooks are called beside the loop. Those for one shard are called one after the other.
+1. Hooks are called beside the loop. Those for one shard are called one after the other: `on_assigned` if the shard is
+   still owned by then, and `on_revoking` or `on_lost` after it has ended, unless it has raised.
 2. `on_revoking` has until its deadline. Then the shard is released, whatever it does; also if it raises. What it writes
    after that is refused by the fence.
+   With asyncio it is cancelled; so is an `on_assigned` that has not ended by then. A thread goes on.
 3. A shard whose `on_assigned` raises is released, and left alone for a ttl by this member: then it is tried again.
 4. A shard that is being used (`Partitions.using`) is drained once it is not, or at the deadline.
 5. An engine out of reach ends nothing here: what is held is lost with its ttl, and taken again afterwards.
@@ -17,6 +19,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from ..clock import now
 from ..errors import BackendUnavailable, Misconfigured
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
 
 LEAST_WAIT_S = 0.001
 """A timer may end a little early: without this the loop would turn on the spot until the time has come."""
+
+HELD = (State.HELD, State.JEOPARDY)
 
 OnShard = Callable[[int, Lease], object]
 OnRevoking = Callable[[int, float], object]
@@ -72,6 +77,8 @@ class MemberLoop:
         """What has ended it beside its user."""
         self._starts: dict[int, HookCall] = {}
         """The calls of `on_assigned` that have not ended."""
+        self._starting: WeakKeyDictionary[Lease, HookCall] = WeakKeyDictionary()
+        """The same by lease, for as long as there is the lease: whoever loses it is told after that."""
         self._drains: dict[int, Drain] = {}
         self._uses: dict[int, int] = {}
 
@@ -145,8 +152,8 @@ class MemberLoop:
 
     def owned(self) -> frozenset[int]:
         """What is owned and not being given up."""
-        leases, held = self.leases.copy(), (State.HELD, State.JEOPARDY)
-        return frozenset(shard for shard, lease in leases.items() if shard not in self._drains and lease.state in held)
+        leases = self.leases.copy()
+        return frozenset(shard for shard, lease in leases.items() if shard not in self._drains and lease.state in HELD)
 
     def count_use(self, shard: int, by: int) -> None:
         """Somebody begins or ends to use a shard. Counted before it is looked whether the shard is owned (rule 4)."""
@@ -177,8 +184,8 @@ class MemberLoop:
             changed = True
         for shard, hold in member.own.items():
             if shard not in self.leases:
-                self.leases[shard] = Lease(self._coordinator, hold, self._lost)
-                self._assign(shard, self.leases[shard])
+                self.leases[shard] = lease = Lease(self._coordinator, hold, self._lost)
+                self._assign(shard, lease)
                 changed = True
         for shard in [each for each, call in self._starts.items() if call.done]:
             if self._starts.pop(shard).failed and shard not in self._drains:  # rule 3
@@ -192,7 +199,9 @@ class MemberLoop:
     def _assign(self, shard: int, lease: Lease) -> None:
         """Have the work on a shard begun."""
         if (hook := self._on_assigned) is not None:
-            self._starts[shard] = self._hooks.start(lambda: hook(shard, lease), None, self.wake.set)
+            when = lambda: lease.state in HELD  # noqa: E731  it may have waited for a thread
+            start = self._hooks.start(lambda: hook(shard, lease), self.wake.set, when=when)
+            self._starts[shard] = self._starting[lease] = start
 
     def _revoke(self, shard: int) -> None:
         """Begin to give up a shard."""
@@ -200,7 +209,7 @@ class MemberLoop:
         self._tell_changed()
         if (hook := self._on_revoking) is not None:
             deadline = time.monotonic() + self._spec.drain
-            drain.hook = self._hooks.start(lambda: hook(shard, deadline), self._starts.get(shard), self.wake.set)
+            drain.hook = self._hooks.start(lambda: hook(shard, deadline), self.wake.set, self._starts.get(shard))
 
     def _wait(self, stop: threading.Event | None, *times: float) -> None:
         """Until something has happened, or the first of these times, or the first deadline of a drain."""
@@ -227,16 +236,23 @@ class MemberLoop:
     def _drop(self, shard: int) -> None:
         """Forget a shard that is not owned any more."""
         self.leases.pop(shard, None)
-        self._starts.pop(shard, None)
-        drain = self._drains.pop(shard, None)
-        if drain is not None and drain.hook is not None and not drain.hook.done:
-            drain.hook.abandon()
+        drain, start = self._drains.pop(shard, None), self._starts.pop(shard, None)
+        for call in (start, None if drain is None else drain.hook):
+            if call is not None and not call.done:
+                call.abandon()
 
     def _lost(self, lease: Lease) -> object:
         """The lease of a shard is lost: called beside the keeper."""
         self.wake.set()
         self._tell_changed()
-        return None if self._on_lost is None else self._on_lost(int(lease.name.rpartition("/")[2]), lease)
+        shard, hook = int(lease.name.rpartition("/")[2]), self._on_lost
+        if hook is None:
+            return None
+        start = self._starting.get(lease)
+        if start is None or (start.done and not start.failed):
+            return hook(shard, lease)
+        self._hooks.start(lambda: hook(shard, lease), self.wake.set, start)
+        return None
 
     def _tell_changed(self) -> None:
         changed, self.changed = self.changed, threading.Event()

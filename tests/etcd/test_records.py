@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
@@ -13,7 +12,7 @@ import pytest
 
 from holdfast._core.flow import Call
 from holdfast.errors import BackendUnavailable, OutcomeUnknown
-from tests.etcd.cluster import Cluster, await_true, b64, running
+from tests.etcd.cluster import Cluster, await_true, running
 from tests.etcd.secured import PASSWORD, USER, with_password, with_tls
 from tests.redis.proxy import proxied
 from tests.support.record_checks import CHECKS, RecordClient
@@ -65,40 +64,6 @@ def test_processes_lose_no_update(state_cluster: Cluster) -> None:
     assert int(found.data) == len(versions) == len(set(versions)) == 75
 
 
-def test_many_records_of_many_processes_share_few_leases_and_are_forgotten() -> None:
-    with running(1) as cluster:
-        before = len(cluster.leases())
-        for number in range(4):
-            with record_client(cluster.url) as records:
-                for each in range(100):
-                    assert records.swap(f"long/{number}/{each}", 0, b"x", keep=86400).done
-        assert len(cluster.leases()) - before <= 2, "each process has leases of its own"
-        with record_client(cluster.url) as records:
-            for number in range(1000):
-                assert records.swap(f"short/{number}", 0, b"x", ttl=1 if number % 10 == 0 else 0, keep=1).done
-            await_true(lambda: not cluster.keys("holdfast/record/short"), "them to be forgotten")
-        await_true(lambda: not cluster.keys("holdfast/alive/"), "nobody to stand behind them")
-        await_true(lambda: len(cluster.leases()) - before <= 2, "their leases to end")
-        assert len(cluster.keys("holdfast/record/long/")) == 400
-
-
-def test_what_is_touched_lives_and_is_kept(state_cluster: Cluster) -> None:
-    """Longer than its ttl, and than it would be kept: 1 s, and the 5 s of its lease."""
-    with record_client(state_cluster.url, namespace="record-touches") as records:
-        first = records.swap("a", 0, b"x", ttl=4, keep=1).record
-        assert first is not None
-        end = time.monotonic() + 8
-        while time.monotonic() < end:
-            assert records.touch(("a", "me"), ttl=4) == [True]
-            found = records.read("a")
-            assert found is not None
-            assert found.remaining == 4
-            assert found.version == first.version
-            time.sleep(0.2)
-        await_true(lambda: records.read("a") is None, "it to be forgotten, too")
-        assert records.touch(("a", "me"), ttl=1) == [False]
-
-
 def test_a_touch_brings_a_dead_one_back_but_not_a_successors(state_cluster: Cluster) -> None:
     with record_client(state_cluster.url, namespace="record-dead") as records:
         first = records.swap("a", 0, b"x", ttl=1).record
@@ -134,18 +99,6 @@ def test_a_successor_that_comes_as_a_dead_one_is_brought_back(state_cluster: Clu
         intercept(records, come)
         assert records.touch(("a", "me")) == [False]
         assert records.read("a") == successors[0]
-
-
-def test_a_lease_that_is_gone_is_made_again(state_cluster: Cluster) -> None:
-    with record_client(state_cluster.url, namespace="record-lease") as records:
-        first = records.swap("a", 0, b"x", keep=7200).record
-        assert first is not None
-        [found] = state_cluster.members[0].rpc("/v3/kv/range", key=b64(b"record-lease/record/a"))["kvs"]
-        state_cluster.members[0].rpc("/v3/lease/revoke", ID=found["lease"])
-        assert records.read("a") is None
-        second = records.swap("a", 0, b"y", ttl=60, keep=7200).record
-        assert second is not None
-        assert records.read("a") == second
 
 
 def test_many_are_touched_and_listed_in_few_requests(state_cluster: Cluster) -> None:

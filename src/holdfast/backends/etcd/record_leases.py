@@ -1,4 +1,6 @@
-"""How long etcd keeps records: on leases that many of them share, of this process and of all others.
+"""The leases of records: how long they are kept, and for how long somebody stands behind them.
+
+How long etcd keeps records: on leases that many of them share, of this process and of all others.
 
 1. Whoever writes a record that is to be kept for so long, in the same span of the calendar (a 64th of that time), hangs
    it on the same lease: its id follows from these. So a million records have some 70 leases, and no lease has so many
@@ -6,6 +8,9 @@
 2. A lease lives for two spans longer than what hangs on it, and is used for one. Who comes upon a lease that another
    process has made keeps it alive once: calendars may differ. So a record is kept for its time, and for little more.
 3. A keep-alive counts once a majority has confirmed what was asked behind it, in the same term (`session`, rule 6).
+
+Who stands behind a record does so on a lease of its own. One on which nothing hangs any more, or for which the record
+was refused, serves the next one (`SpareLeases`): whoever only finds a result, a thousand times, makes no lease.
 """
 
 from __future__ import annotations
@@ -27,6 +32,7 @@ LONGEST_S = 9_000_000_000
 """etcd's longest lease."""
 TRIES_COUNT = 3
 MOST_KNOWN_COUNT = 10_000
+MOST_SPARE_COUNT = 32
 SECOND_US = 1_000_000
 
 
@@ -84,6 +90,32 @@ class RecordLeases:
     def forget_all(self) -> None:
         """In a forked child."""
         self._good_until = {}
+
+
+class SpareLeases:
+    """Leases of one coordinator on which nothing hangs, by their seconds. What is not used ends by itself."""
+
+    def __init__(self) -> None:
+        self._spare: dict[int, list[tuple[int, float]]] = {}
+
+    def take(self, seconds: int, now: float) -> int | None:
+        """One that most likely lives: whoever takes it keeps it alive, and sees."""
+        spare = self._spare.get(seconds, [])
+        while spare:
+            lease, since = spare.pop()
+            if now - since < seconds / 2:
+                return lease
+        return None
+
+    def put(self, seconds: int, lease: int, since: float) -> None:
+        """It was alive at that time."""
+        spare = self._spare.setdefault(seconds, [])
+        if len(spare) < MOST_SPARE_COUNT:
+            spare.append((lease, since))
+
+    def forget_all(self) -> None:
+        """In a forked child: these are the parent's."""
+        self._spare = {}
 
 
 def _lease_of(words: str) -> int:

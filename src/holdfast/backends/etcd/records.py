@@ -23,9 +23,10 @@ from ...record import Record, Swapped
 from .client_identity import ClientIdentity
 from .error_mapping import accepted, succeeded
 from .keys import Keys
-from .record_leases import RecordLeases
+from .record_leases import RecordLeases, SpareLeases
 from .record_values import Alive, alive_of, only, put_alive, put_record, record_of, shown, split
 from .rpc import (
+    KEEP_ALIVE,
     Answer,
     KeyValue,
     Rejected,
@@ -61,6 +62,7 @@ class EtcdRecords:
         self._keys = keys
         self._timeout = identity.request_timeout
         self._leases = RecordLeases(identity.namespace, keys, identity.calendar_us, identity.request_timeout)
+        self._spare = SpareLeases()
         self._alive: dict[str, Alive] = {}
         """By key: what was last seen beside it. A touch that finds it so needs one request."""
 
@@ -68,6 +70,7 @@ class EtcdRecords:
         """In a forked child."""
         self._alive = {}
         self._leases.forget_all()
+        self._spare.forget_all()
 
     def read(self, key: str) -> Flow[Record | None]:
         look = txn((), self._look(key))
@@ -90,8 +93,9 @@ class EtcdRecords:
             else:
                 kept = yield from self._leases.kept_for(keep)
                 if ttl:
-                    living = Alive((yield from new_session(ttl, sole=True)).lease, ttl, owner)
-                    rpcs.append(grant_lease(living.lease, whole(ttl)))
+                    lease, made = yield from self._lease(ttl)
+                    living = Alive(lease, ttl, owner)
+                    rpcs.append(made)
                     ends = [put_alive(alive, living)]
                 ends.append(put_record(record, owner, data, kept))
             rpcs.append(txn([same], ends, self._look(key)))
@@ -102,12 +106,35 @@ class EtcdRecords:
                 continue
             answer = accepted(reply, f"the record {key!r}")
             if not succeeded(answer):
+                if living is not None:
+                    yield from self._set_free(living)
                 return Swapped(False, record_of(key, *answer["responses"]))
+            if (before := self._alive.get(key)) is not None and before.owner == owner:
+                yield from self._set_free(before)
             self._remember(key, living)
             if data is None:
                 return Swapped(True, None)
+            if living is not None and rpcs[0].path == KEEP_ALIVE and not _lives(replies[0], answer):
+                try:  # on another lease: this one may be ending
+                    yield from self._bring_back(key, owner, ttl, self._timeout)
+                except BackendUnavailable:
+                    pass  # the record is written; the next touch sees to it
             return Swapped(True, Record(key, revision_of(answer), data, owner, ttl))
         raise BackendUnavailable(f"the leases of the record {key!r} ended before it was written; try again")
+
+    def _lease(self, ttl: float) -> Flow[tuple[int, Rpc]]:
+        """A lease on which nothing hangs, and what makes sure that it lives for so long."""
+        now: float = yield NOW
+        spare = self._spare.take(whole(ttl), now)
+        if spare is not None:
+            return spare, keep_alive(spare)
+        lease = (yield from new_session(ttl, sole=True)).lease
+        return lease, grant_lease(lease, whole(ttl))
+
+    def _set_free(self, alive: Alive) -> Flow[None]:
+        """Nothing hangs on its lease."""
+        now: float = yield NOW
+        self._spare.put(whole(alive.ttl), alive.lease, now)
 
     def _remember(self, key: str, living: Alive | None) -> None:
         if living is None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias, TypedDict, cast
 
 TXN = "/v3/kv/txn"
+KEEP_ALIVE = "/v3/lease/keepalive"
 
 
 @dataclass(slots=True)  # made for each request, never changed; freezing would cost more than making it
@@ -231,7 +232,7 @@ def grant_lease(lease: int, seconds: int) -> Rpc:
 
 
 def keep_alive(lease: int) -> Rpc:
-    return Rpc("/v3/lease/keepalive", f'{{"ID":{lease}}}')
+    return Rpc(KEEP_ALIVE, f'{{"ID":{lease}}}')
 
 
 def keys_of(lease: int) -> Rpc:

@@ -21,6 +21,8 @@ from .actor_options import FORGET_S, KEEP_S, MAX_ANSWERS_BYTES
 
 REMEMBERED_COUNT = 256
 """How many ids of handled messages are remembered, so that a message that is told again is not handled again."""
+MESSAGE_BYTES = 128
+"""What a message takes in the record beside its body, its id most of all."""
 ERROR_BYTES = 500
 
 
@@ -80,8 +82,8 @@ class ActorRecord:
         return FORGET_S if self.state == "null" and not self.inbox else KEEP_S
 
     def size(self) -> int:
-        """The bytes of the inbox."""
-        return sum(len(message.body) for message in self.inbox)
+        """The bytes of the inbox, and what each message takes beside its body."""
+        return sum(len(message.body) + MESSAGE_BYTES for message in self.inbox)
 
     def knows(self, message_id: str) -> bool:
         """Whether a message with this id waits in the inbox, or was handled lately."""

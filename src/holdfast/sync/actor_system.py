@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 IDLE_S, IDLE_CAP_S = 0.01, 0.25
 """The first and the longest pause between two looks at the index."""
-AWAY_S, AWAY_CAP_S = 0.02, 0.5
-"""The first and the longest time for which an actor is left alone that another worker has."""
+AWAY_S, AWAY_CAP_S, FAILED_CAP_S = 0.02, 0.5, 10.0
+"""The first and the longest time for which an actor is left alone that another worker has; longer after an error."""
 
 
 class ActorSystem:
@@ -72,8 +72,8 @@ class ActorSystem:
         self._pid = 0
         """The process in which its workers run."""
         self._active: dict[str, Background] = {}
-        self._ended: deque[tuple[str, bool]] = deque()
-        """Actors whose activation has ended, and whether it went well."""
+        self._ended: deque[tuple[str, float]] = deque()
+        """Actors whose activation has ended, and for how long they are left alone at most; 0 if all went well."""
         self._away: dict[str, tuple[int, float]] = {}
         """Actors to be left alone: how often in a row, and until when."""
 
@@ -219,27 +219,27 @@ class ActorSystem:
 
     def _activate(self, key: str, version: int) -> None:
         assert self._handler is not None
-        went_well = False
+        away = AWAY_CAP_S
         try:
-            went_well = Activation(self._coordinator, self._plan, self._handler, key, version, self._over).run()
+            if Activation(self._coordinator, self._plan, self._handler, key, version, self._over).run():
+                away = 0.0
         except (BackendUnavailable, LeaseLost):
             pass  # somebody goes on with it
         except Exception:  # noqa: BLE001  one actor's trouble is not another's
+            away = FAILED_CAP_S
             if not self._coordinator._core.admission.closed:
                 log_exception("%r of %r: its messages wait", key, self)
         finally:
-            self._ended.append((key, went_well))
+            self._ended.append((key, away))
             self._wake.set()
 
     def _note_ends(self) -> None:
         while self._ended:
-            key, went_well = self._ended.popleft()
+            key, away = self._ended.popleft()
             self._active.pop(key, None)
-            if went_well:
-                self._away.pop(key, None)
-            else:
-                count, _ = self._away.get(key, (0, 0.0))
-                self._away[key] = (count + 1, now() + ceiling(count, AWAY_S, AWAY_CAP_S))
+            count, _ = self._away.pop(key, (0, 0.0))
+            if away:
+                self._away[key] = (count + 1, now() + ceiling(count, AWAY_S, away))
         if len(self._away) > 10 * flows.PAGE_COUNT:
             self._away = {key: each for key, each in self._away.items() if each[1] > now()}
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 @click.option("--times", default=1, show_default=True, type=click.IntRange(min=1), help="Runs of each scenario.")
 @click.option("--guarantees", type=click.Path(dir_okay=False, path_type=Path), help="Write the scenarios' outcomes.")
 @click.option("--once", is_flag=True, help="Torture 'once' instead: effects, behind the fence and without it.")
+@click.option("--actors", is_flag=True, help="Torture actors instead: messages, behind the fence and without it.")
 @click.option("--url", metavar="URL", help="A server of your own: faults are injected into clients only.")
 @click.option("--list", "listing", is_flag=True, help="List the engines, faults and scenarios.")
 @json_option
@@ -50,6 +51,7 @@ def torture(
     times: int,
     guarantees: Path | None,
     once: bool,
+    actors: bool,
     url: str | None,
     listing: bool,
     as_json: bool,
@@ -68,6 +70,7 @@ def torture(
       holdfast torture --scenario gc-pause,failover-async redis
       holdfast torture --url redis://staging.example.com
       holdfast torture --once redis --minutes 0.5
+      holdfast torture --actors redis --minutes 0.5
       holdfast torture --list
     """
     from ..torture.engines import STARTERS
@@ -77,10 +80,10 @@ def torture(
     if listing:
         return _list(as_json)
     _check_engines(engines, url)
-    if once:
+    if once or actors:
         from .torture_once import run_and_show
 
-        return run_and_show(engines, minutes * 60, seed, as_json)
+        return run_and_show(engines, minutes * 60, seed, as_json, "actors" if actors else "once")
     if scenario is not None:
         return _scenarios(engines or tuple(STARTERS), scenario, times, guarantees, as_json)
     plan = Plan(

@@ -1,4 +1,4 @@
-"""`holdfast torture --once`: what becomes of effects that are to be done once, behind the fence and without it."""
+"""`holdfast torture --once` and `--actors`: what becomes of effects, behind the fence and without it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ ENGINES = ("sqlite", "redis", "postgresql", "mysql", "etcd")
 COLUMNS = ("engine", "fence", "seconds", "completed", "replayed", "refused", "faults", "violations", "verdict")
 
 
-def run_and_show(engines: Sequence[str], seconds: float, seed: int | None, as_json: bool) -> int:
+def run_and_show(engines: Sequence[str], seconds: float, seed: int | None, as_json: bool, what: str = "once") -> int:
     """A run with the fence and one without it on each engine. Without it, violations are no failure of ours."""
+    from ..torture.effects.actor_run import torture_actors
     from ..torture.effects.run import torture_once
     from ..torture.sandbox import NotAvailable
 
+    torture = torture_actors if what == "actors" else torture_once
     if other := sorted(set(engines) - set(ENGINES)):
-        raise Misconfigured(f"once cannot be tortured on {', '.join(other)}; it can on: {', '.join(ENGINES)}")
+        raise Misconfigured(f"{what} cannot be tortured on {', '.join(other)}; use one of: {', '.join(ENGINES)}")
     seed = random.randrange(1, 1_000_000) if seed is None else seed
     results: list[EffectsResult] = []
     missing: dict[str, str] = {}
@@ -35,7 +37,7 @@ def run_and_show(engines: Sequence[str], seconds: float, seed: int | None, as_js
         for fenced in (True, False):
             click.echo(f"{engine}, {'fenced' if fenced else 'unfenced'}: {seconds:g} s", err=True)
             try:
-                results.append(torture_once(engine, seconds, seed, fenced=fenced))
+                results.append(torture(engine, seconds, seed, fenced=fenced))
             except NotAvailable as error:
                 missing[engine] = str(error)
                 click.echo(f"{engine}: not run: {error}", err=True)
@@ -43,7 +45,7 @@ def run_and_show(engines: Sequence[str], seconds: float, seed: int | None, as_js
     if as_json:
         print_json({"seed": seed, "not run": missing, "runs": [_data(result) for result in results]})
     elif results:
-        show(COLUMNS, [_row(result) for result in results], f"once under torture, seed {seed}", COLUMNS[2:8])
+        show(COLUMNS, [_row(result) for result in results], f"{what} under torture, seed {seed}", COLUMNS[2:8])
         for result in results:
             for line in [*result.violations[:5], *result.complaints[:2]]:
                 click.echo(f"{result.engine}, {'fenced' if result.fenced else 'unfenced'}: {line}", err=True)

@@ -43,6 +43,23 @@ class WorkerConfig:
         return json.dumps(asdict(self))
 
 
+def strike(config: WorkerConfig, chance: random.Random, moment: str) -> None:
+    """Now and then: die, or stop for longer than the ttl."""
+    number = chance.random()
+    if number < config.dies:
+        _announce({"fault": "die", "at": moment})
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif number < config.dies + config.stops:
+        seconds = config.ttl * chance.uniform(1.2, 2.5)
+        _announce({"fault": "stop", "at": moment, "seconds": seconds})
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def _announce(fault: dict[str, object]) -> None:
+    """In one write: other threads announce theirs."""
+    os.write(1, (json.dumps(fault) + "\n").encode())
+
+
 class OnceWorker:
     """Attempts, one after the other, until stdin is closed."""
 
@@ -92,14 +109,7 @@ class OnceWorker:
 
     def _strike(self, moment: str) -> None:
         """The worst moments: between the claim and the effect, and between the effect and its result."""
-        chance = self._random.random()
-        if chance < self._config.dies:
-            print(json.dumps({"fault": "die", "at": moment}), flush=True)
-            os.kill(os.getpid(), signal.SIGKILL)
-        elif chance < self._config.dies + self._config.stops:
-            seconds = self._config.ttl * self._random.uniform(1.2, 2.5)
-            print(json.dumps({"fault": "stop", "at": moment, "seconds": seconds}), flush=True)
-            os.kill(os.getpid(), signal.SIGSTOP)
+        strike(self._config, self._random, moment)
 
     def _tell(self, what: str, key: str, result: str) -> None:
         self._log.write(json.dumps({"what": what, "key": key, "result": result}) + "\n")

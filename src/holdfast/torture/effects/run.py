@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -52,8 +53,8 @@ class EffectsResult:
 class WorkerProcess:
     """One worker, over all its lives."""
 
-    def __init__(self, sandbox: Sandbox, config: WorkerConfig, result: EffectsResult) -> None:
-        self._sandbox, self._config, self._result = sandbox, config, result
+    def __init__(self, sandbox: Sandbox, module: str, config: WorkerConfig, result: EffectsResult) -> None:
+        self._sandbox, self._module, self._config, self._result = sandbox, module, config, result
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._live, daemon=True)
         self._process: subprocess.Popen[str] | None = None
@@ -62,7 +63,7 @@ class WorkerProcess:
     def _live(self) -> None:
         while not self._ending.is_set():
             process: subprocess.Popen[str] = self._sandbox.spawn(
-                [sys.executable, "-m", "holdfast.torture.effects.once_worker", self._config.to_json()],
+                [sys.executable, "-m", self._module, self._config.to_json()],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             )  # fmt: skip
             self._process = process
@@ -93,6 +94,20 @@ class WorkerProcess:
 
 def torture_once(scheme: str, seconds: float, seed: int, *, fenced: bool = True, workers: int = 4) -> EffectsResult:
     """Torture `once` on a throw-away engine for so many seconds. Raises `NotAvailable` if this machine has none."""
+    module = "holdfast.torture.effects.once_worker"
+    return torture_effects(module, lambda *given: judge(given[0], given[2]), scheme, seconds, seed, fenced, workers)
+
+
+def torture_effects(
+    module: str,
+    verdict: Callable[[Path, str, EffectsResult], None],
+    scheme: str,
+    seconds: float,
+    seed: int,
+    fenced: bool,
+    workers: int,
+) -> EffectsResult:
+    """Run a module in processes of its own, and judge what they have left in their folder and at the engine's URL."""
     result = EffectsResult(scheme, fenced, seed)
     chance = random.Random(seed)
     with Sandbox() as sandbox:
@@ -103,7 +118,7 @@ def torture_once(scheme: str, seconds: float, seed: int, *, fenced: bool = True,
         config = WorkerConfig("", "", str(folder), ttl, seed, fenced, STOPS_RATIO, DIES_RATIO)
         began = time.monotonic()
         processes = [
-            WorkerProcess(sandbox, replace(config, worker=name, url=engine.url(name)), result)
+            WorkerProcess(sandbox, module, replace(config, worker=name, url=engine.url(name)), result)
             for name in (f"w{number}" for number in range(1, workers + 1))
         ]
         while (left := began + seconds - time.monotonic()) > 0:
@@ -113,7 +128,7 @@ def torture_once(scheme: str, seconds: float, seed: int, *, fenced: bool = True,
         for process in processes:
             process.end()
         result.seconds = time.monotonic() - began
-        judge(folder, result)
+        verdict(folder, engine.url("w1"), result)
     return result
 
 

@@ -1,0 +1,79 @@
+"""A run with actors: processes that tell and handle, faults, and what became of the effects on the states.
+
+1. What was told has its effect once; what may have been told, once at most.
+2. A worker whose acknowledgement was taken finds its own effect there: no zombie is believed.
+3. The messages of one teller have their effects in its order, and the tokens of a key's effects never go back.
+4. In the end no message is left, in an inbox or as a dead letter.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from itertools import pairwise
+from pathlib import Path
+
+from ... import ActorSystem, connect
+from .actor_process import KEYS_COUNT, NAME, put_effect
+from .run import EffectsResult, torture_effects
+
+DRAIN_S = 60.0
+
+
+def torture_actors(scheme: str, seconds: float, seed: int, *, fenced: bool = True, workers: int = 4) -> EffectsResult:
+    """Torture actors on a throw-away engine for so many seconds. Raises `NotAvailable` if this machine has none."""
+    return torture_effects(
+        "holdfast.torture.effects.actor_process", judge_actors, scheme, seconds, seed, fenced, workers
+    )
+
+
+def judge_actors(folder: Path, url: str, result: EffectsResult) -> None:
+    """Have the rest handled in peace, and compare."""
+    told: dict[str, list[str]] = {}
+    acknowledged: dict[str, list[list[object]]] = {}
+    for file in sorted(folder.glob("*.jsonl")):
+        for line in file.read_text().splitlines():
+            try:
+                said = json.loads(line)
+            except ValueError:
+                continue  # it was killed while it wrote
+            result.told[said["what"]] += 1
+            if said["what"] == "told":
+                told.setdefault(said["key"], []).append(said["result"])
+            elif said["what"] == "completed":
+                acknowledged.setdefault(said["key"], []).append(said["result"])
+    with connect(url) as locks:
+        lists = locks.actors(NAME, put_effect, tries=1000, concurrency=KEYS_COUNT)
+        with lists:
+            states = {key: _state(lists, key, result) for key in (f"k{number}" for number in range(KEYS_COUNT))}
+        if letters := lists.dead_letters():
+            result.violations.append(f"there are dead letters: {letters[:3]}")
+    for key, effects in states.items():
+        result.violations += violations(key, told.get(key, []), acknowledged.get(key, []), effects)
+
+
+def _state(lists: ActorSystem, key: str, result: EffectsResult) -> list[list[object]]:
+    end = time.monotonic() + DRAIN_S
+    while (view := lists.look(key)) is not None and view.inbox:
+        if time.monotonic() > end:
+            result.violations.append(f"{key} is stuck with {view.inbox} messages")
+            break
+        time.sleep(0.05)
+    return [] if view is None else view.state or []
+
+
+def violations(key: str, told: list[str], acknowledged: list[list[object]], effects: list[list[object]]) -> list[str]:
+    """What must not have happened to one actor."""
+    names, found = [str(name) for name, _ in effects], list[str]()
+    places = {name: number for number, name in enumerate(names)}
+    found += [f"the effect of {name} on {key} was doubled" for name in places if names.count(name) > 1]
+    found += [f"the effect of {name} on {key} was lost" for name in told if name not in places]
+    found += [f"a zombie was believed: {each} on {key}" for each in acknowledged if each not in effects]
+    order = [name for name in told if name in places]
+    for earlier, later in pairwise(order):
+        if earlier.rsplit("-", 1)[0] == later.rsplit("-", 1)[0] and places[earlier] > places[later]:
+            found.append(f"{later} overtook {earlier} on {key}")
+    tokens = [token for _, token in effects]
+    if sorted(tokens, key=int) != tokens:  # type: ignore[call-overload]
+        found.append(f"the tokens of {key} went back")
+    return found

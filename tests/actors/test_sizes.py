@@ -30,7 +30,9 @@ def largest(limit: int) -> str:
 
 
 @pytest.mark.parametrize("message_id", IDS)
-@pytest.mark.parametrize("body", [largest(MAX_MESSAGE_BYTES), largest(1000), largest(130), "1"], ids=["large", "medium", "small", "tiny"])
+@pytest.mark.parametrize(
+    "body", [largest(MAX_MESSAGE_BYTES), largest(1000), largest(130), "1"], ids=["large", "medium", "small", "tiny"]
+)
 def test_the_largest_record_fits(message_id: str, body: str) -> None:
     record = ActorRecord()
     for number in range(2 * REMEMBERED_COUNT):

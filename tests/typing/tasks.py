@@ -66,6 +66,19 @@ async def partitioning(locks: Coordinator) -> None:
     await owned.run()
 
 
+async def acting(locks: Coordinator) -> None:
+    async def handle(actor: holdfast.aio.Actor, message: int) -> int:
+        assert_type(actor.lease, Lease)
+        return message
+
+    async with locks.actors("accounts", handle, concurrency=4) as accounts:
+        assert_type(await accounts.tell("alice", 1, message_id="a"), str)
+        await accounts.ask("alice", 1, timeout=5)
+        assert_type(await accounts.look("alice"), holdfast.ActorView | None)
+        assert_type(await accounts.dead_letters(), list[holdfast.DeadLetter])
+        assert_type(await accounts.retry("alice", "a"), bool)
+
+
 async def limiting(locks: Coordinator) -> None:
     limiter = locks.limiter("mail", "5/s", burst=10)
     assert_type(await limiter.try_acquire(), bool)

@@ -65,6 +65,19 @@ def partitioning(locks: Coordinator) -> None:
     owned.run()
 
 
+def acting(locks: Coordinator) -> None:
+    def handle(actor: holdfast.Actor, message: int) -> int:
+        assert_type(actor.lease, Lease)
+        return message
+
+    with locks.actors("accounts", handle, concurrency=4) as accounts:
+        assert_type(accounts.tell("alice", 1, message_id="a"), str)
+        accounts.ask("alice", 1, timeout=5)
+        assert_type(accounts.look("alice"), holdfast.ActorView | None)
+        assert_type(accounts.dead_letters(), list[holdfast.DeadLetter])
+        assert_type(accounts.retry("alice", "a"), bool)
+
+
 def limiting(locks: Coordinator) -> None:
     limiter = locks.limiter("mail", "5/s", burst=10)
     assert_type(limiter.try_acquire(), bool)

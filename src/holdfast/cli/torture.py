@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @click.option("--times", default=1, show_default=True, type=click.IntRange(min=1), help="Runs of each scenario.")
 @click.option("--guarantees", type=click.Path(dir_okay=False, path_type=Path), help="Write the scenarios' outcomes.")
 @click.option("--once", is_flag=True, help="Torture 'once' instead: effects, behind the fence and without it.")
-@click.option("--actors", is_flag=True, help="Torture actors instead: messages, behind the fence and without it.")
+@click.option("--actors", is_flag=True, help="Torture actors instead: what becomes of their messages.")
 @click.option("--url", metavar="URL", help="A server of your own: faults are injected into clients only.")
 @click.option("--list", "listing", is_flag=True, help="List the engines, faults and scenarios.")
 @json_option

@@ -1,4 +1,4 @@
-"""`holdfast torture --once` and `--actors`: what becomes of effects, behind the fence and without it."""
+"""`holdfast torture --once` and `--actors`: what becomes of effects. Of `once` also without the fence."""
 
 from __future__ import annotations
 
@@ -27,17 +27,20 @@ def run_and_show(engines: Sequence[str], seconds: float, seed: int | None, as_js
     from ..torture.effects.run import torture_once
     from ..torture.sandbox import NotAvailable
 
-    torture = torture_actors if what == "actors" else torture_once
     if other := sorted(set(engines) - set(ENGINES)):
         raise Misconfigured(f"{what} cannot be tortured on {', '.join(other)}; use one of: {', '.join(ENGINES)}")
     seed = random.randrange(1, 1_000_000) if seed is None else seed
     results: list[EffectsResult] = []
     missing: dict[str, str] = {}
     for engine in engines or ENGINES:
-        for fenced in (True, False):
+        for fenced in (True, False) if what == "once" else (True,):
             click.echo(f"{engine}, {'fenced' if fenced else 'unfenced'}: {seconds:g} s", err=True)
             try:
-                results.append(torture(engine, seconds, seed, fenced=fenced))
+                results.append(
+                    torture_once(engine, seconds, seed, fenced=fenced)
+                    if what == "once"
+                    else torture_actors(engine, seconds, seed)
+                )
             except NotAvailable as error:
                 missing[engine] = str(error)
                 click.echo(f"{engine}: not run: {error}", err=True)

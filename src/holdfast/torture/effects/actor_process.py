@@ -1,7 +1,7 @@
 """One process that tells actors and handles their messages, and strikes itself: it stops or dies at the worst moments.
 
-It writes what it was told (a message was told, an acknowledgement was taken) to its own file, as soon as it was told.
-The effect of a message is its id in the actor's state, with the token of the worker that has put it there.
+It writes which messages were told to its own file, each as soon as it is. The effect of a message is its id in the
+actor's state, with the token of the worker that has put it there.
 """
 
 from __future__ import annotations
@@ -12,14 +12,10 @@ import os
 import random
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from ... import Actor, connect
-from ..._core.flow import Flow
 from ...errors import BackendUnavailable
-from ...recipes import actor_worker
 from .once_worker import WorkerConfig, strike
 
 KEYS_COUNT = 6
@@ -40,9 +36,6 @@ class ActorProcess:
         self._log = (Path(config.folder) / f"{config.worker}-{os.getpid()}.jsonl").open("a", buffering=1)
         self._ending = threading.Event()
         self._told = 0
-        actor_worker.acknowledge = self._acknowledge(actor_worker.acknowledge)
-        if not config.fenced:
-            actor_worker._check_mark = lambda *given: None
 
     def run(self) -> None:
         threading.Thread(target=self._listen, daemon=True).start()
@@ -72,14 +65,7 @@ class ActorProcess:
         strike(self._config, self._random, "begun")
         put_effect(actor, message)
         strike(self._config, self._random, "handled")
-
-    def _acknowledge(self, real: Callable[..., Flow[None]]) -> Callable[..., Flow[None]]:
-        def acknowledge(core: Any, plan: Any, claimed: Any, *rest: Any) -> Flow[None]:
-            head = claimed.record.inbox[0].id
-            yield from real(core, plan, claimed, *rest)
-            self._tell("completed", claimed.key, [head, claimed.token])
-
-        return acknowledge
+        self._tell("completed", actor.key, message)
 
     def _tell(self, what: str, key: str, result: object) -> None:
         self._log.write(json.dumps({"what": what, "key": key, "result": result}) + "\n")
@@ -89,6 +75,11 @@ class ActorProcess:
         self._ending.set()
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """As it was told by its first argument."""
     logging.disable()  # refusals are what the run is about
     ActorProcess(WorkerConfig(**json.loads(sys.argv[1]))).run()
+
+
+if __name__ == "__main__":
+    main()

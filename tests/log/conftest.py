@@ -24,6 +24,13 @@ def postgresql(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Datab
         yield made
 
 
+@pytest.fixture
+def mariadb(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    made = new_database("mariadb", request, tmp_path)
+    with made.stack:
+        yield made
+
+
 def new_database(engine: str, request: pytest.FixtureRequest, folder: Path) -> Database:
     if engine == "sqlite":
         return new_sqlite(folder)

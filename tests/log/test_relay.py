@@ -250,6 +250,39 @@ def test_the_relay_with_asyncio(postgresql: Database, tmp_path: Path) -> None:
     assert left(postgresql) == []
 
 
+def test_a_cancelled_relay_ends(postgresql: Database, tmp_path: Path) -> None:
+    """Also if the database is away by then; and its lock is free."""
+    import psycopg
+
+    fill(postgresql)
+
+    async def main() -> None:
+        begun = asyncio.Event()
+        connections = []
+
+        async def connect() -> Any:
+            connections.append(await psycopg.AsyncConnection.connect(postgresql.address[0]))
+            return connections[-1]
+
+        async def publish(event: RecordedEvent) -> None:
+            if event.data == 3:
+                begun.set()
+                await asyncio.sleep(WAIT_S)
+
+        async with holdfast.aio.connect(f"sqlite:///{tmp_path}/locks.db") as locks:
+            relay = aio.Relay(connect, publish, lock=locks.lock("outbox", ttl=30))
+            running = asyncio.ensure_future(relay.run(asyncio.Event()))
+            await asyncio.wait_for(begun.wait(), WAIT_S)
+            await connections[-1].close()
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asyncio.wait_for(running, WAIT_S)
+            assert len(connections) == 1
+            assert await locks.lock("outbox", ttl=30).try_acquire() is not None
+
+    asyncio.run(main())
+
+
 def test_a_queue_goes_no_further_than_it_may_acknowledge() -> None:
     def event(number: int, stream: str) -> RecordedEvent:
         return RecordedEvent(Position(number, 0), stream, number, f"e{number}", "happened", number)
@@ -307,3 +340,12 @@ def test_truncated_ends_the_relay(database: Database, tmp_path: Path) -> None:
         assert execute(connection, "SELECT 1")
     with pytest.raises(Truncated):
         relayed(database, print, threading.Event(), tmp_path)
+    stop, seen = threading.Event(), []
+
+    def publish(event: RecordedEvent) -> None:
+        seen.append(event.data)
+        if event.data == 11:
+            stop.set()
+
+    relayed(database, publish, stop, tmp_path, allow_truncated=True)
+    assert seen == list(range(1, 12))

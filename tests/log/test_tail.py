@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.errors import Misconfigured
 from holdfast.log import ANY, NONE, START, EventData, Position, RecordedEvent, append, read, tail
 from holdfast.log.programs import programs
 from tests.log.databases import Database, execute
@@ -254,6 +255,40 @@ def test_positions_go_on_behind_a_restored_dump(postgresql_server: Server, postg
             connection.commit()
             assert [event.id for event in tail(connection, after=before.after)] == ["c", "d"]
             assert [event.id for event in tail(connection)] == ["a", "b", "c", "d"]
+
+
+def test_mariadb_does_not_follow_what_is_not_committed(mariadb: Database) -> None:
+    reader, writer = mariadb.connect(), mariadb.connect()
+    append(writer, "s", one("a"), expected=NONE)
+    writer.commit()
+    execute(reader, "SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
+    append(writer, "s", one("b"), expected=1)
+    with pytest.raises(Misconfigured, match="READ UNCOMMITTED"):
+        tail(reader)
+    execute(reader, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+    reader.commit()
+    assert [event.id for event in tail(reader)] == ["a"]
+
+
+def test_many_append_at_once_after_a_restore(postgresql: Database) -> None:
+    """One of them notices that the cluster is another one; the others are not disturbed."""
+    connection = postgresql.connect()
+    append(connection, "s", one("a"), expected=NONE)
+    connection.commit()
+    postgresql.execute("UPDATE holdfast_log_state SET system = 'another'")
+    postgresql.execute("UPDATE holdfast_log_stream SET major = major + 1000000")
+    postgresql.execute("UPDATE holdfast_log SET major = major + 1000000")
+    after = tail(connection)[-1].position
+    connection.rollback()
+    append(connection, "t", one("b"), expected=NONE)
+    threads = [threading.Thread(target=_append, args=(postgresql, f"u{n}", one(f"c{n}"))) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.3)
+    connection.commit()
+    for thread in threads:
+        thread.join(WAIT_S)
+    assert {event.id for event in tail(connection, after=after)} == {"b", "c0", "c1", "c2", "c3"}
 
 
 def test_positions_are_read_as_they_were_written() -> None:

@@ -85,9 +85,8 @@ def _insert_on_postgresql(stream: str, events: Sequence[EncodedEvent], row: dict
         )
         if result.rows:
             return int(result.rows[0]["version"])
-        result = yield statement("postgresql", "shift")  # the cluster may be another one since a restore
-        if not result.count:
-            break
+        # The cluster may be another one since a restore; or somebody else has just noticed that.
+        yield statement("postgresql", "shift")
     return None
 
 

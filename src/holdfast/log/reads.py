@@ -13,7 +13,8 @@ import json
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ..sql.error_mapping import LockUnavailable
+from ..errors import Misconfigured
+from ..sql.error_mapping import LockUnavailable, StaleSnapshot
 from ..sql.statements import Exchange, Result
 from .errors import Truncated
 from .model import Folded, Position, RecordedEvent, encode_json
@@ -53,8 +54,10 @@ def fold(
         text = encode_json(state, f"the state of the fold {snapshot!r}")
         try:
             yield statement(dialect, "save", stream, snapshot, version, text)
-        except LockUnavailable:
-            pass  # somebody else writes: a later fold will save (PostgreSQL waits, unless lock_timeout bounds it)
+        except (LockUnavailable, StaleSnapshot):
+            if dialect == "postgresql":  # which has ended the transaction
+                raise
+            # somebody else writes: a later fold will save
     return Folded(state, version)
 
 
@@ -65,6 +68,11 @@ def tail(dialect: str, after: Position, limit: int, allow_truncated: bool) -> Ex
 
 def events_of(result: Result, after: Position, allow_truncated: bool) -> list[RecordedEvent]:
     """The events of a page of the log, unless some behind `after` were removed."""
+    if result.rows and result.rows[0].get("dirty"):
+        raise Misconfigured(
+            "this connection reads what others have not committed (READ UNCOMMITTED): a position that is rolled back "
+            "is given again, and its event would be skipped. Read with READ COMMITTED or REPEATABLE READ"
+        )
     if result.rows and not allow_truncated:
         removed = Position(int(result.rows[0]["truncated_major"]), int(result.rows[0]["truncated_minor"]))
         if after < removed:

@@ -35,7 +35,7 @@ FROM holdfast_log_stream s LEFT JOIN (
 ) e ON true WHERE s.stream = {} ORDER BY e.version;
 
 -- name: tail
-SELECT t.position AS truncated_major, 0 AS truncated_minor,
+SELECT t.position AS truncated_major, 0 AS truncated_minor, @@tx_isolation = 'READ-UNCOMMITTED' AS dirty,
     e.position AS major, 0 AS minor, e.stream, e.version, e.id, e.type, e.data
 FROM holdfast_log_state t LEFT JOIN (
     SELECT * FROM holdfast_log WHERE position > {} ORDER BY position LIMIT {}
@@ -70,7 +70,7 @@ SELECT position AS major, 0 AS minor FROM (
 
 -- Of one partition, up to the end of a window.
 -- name: tail_part
-SELECT t.position AS truncated_major, 0 AS truncated_minor,
+SELECT t.position AS truncated_major, 0 AS truncated_minor, @@tx_isolation = 'READ-UNCOMMITTED' AS dirty,
     e.position AS major, 0 AS minor, e.stream, e.version, e.id, e.type, e.data
 FROM holdfast_log_state t LEFT JOIN (
     SELECT * FROM holdfast_log WHERE position > {} AND position <= {} AND MOD(MOD(slot, {}) + {}, {}) = {}

@@ -52,6 +52,7 @@ class Relay:
         idle: float = 1.0,
         base: float = 0.1,
         cap: float = 30.0,
+        allow_truncated: bool = False,
     ) -> None:
         if not callable(connect) or not callable(publish):
             raise Misconfigured("a relay takes two functions: connect(), which opens a connection, and publish(event)")
@@ -66,7 +67,7 @@ class Relay:
             check_seconds(what, seconds, name)
         self._connect, self._publish, self._lock = connect, publish, lock
         self._name, self._on_failure, self._limit, self._window = name, on_failure, limit, window
-        self._idle, self._base, self._cap = idle, base, cap
+        self._idle, self._base, self._cap, self._allow_truncated = idle, base, cap, allow_truncated
 
     def run(self, stop: threading.Event) -> None:
         """Publish until `stop` is set: after the event in hand, and what was published is acknowledged."""
@@ -97,21 +98,26 @@ class Relay:
                 fed = self._read(connection, consumer, queue)
                 try:
                     self._publish_due(queue, lease, stop)
-                finally:
+                except PublishFailed:
                     self._acknowledge(connection, consumer, queue)
+                    raise
+                self._acknowledge(connection, consumer, queue)
                 lease.check()
                 if not fed and not stop.is_set() and queue.due(now()) is None:
                     next_at = queue.next_at()
                     pause = self._idle if next_at is None else min(self._idle, next_at - now())
                     wait_for_stop(stop, max(pause, 0.0))
         finally:
-            connection.close()
+            try:
+                connection.close()
+            except Exception as error:  # noqa: BLE001  what ended the lead says why, also a cancellation
+                logger.warning("relay %r could not close its connection: %r", self._name, error)
 
     def _read(self, connection: Any, consumer: Consumer, queue: RelayQueue) -> bool:
         room = min(self._limit, self._window - len(queue))
         if room <= 0:
             return False
-        events = consumer.poll(room, after=queue.read)
+        events = consumer.poll(room, after=queue.read, allow_truncated=self._allow_truncated)
         connection.commit()
         queue.feed(events)
         return bool(events)

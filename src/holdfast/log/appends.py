@@ -2,6 +2,7 @@
 
 1. The stream's row is locked until the transaction ends: versions are given one after another, without a hole. It is
    locked by the first statement that reads it, so the version is the real one, whatever snapshot the transaction has.
+   Who expects a version that is right needs no look at it: the usual append is one UPDATE and one INSERT.
 2. The same ids in the same order are the same append, whatever is expected: the answer is the version that it led to.
 3. The events and the stream's new version are written in one statement (PostgreSQL) or behind a savepoint (MariaDB,
    SQLite): an append that fails leaves nothing behind, also if the transaction is then committed.
@@ -20,55 +21,74 @@ from .errors import AppendConflict, EventIdConflict
 from .model import ANY, NONE, EncodedEvent, Expected, slot_of
 from .programs import statement
 from .reads import text_of
-from .tables import begin, no_tables
+from .tables import begin, create, no_tables
 
 
 def append(dialect: str, stream: str, events: Sequence[EncodedEvent], expected: int | Expected) -> Exchange[int]:
     """Append, unless that is done; gives the version of the last event."""
     try:
-        here = yield from begin(dialect, f"the append to {stream!r}")
-        row = yield from _lock(dialect, stream, expected, here)
-        if row is None:
-            raise AppendConflict(stream, expected, 0)
-        if expected is ANY or row["version"] == (0 if expected is NONE else expected):
-            version = yield from _insert(dialect, stream, events, row)
+        here = yield from begin(dialect, f"the append to {stream!r}", write_lock=False)
+        if isinstance(expected, int):
+            version = yield from _insert(dialect, stream, events, expected, here)
+            if version is not None:
+                return version
+        stands = yield from _lock(dialect, stream, expected, here)
+        if expected is ANY or stands == (0 if expected is NONE else expected):
+            version = yield from _insert(dialect, stream, events, stands, here)
+            if version is None and dialect == "postgresql":  # the cluster may be another one since a restore
+                yield statement(dialect, "shift")
+                version = yield from _insert(dialect, stream, events, stands, here)
             if version is not None:
                 return version
     except StaleSnapshot as meant:
         raise AppendConflict(stream, expected, None) from meant.error
     except MissingTable as meant:
-        raise no_tables() from meant.error
-    return (yield from _done_before(dialect, stream, events, expected, row["version"]))
+        if dialect == "mysql":
+            raise no_tables() from meant.error
+        raise AppendConflict(stream, expected, 0) from None
+    return (yield from _done_before(dialect, stream, events, expected, stands))
 
 
-def _lock(dialect: str, stream: str, expected: int | Expected, here: int) -> Exchange[dict[str, int] | None]:
-    """The stream's row, locked; made unless the append expects events. None: there is no such stream."""
+def _lock(dialect: str, stream: str, expected: int | Expected, here: int) -> Exchange[int]:
+    """Lock the stream's row, and make it unless the append expects events. Gives the version."""
     here_value = (here,) if dialect == "postgresql" else ()
     makes = isinstance(expected, Expected)
     result = Result([], 0)
     if makes:
-        result = yield statement(dialect, "lock_new", stream, *here_value)
+        try:
+            result = yield statement(dialect, "lock_new", stream, *here_value)
+        except MissingTable:
+            if dialect == "mysql":
+                raise
+            yield from create(dialect)
+            result = yield statement(dialect, "lock_new", stream, *here_value)
     if not makes or dialect != "postgresql":
         result = yield statement(dialect, "lock_old", *here_value, stream)
     if (makes and not result.rows) or (result.rows and not result.rows[0]["open"]):
         raise no_transaction(f"the append to {stream!r}")
-    return result.rows[0] if result.rows else None
+    if not result.rows:
+        raise AppendConflict(stream, expected, 0)
+    return int(result.rows[0]["version"])
 
 
-def _insert(dialect: str, stream: str, events: Sequence[EncodedEvent], row: dict[str, int]) -> Exchange[int | None]:
-    """Write the events; None, and nothing, if one of the ids is there."""
+def _insert(dialect: str, stream: str, events: Sequence[EncodedEvent], version: int, here: int) -> Exchange[int | None]:
+    """Write the events; None, and nothing, if the stream is not at this version, or one of the ids is there."""
     if dialect == "postgresql":
-        return (yield from _insert_on_postgresql(stream, events, row))
+        return (yield from _insert_on_postgresql(stream, events, version, here))
+    exchange = _insert_counted(dialect, stream, events, version)
     try:
-        yield from in_savepoint(f"the append to {stream!r}", _insert_counted(dialect, stream, events, row["version"]))
+        # A savepoint of MariaDB replaces one of the same name, so that it need not be released.
+        result = yield from in_savepoint(f"the append to {stream!r}", exchange, release=dialect == "sqlite")
     except DuplicateKey:
         return None
-    return row["version"] + len(events)
+    return version + len(events) if result.count else None
 
 
 def _insert_counted(dialect: str, stream: str, events: Sequence[EncodedEvent], version: int) -> Exchange[Result]:
     count, slot, mysql = len(events), slot_of(stream), dialect == "mysql"
-    yield statement(dialect, "count", *([count] if mysql else []), count, stream)
+    result = yield statement(dialect, "count", *([count] if mysql else []), count, stream, version)
+    if not result.count:
+        return result
     values: list[object] = []
     for number, event in enumerate(events, 1):
         values += [count - number] if mysql else []
@@ -76,18 +96,13 @@ def _insert_counted(dialect: str, stream: str, events: Sequence[EncodedEvent], v
     return (yield statement(dialect, "insert", *values, rows=count))
 
 
-def _insert_on_postgresql(stream: str, events: Sequence[EncodedEvent], row: dict[str, int]) -> Exchange[int | None]:
+def _insert_on_postgresql(stream: str, events: Sequence[EncodedEvent], version: int, here: int) -> Exchange[int | None]:
     slot = slot_of(stream)
-    values = [value for number, event in enumerate(events, 1) for value in (row["version"] + number, slot, *event)]
-    for _ in range(2):
-        result = yield statement(
-            "postgresql", "insert", *values, row["major"], stream, stream, stream, rows=len(events)
-        )
-        if result.rows:
-            return int(result.rows[0]["version"])
-        # The cluster may be another one since a restore; or somebody else has just noticed that.
-        yield statement("postgresql", "shift")
-    return None
+    values = [value for number, event in enumerate(events, 1) for value in (version + number, slot, *event)]
+    result = yield statement(
+        "postgresql", "insert", *values, len(events), stream, version, here, stream, stream, rows=len(events)
+    )
+    return int(result.rows[0]["version"]) if result.rows else None
 
 
 def _done_before(

@@ -11,11 +11,11 @@ from ..sql.statements import Exchange, Result, Statement
 from .programs import schema_statements, statement
 
 
-def begin(dialect: str, what: str) -> Exchange[int]:
-    """Make sure of the tables; SQLite: and of a transaction that has the write lock, before anything is read. Gives the
-    id of the transaction, on PostgreSQL."""
+def begin(dialect: str, what: str, *, write_lock: bool = True) -> Exchange[int]:
+    """Make sure of the tables; on SQLite also of a transaction with the write lock, before anything is read (unless the
+    next statement writes anyway). Gives the id of the transaction, on PostgreSQL."""
     if dialect == "sqlite":
-        yield from _begin_on_sqlite()
+        yield from _begin_on_sqlite(write_lock)
     if dialect != "postgresql":
         return 0
     result = yield statement(dialect, "missing")
@@ -24,22 +24,24 @@ def begin(dialect: str, what: str) -> Exchange[int]:
         result = yield statement(dialect, "create_lock", here)
         if not result.rows[0]["open"]:
             raise no_transaction(what)
-        yield from _create(dialect)
+        yield from create(dialect)
     return here
 
 
-def _begin_on_sqlite() -> Exchange[None]:
+def _begin_on_sqlite(write_lock: bool) -> Exchange[None]:
     try:
         yield Statement("BEGIN IMMEDIATE")
     except NestedTransaction:
         pass  # the user's own, which may only have read so far: the first write takes the lock
+    if not write_lock:
+        return
     try:
         yield statement("sqlite", "write_lock")
     except MissingTable:
-        yield from _create("sqlite")
+        yield from create("sqlite")
 
 
-def _create(dialect: str) -> Exchange[None]:
+def create(dialect: str) -> Exchange[None]:
     for text in schema_statements(dialect):
         yield Statement(text)
 

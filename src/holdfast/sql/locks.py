@@ -59,7 +59,7 @@ def lock_row(
     return result.rows[0] if result.rows else None
 
 
-def in_savepoint(what: str, exchange: Exchange[Result]) -> Exchange[Result]:
+def in_savepoint(what: str, exchange: Exchange[Result], *, release: bool = True) -> Exchange[Result]:
     """On PostgreSQL, which gives a whole transaction up when one statement of it fails, and knows no savepoint outside
     of one. To go back to the savepoint also puts back the settings that were changed behind it."""
     try:
@@ -77,7 +77,8 @@ def in_savepoint(what: str, exchange: Exchange[Result]) -> Exchange[Result]:
         except Exception:  # noqa: BLE001  the connection is gone, and the transaction with it: the first error says why
             pass
         raise
-    yield Statement(f"RELEASE SAVEPOINT {SAVEPOINT}")
+    if release:
+        yield Statement(f"RELEASE SAVEPOINT {SAVEPOINT}")
     return result
 
 

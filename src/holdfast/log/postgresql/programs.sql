@@ -16,32 +16,31 @@ SELECT pg_advisory_xact_lock(7161100441930145107), txid_current() = {} AS open;
 INSERT INTO holdfast_log_stream AS s (stream, version, major)
 SELECT CAST({} AS text), 0, 0 WHERE txid_current() = {}
 ON CONFLICT (stream) DO UPDATE SET version = s.version
-RETURNING s.version, s.major, true AS open;
+RETURNING s.version, true AS open;
 
 -- name: lock_old
-SELECT version, major, txid_current() = {} AS open FROM holdfast_log_stream WHERE stream = {} FOR UPDATE;
+SELECT version, txid_current() = {} AS open FROM holdfast_log_stream WHERE stream = {} FOR UPDATE;
 
--- One statement: the events, and the stream's version. No row: one of the ids is there, or the cluster is another one.
+-- One statement: the stream's version, if it is the expected one, and the events. No row: it is not, or this is another
+-- transaction, or one of the ids is there, or the cluster is another one.
 -- The major is at least the id of this transaction, so readers see it only after this transaction has ended; and at
 -- least the last one of the stream, so that a stream's positions rise with its versions: a transaction that got its id
--- early may append late.
+-- early may append late. (Ids are looked for as of before a wait for the row. Whoever has been waited for, and has
+-- committed the same ids, has changed the version.)
 -- name: insert
 WITH fresh (version, slot, id, type, data) AS (VALUES {rows}),
-clock (major) AS (
-    SELECT greatest(txid_current() + t.shift, {}) FROM holdfast_log_state t
-    WHERE t.system = (SELECT CAST(system_identifier AS text) FROM pg_control_system())
+counted AS (
+    UPDATE holdfast_log_stream s SET version = s.version + {}, major = greatest(txid_current() + t.shift, s.major)
+    FROM holdfast_log_state t WHERE s.stream = {} AND s.version = {} AND txid_current() = {}
+    AND t.system = (SELECT CAST(system_identifier AS text) FROM pg_control_system())
     AND NOT EXISTS (SELECT FROM holdfast_log l JOIN fresh f ON l.id = f.id WHERE l.stream = {})
+    RETURNING s.version, s.major
 ),
 inserted AS (
     INSERT INTO holdfast_log (major, stream, version, slot, id, type, data)
-    SELECT c.major, {}, f.version, f.slot, f.id, f.type, f.data FROM fresh f CROSS JOIN clock c ORDER BY f.version
-    RETURNING major, version
-),
-counted AS (
-    UPDATE holdfast_log_stream s SET version = i.version, major = i.major
-    FROM (SELECT max(version) AS version, max(major) AS major FROM inserted HAVING count(*) > 0) i WHERE s.stream = {}
+    SELECT c.major, {}, f.version, f.slot, f.id, f.type, f.data FROM fresh f CROSS JOIN counted c ORDER BY f.version
 )
-SELECT max(version) AS version FROM inserted HAVING count(*) > 0;
+SELECT version FROM counted;
 
 -- name: row
 (CAST({} AS bigint), CAST({} AS bigint), CAST({} AS text), CAST({} AS text), CAST({} AS text));

@@ -11,7 +11,7 @@ INSERT INTO holdfast_log_stream (stream, version) VALUES ({}, 0) ON CONFLICT DO 
 SELECT version, 1 AS open FROM holdfast_log_stream WHERE stream = {};
 
 -- name: count
-UPDATE holdfast_log_stream SET version = version + {} WHERE stream = {};
+UPDATE holdfast_log_stream SET version = version + {} WHERE stream = {} AND version = {};
 
 -- name: insert
 INSERT INTO holdfast_log (stream, version, slot, id, type, data) VALUES {rows};

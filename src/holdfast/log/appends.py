@@ -86,9 +86,11 @@ def _insert(dialect: str, stream: str, events: Sequence[EncodedEvent], version: 
 
 def _insert_counted(dialect: str, stream: str, events: Sequence[EncodedEvent], version: int) -> Exchange[Result]:
     count, slot, mysql = len(events), slot_of(stream), dialect == "mysql"
-    result = yield statement(dialect, "count", *([count] if mysql else []), count, stream, version)
+    result = yield statement(dialect, "count", count, stream, version)
     if not result.count:
         return result
+    if mysql:
+        yield statement(dialect, "advance", count)
     values: list[object] = []
     for number, event in enumerate(events, 1):
         values += [count - number] if mysql else []

@@ -15,6 +15,7 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ..errors import Misconfigured
@@ -111,6 +112,7 @@ class EncodedEvent(NamedTuple):
     data: str
 
 
+@lru_cache(1024)
 def slot_of(stream: str) -> int:
     """The hash of a stream (rule 4), less 2⁶³, so that it is a `bigint` of every database.
 

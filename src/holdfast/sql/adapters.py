@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from ..errors import Misconfigured
@@ -38,16 +39,24 @@ class Adapter:
 
 def adapter_for(connection: Any, asynchronous: bool) -> Adapter:
     """The adapter for a connection, or `Misconfigured`."""
-    kinds = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(connection).__mro__}
-    for library, *names in CONNECTION_CLASSES:
-        if any((library, name) in kinds for name in names[asynchronous]):
-            return _voice_of(library, connection)
+    library = _library_of(type(connection).__mro__, asynchronous)
+    if library is not None:
+        return _voice_of(library, connection)
     kind = "an asyncio" if asynchronous else "a blocking"
     raise Misconfigured(
         f"{type(connection).__module__}.{type(connection).__qualname__} is not {kind} connection of psycopg 3, "
         "SQLAlchemy, PyMySQL or sqlite3 (asyncio: holdfast.sql.aio, with psycopg's or SQLAlchemy's); "
         "of an engine or a pool give one connection, the one that your transaction is on"
     )
+
+
+@lru_cache(64)
+def _library_of(classes: tuple[type, ...], asynchronous: bool) -> str | None:
+    kinds = {(each.__module__.partition(".")[0], each.__name__) for each in classes}
+    for library, *names in CONNECTION_CLASSES:
+        if any((library, name) in kinds for name in names[asynchronous]):
+            return library
+    return None
 
 
 def _voice_of(library: str, connection: Any) -> Adapter:

@@ -11,10 +11,15 @@ ON DUPLICATE KEY UPDATE holdfast_log_stream.version = holdfast_log_stream.versio
 SELECT version, (@@autocommit = 0 OR @@in_transaction = 1) AS open
 FROM holdfast_log_stream WHERE stream = {} FOR UPDATE;
 
--- Locks the counter of positions until this transaction ends. No row: the version is another one, or this is autocommit.
+-- No row: the version is another one, or this is autocommit.
 -- name: count
-UPDATE holdfast_log_state l, holdfast_log_stream s SET l.position = l.position + {}, s.version = s.version + {}
-WHERE l.name = 'last' AND s.stream = {} AND s.version = {} AND (@@autocommit = 0 OR @@in_transaction = 1);
+UPDATE holdfast_log_stream SET version = version + {} WHERE stream = {} AND version = {}
+AND (@@autocommit = 0 OR @@in_transaction = 1);
+
+-- Locks the counter of positions until this transaction ends. (In one UPDATE with the one above it takes ten times as
+-- long as the two.)
+-- name: advance
+UPDATE holdfast_log_state SET position = position + {} WHERE name = 'last';
 
 -- The counter is this transaction's own by now, so that a plain SELECT of it shows it as it is.
 -- name: insert

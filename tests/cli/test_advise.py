@@ -25,7 +25,14 @@ from tests.cli.tree_check import complaints
 
 ROOT = Path(__file__).parents[2]
 TREE = the_tree()
-FILE = {"need": "section", "threads": "no", "harm": "damage", "resource": "file", "machines": "one", "p99": 0.4}
+FILE: dict[str, Given] = {
+    "need": "section",
+    "threads": "no",
+    "harm": "damage",
+    "resource": "file",
+    "machines": "one",
+    "p99": 0.4,
+}
 UPDATE: dict[str, Given] = {"need": "value", "change": "compute", "store": "sql", "resource": "sql"}
 UPDATE |= {"transaction": "no", "machines": "one", "p99": "unknown"}
 
@@ -201,6 +208,13 @@ def test_who_does_not_know_the_rate_has_it_computed(
     assert walked.leaf is not None
     assert walked.leaf.name == leaf
     assert "".join(advise(TREE, walked, report).remarks[1:]) == remark
+
+
+@pytest.mark.parametrize(
+    ("p99", "seconds"), [("400ms", 0.4), ("0.4", 0.4), (0.4, 0.4), ("90s", 90), ("90 s", 90), ("5m", 300), ("2h", 7200)]
+)
+def test_a_duration_has_a_unit_or_is_in_seconds(p99: Given, seconds: float) -> None:
+    assert walk(TREE, {**FILE, "p99": p99}).number("p99") == pytest.approx(seconds)
 
 
 # Settings

@@ -11,7 +11,7 @@ from .protocol import ErrorReply, Reply
 from .script_run import Model, Run, refused_to_write
 
 SLACK_MS = 60_000
-SWAP_LOOK_COUNT = 3
+SWAP_LOOK_EVERY, SWAP_LOOK_COUNT = 4, 12
 LIST_LOOK_COUNT, LIST_SPARE_COUNT = 1000, 100
 TOUCHED_CODE, NOT_TOUCHED_CODE, NOBODY_CAN_TELL_CODE = 1, 0, 2
 
@@ -91,22 +91,31 @@ def swap_record(run: Run) -> Reply:
     _, known = _entry(run, state, by="hmget")
     version = max(run.now_us, int(known.get(b"mark", b"0")) + 1, last + 1)
     text = b"%d" % version
+    alive = b"0" if ttl == b"0" else b"%d" % (run.now_us + int(ttl))
     if found is not None:
         _hset(run, state, mark=text)
-    else:
+        _keep_index(run, index, int(keep))
+        run.call(b"PEXPIRE", record, keep)
+        _hset(run, record, v=text, a=alive, k=keep, o=owner, d=more[0])
+        return [1, version]
+    turn = int(known.get(b"turn", b"0")) + 1
+    if turn == SWAP_LOOK_EVERY:
         cursor = known.get(b"cursor", b"")
         noted = _behind(run, index, b"(" + cursor if cursor else b"-", b"+", SWAP_LOOK_COUNT)
-        _hset(run, state, mark=text, cursor=noted[-1] if len(noted) == SWAP_LOOK_COUNT else b"")
+        _hset(run, state, mark=text, turn=b"0", cursor=noted[-1] if len(noted) == SWAP_LOOK_COUNT else b"")
         for other in noted:
             if not _exists(run, record.removesuffix(key) + other):
                 run.call(b"ZREM", index, other)
-        run.call(b"ZADD", index, b"0", key)
+    else:
+        _hset(run, state, mark=text, turn=b"%d" % turn)
+    run.call(b"ZADD", index, b"0", key)
     _keep_index(run, index, int(keep))
-    kept = run.call(b"PEXPIRE", record, keep)
-    alive = b"0" if ttl == b"0" else b"%d" % (run.now_us + int(ttl))
     _hset(run, record, v=text, a=alive, k=keep, o=owner, d=more[0])
-    if kept == 0:
+    try:
         run.call(b"PEXPIRE", record, keep)
+    except ErrorReply:
+        run.call(b"DEL", record)
+        raise
     return [1, version]
 
 

@@ -13,7 +13,7 @@
 --   the index   a sorted set of their keys, all with the score 0, for lists in the order of keys. It ends soon after the
 --               last record does. What Redis has removed by itself is dropped in small steps: see `swap_record`
 --   the state   a hash: `mark`, so that no version is used twice even if the clock goes back after a record is gone;
---               `cursor`, the key up to which the index was looked through
+--               `cursor`, the key up to which the index was looked through, and `turn`, how many were added since
 
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]

@@ -68,7 +68,8 @@ class GroupReport:
 class ProcessGroup:
     """The processes and what they have logged."""
 
-    def __init__(self, url: str, shards: int, ttl: float, folder: Path) -> None:
+    def __init__(self, url: str, shards: int, ttl: float, folder: Path, fenced: bool) -> None:
+        self._fenced = fenced
         self._url, self._shards, self._ttl, self._folder = url, shards, ttl, folder
         self._locks = holdfast.connect(url)
         self._processes: list[subprocess.Popen[bytes]] = []
@@ -86,6 +87,7 @@ class ProcessGroup:
         number = len(self._processes)
         words = [sys.executable, "-m", "bench.partition_member", self._url, str(self._shards), str(self._ttl)]
         words += [str(self._folder / f"{number}.log"), str(self._data)]
+        words.append("fenced" if self._fenced else "unfenced")
         self._processes.append(subprocess.Popen(words, stdin=subprocess.DEVNULL))
         return number
 
@@ -203,10 +205,10 @@ class ProcessGroup:
         report.updates_lost = sum(max(0, count - values[shard]) for shard, count in added.items())
 
 
-def run(url: str, processes: int, shards: int, ttl: float, folder: Path) -> GroupReport:
-    """Start, join, leave, kill, stop."""
+def run(url: str, processes: int, shards: int, ttl: float, folder: Path, fenced: bool = True) -> GroupReport:
+    """Start, join, leave, kill, stop. Without the fence, a late write is accepted: that is planted."""
     report = GroupReport(url.partition("://")[0], processes, shards, ttl)
-    group = ProcessGroup(url, shards, ttl, folder)
+    group = ProcessGroup(url, shards, ttl, folder, fenced)
 
     def phase(event: str, members: int, least: int, before: int) -> None:
         owned, settled = group.settle(members)

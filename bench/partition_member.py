@@ -1,7 +1,7 @@
 """One process of `partition_group`: a member that works on its shards behind a fence, and logs what it does.
 
-`python -m bench.partition_member URL SHARDS TTL LOG DATA`. SIGTERM is a clean end. SIGUSR1: it stops (SIGSTOP) between
-the read and the write of all its shards; when it is woken, it writes with the tokens that it had.
+`python -m bench.partition_member URL SHARDS TTL LOG DATA FENCED`. SIGTERM is a clean end. SIGUSR1: it stops (SIGSTOP)
+between the read and the write of all its shards; when it is woken, it writes with the tokens that it had.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import sqlite3
 import sys
 import threading
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 
 import holdfast
 from holdfast.clock import now
@@ -26,9 +27,11 @@ WRITE_PAUSE_S = 0.25
 class GroupProcess:
     """What the process does with its shards."""
 
-    def __init__(self, log: str, data: str) -> None:
+    def __init__(self, log: str, data: str, fenced: bool) -> None:
         self._log = open(log, "a", buffering=1)  # noqa: SIM115  for as long as the process lives
         self._data = data
+        self._fenced = fenced
+        """False plants a bug: nothing checks the token."""
         self._leases: dict[int, holdfast.Lease] = {}
         self.over = threading.Event()
         self.struck = threading.Event()
@@ -36,13 +39,23 @@ class GroupProcess:
     def _connect(self) -> sqlite3.Connection:
         return sqlite3.connect(self._data, timeout=60, isolation_level=None)
 
+    @contextmanager
+    def _transaction(self, data: sqlite3.Connection, lease: holdfast.Lease) -> Iterator[None]:
+        if self._fenced:
+            with SQLiteFence(data).transaction(lease.name, lease):
+                yield
+            return
+        data.execute("BEGIN IMMEDIATE")
+        yield
+        data.execute("COMMIT")
+
     def tell(self, what: str, shard: int = -1, token: int = 0) -> None:
         """One line of the log."""
         self._log.write(json.dumps([now(), what, shard, token]) + "\n")
 
     def start(self, shard: int, lease: holdfast.Lease) -> None:
         """`on_assigned`: claim the fence before anything is read, so that a former owner writes no more."""
-        with closing(self._connect()) as data, SQLiteFence(data).transaction(lease.name, lease):
+        with closing(self._connect()) as data, self._transaction(data, lease):
             data.execute("SELECT value FROM number WHERE shard = ?", (shard,)).fetchall()
         lease.check()  # that may have taken long, and the shard may have moved on
         self._leases[shard] = lease
@@ -62,35 +75,34 @@ class GroupProcess:
     def work(self, partitions: holdfast.Partitions) -> None:
         """Add one to a shard's number now and then, behind the fence."""
         data = self._connect()
-        fence = SQLiteFence(data)
         while not self.over.is_set():
             if self.struck.is_set():
                 self.struck.clear()
-                self._write_late(fence, data)
+                self._write_late(data)
             owned = list(partitions)
             try:
                 if owned:
                     with partitions.using(random.choice(owned)) as lease:
-                        self._add(fence, data, lease)
+                        self._add(data, lease)
             except (NotAcquired, FenceRejected, BackendUnavailable):
                 pass  # it has moved
             self.over.wait(WRITE_PAUSE_S * (0.5 + random.random()))
 
-    def _add(self, fence: SQLiteFence, data: sqlite3.Connection, lease: holdfast.Lease) -> None:
+    def _add(self, data: sqlite3.Connection, lease: holdfast.Lease) -> None:
         shard = int(lease.name.rpartition("/")[2])
-        with fence.transaction(lease.name, lease):
+        with self._transaction(data, lease):
             ((value,),) = data.execute("SELECT value FROM number WHERE shard = ?", (shard,)).fetchall()
             data.execute("UPDATE number SET value = ? WHERE shard = ?", (value + 1, shard))
         self.tell("added", shard, lease.token)
 
-    def _write_late(self, fence: SQLiteFence, data: sqlite3.Connection) -> None:
+    def _write_late(self, data: sqlite3.Connection) -> None:
         leases = list(self._leases.values())
         self.tell("stopped")
         signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)  # `os.kill` may return before this thread stops
         for lease in leases:
             shard = int(lease.name.rpartition("/")[2])
             try:
-                self._add(fence, data, lease)
+                self._add(data, lease)
             except FenceRejected:
                 self.tell("refused", shard, lease.token)
             else:
@@ -98,9 +110,9 @@ class GroupProcess:
         self.tell("late")
 
 
-def main(url: str, shards: str, ttl: str, log: str, data: str) -> None:
+def main(url: str, shards: str, ttl: str, log: str, data: str, fenced: str) -> None:
     """Be a member until a signal comes."""
-    process = GroupProcess(log, data)
+    process = GroupProcess(log, data, fenced == "fenced")
     signal.signal(signal.SIGTERM, lambda *_: process.over.set())
     signal.signal(signal.SIGUSR1, lambda *_: process.struck.set())
     with holdfast.connect(url, ttl=float(ttl), request_timeout=30) as locks:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from bench.partition_group import GroupReport, run
+from tests.contract.engines import ENGINES
+
+TTL_S = 6.0
+TRIED = ("sqlite", "redis", "postgresql", "mysql", "etcd", "zookeeper")
 
 
 def judged(report: GroupReport) -> dict[str, int]:
@@ -12,8 +18,9 @@ def judged(report: GroupReport) -> dict[str, int]:
     return {name: getattr(report, name) for name in names}
 
 
-def test_four_processes_and_thirty_two_shards(tmp_path: Path) -> None:
-    report = run(f"sqlite://{tmp_path}/locks.db", 4, 32, 6.0, tmp_path)
+@pytest.mark.parametrize("engine", TRIED)
+def test_processes_on_every_engine(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    report = run(ENGINES[engine](request.getfixturevalue).url, 4, 16, TTL_S, tmp_path)
     assert judged(report) == {"overlaps": 0, "tokens_back": 0, "late_accepted": 0, "updates_lost": 0}
     assert report.late_refused > 0
     assert report.updates > 0
@@ -27,3 +34,9 @@ def test_four_processes_and_thirty_two_shards(tmp_path: Path) -> None:
     if not report.unexpected_losses:  # on a machine that is too busy to renew, more has to move
         moved = {phase.event: (phase.moved, phase.least) for phase in report.phases[1:]}
         assert all(moves <= 1.05 * least for moves, least in moved.values()), moved
+
+
+def test_without_the_fence_late_writes_are_found(tmp_path: Path) -> None:
+    report = run(f"sqlite://{tmp_path}/locks.db", 3, 6, TTL_S, tmp_path, fenced=False)
+    assert report.late_accepted > 0
+    assert report.late_refused == 0

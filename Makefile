@@ -20,7 +20,7 @@ venv := .venv$(if $(filter-out python3,$(PYTHON)),-$(subst /,-,$(patsubst /%,%,$
 bin := $(venv)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test pythons check coverage proofs bench sim likeness torture release generate format clean servers
+.PHONY: help demo test pythons check coverage proofs bench sim likeness partitions torture release generate format clean servers
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ sim: $(venv)/.ready-cli  ## the simulator, SEEDS=2000 for the core and each engi
 
 likeness: $(venv)/.ready-dev servers  ## simulated servers against real ones, ROUNDS=500 random sequences for each
 	@LIKENESS_ROUNDS=$(ROUNDS) $(bin)/pytest -n $(JOBS) --timeout 7200 tests/likeness $(ARGS)
+
+partitions: $(venv)/.ready-dev  ## 50 processes share 1024 shards; one joins, leaves, is killed, is stopped (ARGS="--processes 8")
+	@$(bin)/python -m bench.partition_group $(ARGS)
 
 torture: $(venv)/.ready-dev servers  ## real faults on every engine, 10 minutes each (ARGS="redis --minutes 1")
 	@$(bin)/holdfast torture $(ARGS)

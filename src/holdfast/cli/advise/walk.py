@@ -136,7 +136,7 @@ def conflicts_at(rate: float, pair_s: float) -> float:
     >>> f"{conflicts_at(40, 0.005):.1f} {conflicts_at(0, 1):.1f} {conflicts_at(1e9, 1):.1f}"
     '18.1 0.0 100.0'
     """
-    return 100 * -math.expm1(-rate * pair_s)
+    return 100 * (1 - math.exp(-rate * pair_s))
 
 
 def allowed(question: Question) -> str:

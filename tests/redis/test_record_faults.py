@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from binascii import crc32
+
 import pytest
 
 import holdfast
 from holdfast.backends.redis.error_mapping import NEEDED
+from holdfast.backends.redis.record_codec import BUCKETS_COUNT
+from holdfast.backends.redis.slots import slot_of
 from holdfast.errors import BackendUnavailable, OutcomeUnknown
 from tests.redis.faces import both
 from tests.redis.proxy import proxied
 from tests.support.record_checks import CHECKS
 from tests.support.record_faces import record_client
 from tests.support.redis_server import RedisServer, running
-from tests.support.redis_topologies import await_true, with_replicas, with_sentinel
+from tests.support.redis_topologies import await_true, with_cluster, with_replicas, with_sentinel
 
 
 def test_a_restart_forgets_nothing_that_was_written_to_disk() -> None:
@@ -190,3 +194,30 @@ def test_replicas_confirm_what_is_written_and_what_is_found() -> None:
             found = records.read("a")
             assert found is not None
             assert found.data == b"one"
+
+
+def test_a_slot_that_moves() -> None:
+    """What is there can be read, and is kept alive, at every moment; what cannot be written is refused."""
+    with with_cluster() as nodes, record_client(f"redis+cluster://127.0.0.1:{nodes[0].port}") as records:
+        source, target = nodes[0], nodes[1]
+        source_id, target_id = (node.raw("CLUSTER", "MYID").split(b"\r\n")[1].decode() for node in (source, target))
+        bucket = next(number for number in range(BUCKETS_COUNT) if slot_of(b"{%d}" % number) < 16384 // 3)
+        old, new = [key for key in map(str, range(999)) if crc32(key.encode()) % BUCKETS_COUNT == bucket][:2]
+        slot, index = str(slot_of(b"{%d}" % bucket)), f"holdfast/records{{{bucket}}}"
+        first = records.swap(old, 0, b"x", ttl=60).record
+        assert first is not None
+        target.raw("CLUSTER", "SETSLOT", slot, "IMPORTING", source_id)
+        source.raw("CLUSTER", "SETSLOT", slot, "MIGRATING", target_id)
+        for moved in (f"holdfast/record{{{bucket}}}/{old}", index, f"{index}/state"):
+            found = records.read(old)
+            assert found is not None
+            assert found.version == first.version
+            assert records.touch((old, "me")) == [True]
+            with pytest.raises(BackendUnavailable, match="TRYAGAIN"):
+                records.swap(new, 0, b"x")
+            source.raw("MIGRATE", "127.0.0.1", str(target.port), moved, "0", "5000", "REPLACE")
+        for node in (target, source, nodes[2]):
+            node.raw("CLUSTER", "SETSLOT", slot, "NODE", target_id)
+        assert records.swap(old, first.version, b"y").done
+        assert records.swap(new, 0, b"x").done
+        assert records.keys("") == sorted([old, new])

@@ -96,7 +96,7 @@ class RecordCodec:
         names = [bucket.records + touch.key.encode() for touch in touches]
         words = [word for touch in touches for word in (touch.owner, us(touch.ttl))]
         size = 2 + 3 * len(touches)
-        written = bulks(1 + len(names), *names, bucket.index, *words)
+        written = bulks(len(names), *names, *words, bucket.index)
         return Order(self._chosen("touch_records"), size, written, _touched, names[0])
 
     def list(self, bucket: Bucket, request: ListRecords, after: str) -> Order:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 from .hash_value import HashValue
 from .key_commands import WRONG_TYPE, sorted_set
@@ -130,10 +131,10 @@ def _touch(run: Run, key: bytes, owner: bytes, ttl: int) -> int:
 
 
 def touch_records(run: Run) -> Reply:
-    *records, index = run.keys
+    index = run.args[-1]
     replies: list[Reply] = []
     longest = 0
-    for at, key in enumerate(records):
+    for at, key in enumerate(run.keys):
         try:
             keep = _touch(run, key, run.args[2 * at], int(run.args[2 * at + 1]))
             replies.append(TOUCHED_CODE if keep else NOT_TOUCHED_CODE)
@@ -141,7 +142,8 @@ def touch_records(run: Run) -> Reply:
         except ErrorReply as error:
             replies.append(NOBODY_CAN_TELL_CODE if refused_to_write(error) else NOT_TOUCHED_CODE)
     if longest:
-        _keep_index(run, index, longest)
+        with suppress(ErrorReply):
+            _keep_index(run, index, longest)
     return replies
 
 

@@ -1,15 +1,15 @@
 -- Touch: have records of their owners live for another ttl, many in one call. They are kept for as long as they were to
 -- be kept, from now on.
 --
---   KEYS   the records, and at the end the index
---   ARGV   for each record: owner, ttl in µs
+--   KEYS   the records
+--   ARGV   for each record: owner, ttl in µs; and at the end the index. That is no key of this call: while its slot moves
+--          to another node, a call with two keys would be refused, and running attempts would die
 --
 -- Answers for each: 1 it is this owner's, 0 it is not, or not there; 2 nobody can tell.
 
 -- include record
 -- include not_written
 
-local index = KEYS[#KEYS]
 local replies = {}
 local longest = 0
 
@@ -24,11 +24,11 @@ local function touch(key, owner, ttl)
   return 1
 end
 
-for i = 1, #KEYS - 1 do
-  local done, said = pcall(touch, KEYS[i], ARGV[2 * i - 1], ARGV[2 * i] + 0)
+for i, key in ipairs(KEYS) do
+  local done, said = pcall(touch, key, ARGV[2 * i - 1], ARGV[2 * i] + 0)
   replies[i] = done and said or not_written(said) and 2 or 0
 end
 if longest > 0 then
-  keep_index(index, longest)
+  pcall(keep_index, ARGV[#ARGV], longest)
 end
 return replies

@@ -51,7 +51,7 @@ class World:
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
         self.store = MemoryStore()
-        self.core = cast(CoordinatorCore, SimpleNamespace(backend=memory_engine().backend))
+        self.backend = memory_engine().backend
         self.now = 1_000_000
         self.tokens = 0
         self.people: list[Somebody] = []
@@ -59,6 +59,11 @@ class World:
         """How each tell has ended."""
         self.acknowledged: list[list[Any]] = []
         """The effects that a worker takes for its own."""
+
+    @property
+    def core(self) -> CoordinatorCore:
+        """Of another coordinator each time: nobody waits for somebody else's turn."""
+        return cast(CoordinatorCore, SimpleNamespace(backend=self.backend, turns={}))
 
     def tell(self, number: int) -> None:
         name = f"m{number}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias, TypeVar
 
@@ -58,6 +59,8 @@ class CoordinatorCore:
         self._prefix = prefix
         self.partitions: set[str] = set()
         """The partitions that this coordinator is a member of."""
+        self.turns: dict[str, deque[object]] = {}
+        """Who writes to an actor, by its record, in turn."""
         self.wakes: dict[str, set[WakeEvent]] = {}
         """What wakes the workers of actors in this coordinator, by the name of the actors."""
         self._numbers = itertools.count(1)

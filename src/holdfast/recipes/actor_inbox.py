@@ -13,10 +13,13 @@
    So whoever has read the actor's record before that write cannot append; and whoever has read it after that has
    written the index anew, and the removal fails.
 3. A full inbox pushes back: whoever tells waits until there is room, or its time is over.
+4. Those of one coordinator who write to the same actor take turns, so that they do not conflict with each other. It is
+   a courtesy: whoever has waited for long enough goes ahead.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
@@ -36,7 +39,9 @@ T = TypeVar("T")
 TRIES_COUNT = 4
 """How often a request is tried while the engine is out of reach, before its caller is told."""
 POLL_S, POLL_CAP_S = 0.005, 0.25
-"""The first and the longest pause between two looks for room, or for an answer."""
+"""The first and the longest pause between two looks for room, or for an answer, in the first two seconds."""
+TURN_S = 10.0
+"""How long one waits for its turn among those of its own coordinator."""
 LEAST_PAUSE_S = 0.001
 """What is left of a timeout may be too little for the clock to move."""
 HASTE_COUNT = 3
@@ -48,8 +53,30 @@ REMOVED_S = 1.0
 
 def tell(core: CoordinatorCore, plan: ActorPlan, key: str, message: InboxMessage, timeout: float | None) -> Flow[None]:
     """Append a message to the inbox; raises `InboxFull` once `timeout` has passed."""
-    records, full = records_of(core.backend, plan.name), plan.record_of(key)
     began: float = yield NOW
+    yield from _in_turn(core, plan.record_of(key), timeout, _tell(core, plan, key, message, timeout, began))
+
+
+def _in_turn(core: CoordinatorCore, key: str, timeout: float | None, flow: Flow[T]) -> Flow[T]:
+    """Run a flow after those that this coordinator has begun before it for the same record (rule 4)."""
+    turns, me = core.turns.setdefault(key, deque()), object()
+    turns.append(me)
+    try:
+        patience = TURN_S if timeout is None else min(timeout, TURN_S)
+        began: float = yield NOW
+        while turns[0] is not me and (yield NOW) - began < patience:
+            yield Sleep(max(LEAST_PAUSE_S, min(POLL_CAP_S, turns.index(me) * LEAST_PAUSE_S)))
+        return (yield from flow)
+    finally:
+        turns.remove(me)
+        if not turns:
+            core.turns.pop(key, None)
+
+
+def _tell(
+    core: CoordinatorCore, plan: ActorPlan, key: str, message: InboxMessage, timeout: float | None, began: float
+) -> Flow[None]:
+    records, full = records_of(core.backend, plan.name), plan.record_of(key)
     doubtful: int | None = None
     failures = conflicts = looks = 0
     record = yield from read(records, full)
@@ -108,7 +135,7 @@ def ask(
     while True:
         record = yield from read(records, full)
         if (fate := ActorRecord.decode(record).fate(message.id)) is not None and record is not None:
-            return (yield from _fetch(records, plan, key, message.id, record, fate))
+            return (yield from _in_turn(core, full, 0.25, _fetch(records, plan, key, message.id, record, fate)))
         waited = (yield NOW) - began
         if timeout is not None and waited >= timeout:
             raise NoAnswer(plan.name, key, message.id, waited)
@@ -178,9 +205,9 @@ def _swap(records: Records, key: str, expected: int, new: ActorRecord, owner: st
 
 
 def _pause(looks: int, timeout: float | None, waited: float) -> Flow[None]:
-    """Before another look, within the timeout."""
+    """Before another look, within the timeout. Whoever has waited for long looks less often: many may do so."""
     chance: float = yield RANDOM
-    seconds = chance * backoff.ceiling(looks, POLL_S, POLL_CAP_S)
+    seconds = chance * backoff.ceiling(looks, POLL_S, max(POLL_CAP_S, waited / 8))
     yield Sleep(max(LEAST_PAUSE_S, seconds if timeout is None else min(seconds, timeout - waited)))
 
 

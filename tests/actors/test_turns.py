@@ -1,0 +1,42 @@
+"""Many who tell the same actor through one coordinator take turns: their writes do not conflict with each other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from holdfast.aio import Coordinator
+from holdfast.recipes import actor_inbox
+from holdfast.testing import FakeClock, memory_engine
+from holdfast.testing.faults import FaultInjector, FaultyEngine
+
+TELLERS_COUNT = 50
+
+
+def requests_of_many() -> Counter[str]:
+    """What is sent when so many tell at once."""
+    faults = FaultInjector()
+
+    async def main() -> None:
+        engine = FaultyEngine(memory_engine(), faults)
+        async with Coordinator(engine, await engine.async_wire(), 30.0, None, None) as locks:
+            lists = locks.actors("lists")
+            await asyncio.gather(*[lists.tell("a", number) for number in range(TELLERS_COUNT)])
+            view = await lists.look("a")
+            assert view is not None
+            assert view.inbox == TELLERS_COUNT
+            assert locks._core.turns == {}
+
+    FakeClock().run(main())
+    return Counter(type(request).__name__ for request in faults.requests)
+
+
+def test_each_writes_once() -> None:
+    assert requests_of_many()["SwapRecord"] == TELLERS_COUNT + 1  # and the index
+
+
+def test_without_turns_most_write_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(actor_inbox, "TURN_S", 0.0)
+    assert requests_of_many()["SwapRecord"] > 2 * TELLERS_COUNT

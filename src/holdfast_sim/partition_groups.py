@@ -17,13 +17,13 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TypeAlias
 
-from holdfast.recipes.partition_member import TAKEN_AT_ONCE_COUNT
 from holdfast.recipes.partition_plan import ShardPlan, make_plan
 
 from .violation import Violation
 
 MakePlan: TypeAlias = Callable[[Mapping[str, int], Mapping[int, str], int], ShardPlan]
 
+TAKEN_AT_ONCE_COUNT = 64
 TTL_TICKS_COUNT = 12
 LOOK_TICKS_COUNT = 2
 DRAIN_TICKS_COUNT = 3

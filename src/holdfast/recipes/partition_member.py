@@ -31,8 +31,6 @@ from .partition_spec import MemberView, PartitionSpec, read_partition
 
 LEAST_LOOK_S, MOST_LOOK_S = 0.05, 2.0
 """A member looks at the others every tenth of the ttl, within these bounds."""
-TAKEN_AT_ONCE_COUNT = 64
-"""So many shards are taken before the member looks again whether it is to stop, or has drained something."""
 ALL_LOOKS_COUNT = 20
 
 
@@ -115,8 +113,14 @@ class Member:
         return owners | dict.fromkeys(self.own, self.id)
 
     def _take(self, plan: ShardPlan, actor: str, now: float) -> Flow[int]:
-        """Take free shards up to the quota; answers how many."""
-        missing = min(plan.quotas[self.id] - len(self.own) + len(self.draining), TAKEN_AT_ONCE_COUNT)
+        """Take free shards up to the quota; answers how many.
+
+        After a pause, or as long as the look has taken, it is time to look again: whether it is to stop, has drained
+        something, or what is left for it.
+        """
+        missing = plan.quotas[self.id] - len(self.own) + len(self.draining)
+        looked: float = yield NOW
+        end = looked + max(self.pause, looked - now)
         self.avoided = {shard: until for shard, until in self.avoided.items() if until > now}
         taken = 0
         for shard in plan.wanted(self.id, missing, self._free) if missing > 0 else ():
@@ -128,8 +132,11 @@ class Member:
                 continue  # another was faster: the next look shows what is left
             self.own[shard] = hold
             taken += 1
-            if self._hold is None or self._hold.over((yield NOW)) is not None:  # rule 3
+            at: float = yield NOW
+            if self._hold is None or self._hold.over(at) is not None:  # rule 3
                 yield from self.release([shard])
+                break
+            if at >= end:
                 break
         return taken
 

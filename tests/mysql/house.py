@@ -17,7 +17,7 @@ from holdfast.backends.mysql.connector import MariaDBConnector
 from holdfast.backends.mysql.short_cuts import PREPARED
 from holdfast.backends.relational.session_client import SessionClient
 from holdfast.clock import now
-from tests.mysql.server import Server, serving
+from tests.mysql.server import Server, connect, serving
 from tests.relational.blocking import BlockingConnector
 
 _numbers = itertools.count(1)
@@ -61,6 +61,13 @@ class MariaDB:
 
     def execute(self, url: str, statement: str) -> list[tuple[Any, ...]]:
         return self.server.execute(statement, url.rpartition("/")[2])
+
+    @contextmanager
+    def locking(self, url: str, statement: str) -> Iterator[None]:
+        with connect(self.server.port, database=url.rpartition("/")[2]) as connection, connection.cursor() as cursor:
+            cursor.execute(statement)
+            yield
+            connection.rollback()
 
     def forget_sessions(self, url: str) -> None:
         """Tables in memory are empty."""

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import psycopg
+
 from holdfast.backends.postgresql.address import read_url
 from holdfast.backends.postgresql.codec import Codec
 from holdfast.backends.postgresql.connector import PostgreSQLConnector
@@ -51,6 +53,13 @@ class PostgreSQL:
 
     def execute(self, url: str, statement: str) -> list[tuple[Any, ...]]:
         return self.server.execute(statement, database=url.rpartition("/")[2])
+
+    @contextmanager
+    def locking(self, url: str, statement: str) -> Iterator[None]:
+        with psycopg.connect(url) as connection:
+            connection.execute(statement)
+            yield
+            connection.rollback()
 
     def forget_sessions(self, url: str) -> None:
         """Commits that were not flushed are gone, and tables that are not logged are empty."""

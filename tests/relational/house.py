@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import signal
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 
@@ -29,6 +30,10 @@ class House(Protocol):
 
     def execute(self, url: str, statement: str) -> list[tuple[Any, ...]]:
         """One statement in this database; the rows that it answers with."""
+        ...
+
+    def locking(self, url: str, statement: str) -> AbstractContextManager[None]:
+        """A transaction with this statement, open for as long as the block lasts."""
         ...
 
     def forget_sessions(self, url: str) -> None:

@@ -17,14 +17,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from ...errors import Misconfigured
 from ...model import Promises
 from ..relational.error_mapping import Refused
 from .packets import QueryReply
-from .programs import VERSION, schema, statements
+from .programs import PARTS, RECORDS_VERSION, VERSION, schema, statements
 
 OLDEST = (10, 6)
 KEPT = frozenset({"fencing", "shared", "counting"})
@@ -50,6 +50,7 @@ class Greeting(NamedTuple):
     replicas: int
     pooled: bool
     cluster: str
+    records: bool
 
     @property
     def by_statement(self) -> bool:
@@ -87,12 +88,18 @@ def greet(told_id: int, request_timeout: float) -> Talk:
     if int(meta.get(b"version", b"0")) < VERSION:
         yield from _create()
         meta = yield from _meta()
+    elif _revision(meta) < RECORDS_VERSION:
+        try:
+            yield from _make(("records", "meta"))
+            meta = yield from _meta()
+        except Refused:
+            pass  # it works without
     if (version := meta.get(b"version", b"none")) != b"%d" % VERSION:
         raise Misconfigured(
             f"the lock table has version {version.decode()}, and this holdfast works with {VERSION}; "
             "use the same holdfast everywhere, and run the output of its `holdfast schema mysql`"
         )
-    return Greeting(facts, replicas, pooled, meta[b"cluster"].decode())
+    return Greeting(facts, replicas, pooled, meta[b"cluster"].decode(), _revision(meta) >= RECORDS_VERSION)
 
 
 def _meta() -> Generator[bytes, QueryReply, dict[bytes, bytes]]:
@@ -108,20 +115,31 @@ def _meta() -> Generator[bytes, QueryReply, dict[bytes, bytes]]:
     return {word or b"": value or b"" for word, value in rows}
 
 
+def _revision(meta: dict[bytes, bytes]) -> int:
+    return int(meta.get(b"revision", b"0"))
+
+
 def _create() -> Generator[bytes, QueryReply, None]:
+    try:
+        yield from _make(PARTS)
+    except Refused as refusal:
+        raise Misconfigured(
+            f"the lock table is not there, and cannot be made by this user: {refusal}; let somebody who may run the "
+            "output of `holdfast schema mysql` in this database"
+        ) from refusal
+
+
+def _make(parts: Sequence[str]) -> Generator[bytes, QueryReply, None]:
     yield CREATING
     refusal: Refused | None = None
     try:
-        for statement in statements(schema()):  # noqa: UP028  replies are thrown in where they are refused
+        for statement in statements(schema(parts)):  # noqa: UP028  replies are thrown in where they are refused
             yield statement
     except Refused as error:
         refusal = error
     yield CREATED  # not in a `finally`: where the connection has ended, there is nobody to say it to
     if refusal is not None:
-        raise Misconfigured(
-            f"the lock table is not there, and cannot be made by this user: {refusal}; let somebody who may run the "
-            "output of `holdfast schema mysql` in this database"
-        ) from refusal
+        raise refusal
 
 
 def _check(facts: dict[str, str]) -> None:
@@ -157,7 +175,11 @@ def promises_of(greeting: Greeting) -> Promises:
             "a replica follows asynchronously; promoted, it may grant again what the primary had granted. "
             "Use semi-synchronous replication (tokens do not go back either way)"
         )
-    return Promises(KEPT | ({"durable", "linearizable"} - notes.keys()), notes)
+    if not greeting.records:
+        notes["records"] = (
+            "the tables were made by an older holdfast; let somebody who may run the output of `holdfast schema mysql`"
+        )
+    return Promises(KEPT | ({"durable", "linearizable", "records"} - notes.keys()), notes)
 
 
 def _text(value: bytes | None) -> str:

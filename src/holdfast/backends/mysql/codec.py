@@ -110,7 +110,7 @@ class Codec:
             case Renew(claims=claims):
                 return self._renew(claims)
             case Take(claims=claims, queue=queue):
-                several = _quoted(json.dumps([self._listed(claim) for claim in claims]))
+                several = quoted_hex(json.dumps([self._listed(claim) for claim in claims]))
                 return Order(b"CALL holdfast_take_all(%b,%d,%d,%b)" % (several, queue, wake, self._at), _taken)
             case LookAll(claims=claims):
                 places, order = self._places(claims)
@@ -126,6 +126,10 @@ class Codec:
             case Allow(name=name):
                 numbers = us(request.interval), request.burst, request.cost, us(request.reserve)
                 return Order(b"CALL holdfast_allow(%b,%d,%d,%d,%d)" % (self._key(name), *numbers), _allowed)
+        return self.write_record(request)
+
+    def write_record(self, request: object) -> Order:
+        """Of those codecs that know records."""
         raise TypeError(f"not a verb: {request!r}")
 
     def tidy(self, most: int) -> Order:
@@ -181,7 +185,7 @@ class Codec:
             if reply.changed == len(claims):
                 return ["held"] * len(claims)
             order = _by_name(claims)
-            several = _quoted(json.dumps([self._held(claims[at]) for at in order]))
+            several = quoted_hex(json.dumps([self._held(claims[at]) for at in order]))
             return Order(b"CALL holdfast_renew(%b)" % several, lambda found: _said(found, order))
 
         return Order(RENEW % {b"now": NOW, b"names": names, b"holds": holds}, read)
@@ -193,7 +197,7 @@ class Codec:
             name = (self._prefix + claims[at].spec.name).encode().hex()
             words += f"{'' if name == before else name},{claims[at].owner.encode().hex()},"
             before = name
-        return _quoted(words), order
+        return quoted_hex(words), order
 
     def _held(self, claim: Claim) -> list[object]:
         texts = (self._prefix + claim.spec.name, claim.owner)
@@ -251,7 +255,7 @@ def hexed(text: str) -> bytes:
     return b"x'%b'" % text.encode().hex().encode()
 
 
-def _quoted(ascii_text: str) -> bytes:
+def quoted_hex(ascii_text: str) -> bytes:
     """Of JSON whose strings are hexadecimal: there is neither a quote nor a backslash in it."""
     return b"'%b'" % ascii_text.encode("ascii")
 
@@ -272,24 +276,24 @@ def _by_name(claims: Sequence[Claim]) -> list[int]:
     return sorted(range(len(claims)), key=lambda at: claims[at].spec.name.encode())
 
 
-def _in_turn(told: Sequence[T], order: Sequence[int]) -> list[T]:
+def in_turn(told: Sequence[T], order: Sequence[int]) -> list[T]:
     """What is told in this order, in that of the claims."""
     numbered = dict(zip(order, told, strict=True))
     return [numbered[at] for at in range(len(told))]
 
 
 def _said(reply: QueryReply, order: Sequence[int]) -> list[str]:
-    return _in_turn(_one(reply).decode().split(","), order)
+    return in_turn(_one(reply).decode().split(","), order)
 
 
 def _looked(reply: QueryReply, order: Sequence[int]) -> Looked:
     taken, pushes = looked_of(_one(reply))
-    return Looked(_in_turn(taken, order), pushes)
+    return Looked(in_turn(taken, order), pushes)
 
 
 def _left(reply: QueryReply, order: Sequence[int]) -> Left:
     held, pushes = left_of(_one(reply), b"1")
-    return Left(_in_turn(held, order), pushes)
+    return Left(in_turn(held, order), pushes)
 
 
 def _yes(reply: QueryReply) -> bool:

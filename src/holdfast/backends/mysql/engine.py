@@ -8,14 +8,15 @@ import socket
 from ..._core.flow import NOW, Flow
 from ...ports import Opened
 from ..client_engine import ClientEngine
-from ..queue_backend import QueueBackend, QueueReply, QueueRequest
+from ..queue_backend import QueueReply, QueueRequest
+from ..record_backend import RecordBackend
 from ..relational.table_client import TableClient
 from ..relational.url import shown
 from .address import read_login
 from .capabilities import promises_of
-from .codec import Codec
 from .connector import MariaDBConnector
 from .notifications import MariaDBNotifications
+from .record_codec import RecordCodec
 from .short_cuts import PREPARED
 
 LEAST_TTL_S = 0.05
@@ -31,8 +32,8 @@ class MySQLEngine(ClientEngine[QueueRequest, QueueReply]):
         self._login = read_login(url)
         self._host = socket.gethostname()
 
-    def codec(self) -> Codec:
-        return Codec(self._namespace, self._host, os.getpid())
+    def codec(self) -> RecordCodec:
+        return RecordCodec(self._namespace, self._host, os.getpid())
 
     def open(self) -> Flow[Opened[QueueRequest, QueueReply]]:
         connector = MariaDBConnector(self._login, self._timeout_s, PREPARED)
@@ -40,7 +41,7 @@ class MySQLEngine(ClientEngine[QueueRequest, QueueReply]):
         connection = yield from connector.connect(now + self._timeout_s)
         greeting = connection.greeting
         promises = promises_of(greeting)
-        backend = QueueBackend("mysql", greeting.cluster, promises, LEAST_TTL_S, self._timeout_s)
+        backend = RecordBackend("mysql", greeting.cluster, promises, LEAST_TTL_S, self._timeout_s)
         listen = lambda: MariaDBNotifications(connector).listen  # noqa: E731
         return Opened(backend, TableClient(connection, connector, listen, self.codec))
 

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from importlib.resources import files
 
 VERSION = 5
-PARTS = ("tables", "line", "ears", "take", "hold", "batches", "limiter", "ceiling", "session", "tidy", "meta")
+RECORDS_VERSION = 6
+"""The revision that added records, which the lock table works without; both numbers are in `schema/meta.sql`."""
+PARTS = (
+    *("tables", "line", "ears", "take", "hold", "batches", "limiter", "records", "ceiling", "session", "tidy"),
+    "meta",
+)
 
 
-def schema() -> str:
+def schema(parts: Sequence[str] = PARTS) -> str:
     """The DDL of the lock table, for those who create their tables themselves."""
     folder = files(__package__) / "schema"
-    return "\n".join((folder / f"{part}.sql").read_text("utf-8") for part in PARTS)
+    return "\n".join((folder / f"{part}.sql").read_text("utf-8") for part in parts)
 
 
 def statements(text: str) -> list[bytes]:

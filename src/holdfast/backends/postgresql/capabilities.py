@@ -20,7 +20,7 @@ from typing import NamedTuple, TypeAlias
 from ...errors import BackendUnavailable, Misconfigured
 from ...model import Promises
 from ..relational.error_mapping import Refused, Rows
-from .programs import BATCHES_VERSION, FUNCTIONS_VERSION, SQL, VERSION, schema
+from .programs import BATCHES_VERSION, FUNCTIONS_VERSION, RECORDS_VERSION, SQL, VERSION, schema
 
 OLDEST_VERSION = 120000
 IDLE_LISTENERS_END_VERSION = 140000
@@ -57,11 +57,15 @@ class Greeting(NamedTuple):
     pooled: bool
     cluster: str
     batches: bool
+    records: str
+    """Why there are none; empty where there are."""
 
 
 QUERY_CANCELED = "57014"
 ANOTHER_TABLE = "HF001"
 """Raised by `creating` in `programs.sql`."""
+OLD = "the tables were made by an older holdfast; let their owner run the output of `holdfast schema postgresql`"
+NOT_GRANTED = "this role may not write to holdfast_record; grant it what the head of `holdfast schema postgresql` names"
 
 
 Talk: TypeAlias = Generator[bytes, Rows, Greeting]
@@ -94,7 +98,7 @@ def greet(told_id: int, request_timeout: float) -> Talk:
                 "the output of `holdfast schema postgresql`"
             ) from error
     try:
-        [[version, cluster, revision, owns]] = yield SQL["meta"].text
+        [[version, cluster, revision, owns, writes]] = yield SQL["meta"].text
     except Refused as error:
         raise Misconfigured(
             f"the lock table cannot be read by this role: {error}; grant it what the head of "
@@ -109,10 +113,11 @@ def greet(told_id: int, request_timeout: float) -> Talk:
     if owns == b"t" and known < FUNCTIONS_VERSION:
         try:
             yield _making()
-            known = FUNCTIONS_VERSION
+            known, writes = FUNCTIONS_VERSION, b"t"
         except Refused:
             pass  # it works as it is
-    return Greeting(facts, pooled, (cluster or b"").decode(), known >= BATCHES_VERSION)
+    records = OLD if known < RECORDS_VERSION else "" if writes == b"t" else NOT_GRANTED
+    return Greeting(facts, pooled, (cluster or b"").decode(), known >= BATCHES_VERSION, records)
 
 
 def _making() -> bytes:
@@ -174,4 +179,6 @@ def promises_of(greeting: Greeting) -> Promises:
             "a standby follows asynchronously; promoted, it may grant again what the primary had granted. "
             "Set synchronous_standby_names (tokens do not go back either way)"
         )
-    return Promises(KEPT | ({"durable", "linearizable"} - notes.keys()), notes)
+    if greeting.records:
+        notes["records"] = greeting.records
+    return Promises(KEPT | ({"durable", "linearizable", "records"} - notes.keys()), notes)

@@ -28,7 +28,7 @@ class Order(NamedTuple):
     """One statement with its values, and how to read the rows that it answers with."""
 
     statement: ProgramStatement
-    values: Sequence[bytes]
+    values: Sequence[bytes | None]
     read: Callable[[Rows], object]
 
 
@@ -73,8 +73,8 @@ class Codec:
                 values = (self.key(claim.spec.name), claim.owner.encode(), span, wake, b"t" if waited else b"f")
                 return Order(SQL["release"], values, _released)
             case Renew(claims=claims):
-                names = _array(self._prefix + claim.spec.name for claim in claims)
-                owners, tokens = (_array(claim.owner for claim in claims), _array(claim.token for claim in claims))
+                names = array(self._prefix + claim.spec.name for claim in claims)
+                owners, tokens = (array(claim.owner for claim in claims), array(claim.token for claim in claims))
                 return Order(SQL["renew"], (names, owners, tokens), _said)
             case Take(claims=claims, queue=queue):
                 return Order(SQL["enter"], self._many(claims, queue, wake), _taken)
@@ -91,6 +91,10 @@ class Codec:
             case Allow(name=name):
                 numbers = (us(request.interval), request.burst, request.cost, us(request.reserve))
                 return Order(SQL["allow"], (self.key(name), *(b"%d" % number for number in numbers)), _allowed)
+        return self.write_record(request)
+
+    def write_record(self, request: object) -> Order:
+        """Of those codecs that know records."""
         raise TypeError(f"not a verb: {request!r}")
 
     def tidy(self, most: int) -> Order:
@@ -114,7 +118,7 @@ class Codec:
         return kept
 
     def _places(self, claims: Sequence[Claim]) -> tuple[bytes, bytes]:
-        return _array(self._prefix + claim.spec.name for claim in claims), _array(claim.owner for claim in claims)
+        return array(self._prefix + claim.spec.name for claim in claims), array(claim.owner for claim in claims)
 
     def views(self, rows: Rows) -> list[LockView]:
         return views_of(rows, self._prefix)
@@ -122,18 +126,18 @@ class Codec:
     def _many(self, claims: Sequence[Claim], queue: bool, wake: bytes) -> tuple[bytes, ...]:
         weights, capacities, ttls, patiences, delays = zip(*map(_numbers, claims), strict=True)
         return (
-            _array(self._prefix + claim.spec.name for claim in claims),
-            _array(claim.owner for claim in claims),
-            _array(weights),
-            _array(capacities),
-            _array("t" if claim.spec.fair else "f" for claim in claims),
-            _array(ttls),
-            _array(patiences),
-            _array(delays),
+            array(self._prefix + claim.spec.name for claim in claims),
+            array(claim.owner for claim in claims),
+            array(weights),
+            array(capacities),
+            array("t" if claim.spec.fair else "f" for claim in claims),
+            array(ttls),
+            array(patiences),
+            array(delays),
             b"t" if queue else b"f",
             wake,
-            _array(claim.actor for claim in claims),
-            _array(claim.spec.mode for claim in claims),
+            array(claim.actor for claim in claims),
+            array(claim.spec.mode for claim in claims),
             self._host,
             self._pid,
         )
@@ -144,7 +148,7 @@ def _numbers(claim: Claim) -> tuple[int, int, int, int, int]:
     return spec.weight, spec.capacity, us(spec.ttl), us(patience(spec)), us(spec.lock_delay)
 
 
-def _array(items: Iterable[object]) -> bytes:
+def array(items: Iterable[object]) -> bytes:
     """An array as PostgreSQL reads it; every item is quoted."""
     quoted = (str(item).replace("\\", "\\\\").replace('"', '\\"') for item in items)
     return ("{" + ",".join(f'"{item}"' for item in quoted) + "}").encode()

@@ -8,14 +8,15 @@ import socket
 from ..._core.flow import NOW, Flow
 from ...ports import Opened
 from ..client_engine import ClientEngine
-from ..queue_backend import QueueBackend, QueueReply, QueueRequest
+from ..queue_backend import QueueReply, QueueRequest
+from ..record_backend import RecordBackend
 from ..relational.table_client import TableClient
 from ..relational.url import shown
 from .address import read_url
 from .capabilities import promises_of
-from .codec import Codec
 from .connector import PostgreSQLConnector
 from .notifications import PostgreSQLNotifications
+from .record_codec import RecordCodec
 from .transport import start_libpq
 
 LEAST_TTL_S = 0.05
@@ -34,8 +35,8 @@ class PostgreSQLEngine(ClientEngine[QueueRequest, QueueReply]):
         self._address = read_url(url)
         self._host = socket.gethostname()
 
-    def codec(self) -> Codec:
-        return Codec(self._namespace, self._host, os.getpid())
+    def codec(self) -> RecordCodec:
+        return RecordCodec(self._namespace, self._host, os.getpid())
 
     def open(self) -> Flow[Opened[QueueRequest, QueueReply]]:
         connector = PostgreSQLConnector(self._address, self._timeout_s, self.start)
@@ -43,7 +44,7 @@ class PostgreSQLEngine(ClientEngine[QueueRequest, QueueReply]):
         connection = yield from connector.connect(now + self._timeout_s)
         greeting = connection.greeting
         promises = promises_of(greeting)
-        backend = QueueBackend("postgresql", greeting.cluster, promises, LEAST_TTL_S, self._timeout_s)
+        backend = RecordBackend("postgresql", greeting.cluster, promises, LEAST_TTL_S, self._timeout_s)
         listen = lambda: PostgreSQLNotifications(connector).listen  # noqa: E731
         return Opened(backend, TableClient(connection, connector, listen, self.codec))
 

@@ -24,6 +24,23 @@ SELECT holdfast_evict($1, $2);
 -- name: allow
 SELECT holdfast_allow($1, $2, $3, $4, $5);
 
+-- name: swap_record
+SELECT * FROM holdfast_swap_record($1, $2, $3, $4, $5, $6);
+
+-- name: touch_records
+SELECT holdfast_touch_records($1, $2, $3);
+
+-- name: read_record
+SELECT r.name, r.version, encode(r.data, 'hex'), r.owner, greatest(0, r.alive_until - m.now)
+FROM (SELECT holdfast_now() AS now OFFSET 0) m JOIN holdfast_record r ON r.name = $1 AND r.kept_until > m.now;
+
+-- name: list_records
+-- From $1 on, before $2 and behind $3.
+SELECT r.name, r.version, encode(r.data, 'hex'), r.owner, greatest(0, r.alive_until - m.now)
+FROM (SELECT holdfast_now() AS now OFFSET 0) m
+JOIN holdfast_record r ON r.name >= $1 AND r.name < $2 AND r.name > $3 AND r.kept_until > m.now
+ORDER BY r.name LIMIT $4::integer;
+
 -- name: tidy
 SELECT holdfast_tidy($1);
 
@@ -118,7 +135,9 @@ SELECT pg_backend_pid(), pg_is_in_recovery(), current_setting('transaction_read_
 -- name: meta
 SELECT (SELECT value FROM holdfast_meta WHERE key = 'version'), (SELECT value FROM holdfast_meta WHERE key = 'cluster'),
        (SELECT value FROM holdfast_meta WHERE key = 'revision'),
-       (SELECT pg_has_role(c.relowner, 'USAGE') FROM pg_class c WHERE c.oid = to_regclass('holdfast_meta'));
+       (SELECT pg_has_role(c.relowner, 'USAGE') FROM pg_class c WHERE c.oid = to_regclass('holdfast_meta')),
+       (SELECT bool_and(has_table_privilege(to_regclass('holdfast_record'), p.needed))
+        FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS p(needed));
 
 -- name: creating
 -- Before the DDL, in its transaction: one creator at a time. Where the tables of an older version are, there are those of

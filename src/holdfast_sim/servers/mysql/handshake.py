@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from holdfast.backends.mysql.capabilities import FACTS, META, REPLICAS
-from holdfast.backends.mysql.programs import VERSION, schema, statements
+from holdfast.backends.mysql.programs import RECORDS_VERSION, VERSION, schema, statements
 
 from ..relational.statement_runner import Steps
 from . import columns, errors
@@ -60,9 +60,13 @@ def make_schema(session: MariaDBSession, words: bytes) -> Steps[list[Result]]:
             database.meta = {}
         return [Done()]
     assert database.meta is not None
-    version, cluster = ("version", str(VERSION)), ("cluster", f"{session.chance.getrandbits(48):012x}")
-    key, value = version if b"'version'" in words else cluster
+    values = {
+        "cluster": f"{session.chance.getrandbits(48):012x}",
+        "revision": str(RECORDS_VERSION),
+        "version": str(VERSION),
+    }
+    key = next(key for key in values if f"'{key}'".encode() in words)
     new = key not in database.meta
-    if new or key == "version":
-        database.meta[key] = value
-    return [Done(1 if new else 2 if key == "version" else 0)]
+    if new or key != "cluster":
+        database.meta[key] = values[key]
+    return [Done(1 if new else 0 if key == "cluster" else 2)]

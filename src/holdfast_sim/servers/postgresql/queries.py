@@ -35,7 +35,7 @@ def carry_out(session: PostgreSQLSession, words: bytes) -> Steps[Result]:
         if database.meta is None:
             raise errors.no_relation("holdfast_meta")
         told = [database.meta[key].encode() for key in ("version", "cluster", "revision")]
-        return MessageRows((b"value", b"value", b"value", b"pg_has_role"), [[*told, b"t"]])
+        return MessageRows((b"value", b"value", b"value", b"pg_has_role", b"bool_and"), [[*told, b"t", b"t"]])
     if words == CREATING:
         session.server.check_writable("CREATE TABLE")
         cluster = f"{session.server.host.chance.getrandbits(48):012x}"

@@ -82,7 +82,8 @@ CREATE TABLE IF NOT EXISTS holdfast_rate (
     tat  bigint NOT NULL
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC STATS_AUTO_RECALC = 0;
 
--- cluster: the identity of this database, for sequencers. version: of this file. tidied: where housekeeping stopped.
+-- cluster: the identity of this database, for sequencers. version: holdfast works with this one only. revision: what is
+-- newer has more, and holdfast works with what is older. tidied: where housekeeping stopped.
 CREATE TABLE IF NOT EXISTS holdfast_meta (
     word  varbinary(64) PRIMARY KEY,
     value varbinary(1100) NOT NULL

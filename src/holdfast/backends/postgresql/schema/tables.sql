@@ -18,8 +18,8 @@
 --    It is delivered if, and only if, the promotion is committed.
 --
 -- The rules of the line are those of `holdfast/_core/line.py`; a property test compares every reply.
--- Other roles need: GRANT SELECT, INSERT, UPDATE, DELETE ON holdfast_claim, holdfast_rate, holdfast_session,
--- holdfast_session_waiter, holdfast_session_ceiling, holdfast_session_floor; GRANT SELECT ON holdfast_meta.
+-- Other roles need: GRANT SELECT, INSERT, UPDATE, DELETE ON holdfast_claim, holdfast_rate, holdfast_record,
+-- holdfast_session, holdfast_session_waiter, holdfast_session_ceiling, holdfast_session_floor; GRANT SELECT ON holdfast_meta.
 
 CREATE TABLE IF NOT EXISTS holdfast_claim (
     name     text COLLATE "C" NOT NULL,

@@ -50,7 +50,7 @@ class Greeting(NamedTuple):
     replicas: int
     pooled: bool
     cluster: str
-    records: bool
+    records: bool = True
 
     @property
     def by_statement(self) -> bool:

@@ -28,7 +28,7 @@ class Order(NamedTuple):
     """One statement with its values, and how to read the rows that it answers with."""
 
     statement: ProgramStatement
-    values: Sequence[bytes | None]
+    values: Sequence[bytes]
     read: Callable[[Rows], object]
 
 

@@ -27,6 +27,9 @@ SELECT holdfast_allow($1, $2, $3, $4, $5);
 -- name: swap_record
 SELECT * FROM holdfast_swap_record($1, $2, $3, $4, $5, $6);
 
+-- name: delete_record
+SELECT * FROM holdfast_swap_record($1, $2, NULL, '', 0, 0);
+
 -- name: touch_records
 SELECT holdfast_touch_records($1, $2, $3);
 

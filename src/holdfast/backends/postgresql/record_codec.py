@@ -30,14 +30,16 @@ class RecordCodec(Codec):
         return super().write_record(request)
 
     def _swap(self, request: SwapRecord) -> Order:
-        data = None if request.data is None else b"\\x" + request.data.hex().encode()
-        numbers = us(request.ttl), us(request.keep)
-        values = (self.key(request.key), b"%d" % request.expected, data, request.owner.encode())
+        key, expected = self.key(request.key), b"%d" % request.expected
 
         def read(rows: Rows) -> Swapped:
             return swapped_of(rows[0], request, b"t", _data)
 
-        return Order(SQL["swap_record"], (*values, *(b"%d" % number for number in numbers)), read)
+        if request.data is None:
+            return Order(SQL["delete_record"], (key, expected), read)
+        data, owner = b"\\x" + request.data.hex().encode(), request.owner.encode()
+        spans = (b"%d" % us(request.ttl), b"%d" % us(request.keep))
+        return Order(SQL["swap_record"], (key, expected, data, owner, *spans), read)
 
     def _record(self, rows: Rows) -> Record | None:
         return record_of(rows[0], self._prefix, _data) if rows else None

@@ -69,8 +69,9 @@ class GroupProcess:
 
     def lose(self, shard: int, lease: holdfast.Lease) -> None:
         """`on_lost`."""
-        self._leases.pop(shard, None)
-        self.tell("lost", shard, lease.token)
+        if self._leases.get(shard) is lease:  # else it had ended its work on it before
+            del self._leases[shard]
+            self.tell("lost", shard, lease.token)
 
     def work(self, partitions: holdfast.Partitions) -> None:
         """Add one to a shard's number now and then, behind the fence."""

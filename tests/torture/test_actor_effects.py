@@ -21,7 +21,7 @@ def test_nothing_is_lost_or_doubled() -> None:
 def test_without_the_mark_a_zombie_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Within a few runs: each stops some worker in the middle of a message."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    for seed in range(1, 12):
+    for seed in range(1, 30):
         result = torture_actors("sqlite", 6.0, seed, module="tests.torture.actors_without_a_mark")
         assert result.complaints == []
         if result.violations:

@@ -11,6 +11,8 @@ import click
 from ..backends import SCHEMES
 from ..errors import Misconfigured
 from ..settings import default_url
+from ..sql.once_schema import DIALECTS
+from ..sql.once_schema import schema as once_schema
 from .options import engine_options, json_option, print_json
 
 
@@ -18,9 +20,12 @@ from .options import engine_options, json_option, print_json
 @click.argument("engine", required=False)
 @click.option("--fence", is_flag=True, help="The table of the fence, for the database of the fenced rows.")
 @click.option("--log", is_flag=True, help="The tables of the event log, for the database of the rows it goes with.")
+@click.option("--once", is_flag=True, help="The table of `holdfast.sql.Once`, for the database of the effects.")
 @engine_options
 @json_option
-def schema(engine: str | None, fence: bool, log: bool, url: str | None, namespace: str, as_json: bool) -> None:
+def schema(
+    engine: str | None, fence: bool, log: bool, once: bool, url: str | None, namespace: str, as_json: bool
+) -> None:
     """Print the DDL of ENGINE (default: the engine of --url).
 
     holdfast creates its tables on first use where it may. Where it may not, let your migrations do it.
@@ -31,24 +36,31 @@ def schema(engine: str | None, fence: bool, log: bool, url: str | None, namespac
       holdfast schema sqlite > migrations/0001_holdfast.sql
       holdfast schema --fence sqlite
       holdfast schema --log postgresql
+      holdfast schema --once mysql
     """
-    if fence and log:
-        raise Misconfigured("schema takes one of --fence and --log; call it for each")
+    if fence + log + once > 1:
+        raise Misconfigured("schema takes one of --fence, --log and --once; call it for each")
     scheme = engine or (url or default_url()).partition("://")[0]
     module = SCHEMES.get(scheme) or SCHEMES.get(scheme.partition("+")[0])
     if module is None:
         raise Misconfigured(f"there is no engine {scheme!r}; there are: {', '.join(sorted(SCHEMES))}")
     process_tree = module.split(".")[2]
-    ddl = told_by(f"holdfast.{'fenced' if fence else 'log' if log else 'backends'}.{process_tree}.programs")
+    if once:
+        ddl = once_schema(process_tree) if process_tree in DIALECTS else None
+    else:
+        ddl = told_by(f"holdfast.{'fenced' if fence else 'log' if log else 'backends'}.{process_tree}.programs")
     if as_json:
-        print_json({"engine": process_tree, "fence": fence, **({"log": True} if log else {}), "ddl": ddl})
+        more = {name: True for name, asked in (("log", log), ("once", once)) if asked}
+        print_json({"engine": process_tree, "fence": fence, **more, "ddl": ddl})
     elif ddl is None:
-        click.echo(f"{_without(process_tree, fence, log)}: there is nothing to create", err=True)
+        click.echo(f"{_without(process_tree, fence, log, once)}: there is nothing to create", err=True)
     else:
         click.echo(ddl, nl=not ddl.endswith("\n"))
 
 
-def _without(process_tree: str, fence: bool, log: bool) -> str:
+def _without(process_tree: str, fence: bool, log: bool, once: bool) -> str:
+    if once:
+        return f"{process_tree} has no transactions for `holdfast.sql.Once`; there are: {', '.join(DIALECTS)}"
     if log:
         return f"there is no event log on {process_tree}"
     if not fence:

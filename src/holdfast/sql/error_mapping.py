@@ -10,6 +10,7 @@ LOCKED_NUMBERS = frozenset({1205, 1969, 3572})
 CHANGED_SINCE_READ_NUMBER = 1020
 """MariaDB with innodb_snapshot_isolation: what is to be locked is newer than the snapshot."""
 MISSING_TABLE_NUMBER, DUPLICATE_KEY_NUMBER = 1146, 1062
+UNDEFINED_TABLE_STATE, NO_SAVEPOINT_STATE, NO_SAVEPOINT_NUMBER = "42P01", "3B001", 1305
 SQLITE_ERROR, SQLITE_LOCKED, SQLITE_BUSY_SNAPSHOT = 1, (5, 6), 517
 SQLITE_DUPLICATE_KEY = (1555, 2067)
 """Of a primary key, of a unique one."""
@@ -46,6 +47,22 @@ class DuplicateKey(MappedError):
     """MariaDB or SQLite has such a row; the statement has changed nothing."""
 
 
+class UndefinedTable(MappedError):
+    """PostgreSQL has no such table; the transaction goes on only behind a savepoint."""
+
+
+class NoSavepoint(MappedError):
+    """The savepoint is gone, and so is the transaction that it was made in."""
+
+
+SQLITE_MESSAGES: dict[str, type[MappedError]] = {
+    "within a transaction": NestedTransaction,
+    "no such savepoint": NoSavepoint,
+    "no such table": MissingTable,
+}
+"""SQLite has one code for all of them."""
+
+
 def mapped(error: BaseException) -> BaseException:
     """The error to throw into an exchange; the error itself, if it is none of those above."""
     cause = getattr(error, "orig", None) or error  # SQLAlchemy wraps what its driver raised
@@ -57,12 +74,16 @@ def mapped(error: BaseException) -> BaseException:
         return LockUnavailable(error)
     if state == NO_TRANSACTION_STATE:
         return NoTransaction(error)
-    if code == SQLITE_ERROR and "within a transaction" in str(cause):
-        return NestedTransaction(error)
+    if state == NO_SAVEPOINT_STATE or number == NO_SAVEPOINT_NUMBER:
+        return NoSavepoint(error)
+    if code == SQLITE_ERROR:
+        return next((kind(error) for words, kind in SQLITE_MESSAGES.items() if words in str(cause)), error)
     if number == DUPLICATE_KEY_NUMBER or code in SQLITE_DUPLICATE_KEY:
         return DuplicateKey(error)
-    if number == MISSING_TABLE_NUMBER or (code == SQLITE_ERROR and "no such table" in str(cause)):
+    if number == MISSING_TABLE_NUMBER:
         return MissingTable(error)
+    if state == UNDEFINED_TABLE_STATE:
+        return UndefinedTable(error)
     return error
 
 

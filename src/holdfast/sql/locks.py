@@ -26,12 +26,12 @@ def advisory_xact(dialect: str, name: str, namespace: str, timeout: float | None
     suffix = "_shared" if shared else ""
     if timeout == 0:
         statement = Statement(f"SELECT pg_try_advisory_xact_lock{suffix}({{}}) AS granted", (key,))
-        result = yield from in_savepoint(name, _bounded(None, name, statement))
+        result = yield from in_savepoint(name, bounded(None, name, statement))
         if not result.rows[0]["granted"]:
             raise NotAcquired(name, 0.0)
         return
     statement = Statement(f"SELECT pg_advisory_xact_lock{suffix}({{}})", (key,))
-    yield from in_savepoint(name, _bounded(timeout, name, statement))
+    yield from in_savepoint(name, bounded(timeout, name, statement))
 
 
 def lock_row(
@@ -49,13 +49,13 @@ def lock_row(
     if dialect == "sqlite":
         if skip_locked:
             raise Misconfigured("SQLite locks the whole database, so no row can be skipped; use nowait=True")
-        yield from _sqlite_lock(place, what, 0.0 if nowait else timeout)
+        yield from sqlite_lock(place, what, 0.0 if nowait else timeout)
         result = yield Statement(f"SELECT * FROM {place} WHERE {found}", values)
     elif dialect == "mysql":
         return (yield from _mysql_row(f"FROM {place} WHERE {found} FOR UPDATE{how}", values, what, timeout))
     else:
         statement = Statement(f"SELECT * FROM {place} WHERE {found} FOR UPDATE{how}", values)
-        result = yield from in_savepoint(what, _bounded(None if nowait else timeout, what, statement))
+        result = yield from in_savepoint(what, bounded(None if nowait else timeout, what, statement))
     return result.rows[0] if result.rows else None
 
 
@@ -82,7 +82,7 @@ def in_savepoint(what: str, exchange: Exchange[Result], *, release: bool = True)
     return result
 
 
-def _bounded(timeout: float | None, what: str, statement: Statement) -> Exchange[Result]:
+def bounded(timeout: float | None, what: str, statement: Statement) -> Exchange[Result]:
     """Send it with a bound on the wait for a lock, on PostgreSQL, and put the old bound back."""
     before = ""
     if timeout is not None:
@@ -119,8 +119,8 @@ def _mysql_row(
     return row
 
 
-def _sqlite_lock(place: str, what: str, timeout: float | None) -> Exchange[None]:
-    """SQLite has one writer: its lock is the row's."""
+def sqlite_lock(place: str, what: str, timeout: float | None) -> Exchange[bool]:
+    """SQLite has one writer: its lock is the row's. Whether a transaction was begun for it."""
     before: object = None
     if timeout is not None:
         result = yield Statement("PRAGMA busy_timeout")
@@ -131,6 +131,8 @@ def _sqlite_lock(place: str, what: str, timeout: float | None) -> Exchange[None]
             yield Statement("BEGIN IMMEDIATE")
         except NestedTransaction:  # the user's own, which may only have read so far: the first write takes the lock
             yield Statement(f"DELETE FROM {place} WHERE 0")
+            return False
+        return True
     except LockUnavailable:
         raise NotAcquired(what, timeout or 0.0) from None
     except StaleSnapshot:

@@ -5,5 +5,16 @@ from __future__ import annotations
 from ...errors import Missing, VersionConflict
 from .fence import Fence
 from .helpers import advisory_xact, lock_row, retry, versioned_update
+from .once import Attempt, Once
 
-__all__ = ["Fence", "Missing", "VersionConflict", "advisory_xact", "lock_row", "retry", "versioned_update"]
+__all__ = [
+    "Attempt",
+    "Fence",
+    "Missing",
+    "Once",
+    "VersionConflict",
+    "advisory_xact",
+    "lock_row",
+    "retry",
+    "versioned_update",
+]

@@ -89,7 +89,7 @@ ROOMS = (
     Room("observe", "observe/*", f"{DATA} event", ASYNCIO, "lazily"),
     Room("fences", "fenced/*", DATA),
     Room("cas", "cas/*", f"{DATA} fences", ANY),
-    Room("sql", "sql/*", f"{DATA} fences cas", ANY, "lazily"),
+    Room("sql", "sql/*", f"{DATA} fences cas recipes", ANY, "lazily"),
     Room("sync", "sync/*", f"{DATA} event clock recipes shared"),
     Room("aio", "aio/*", f"{DATA} event clock recipes shared settings", ANY),
     Room("log-aio", "log/aio/*", f"{DATA} clock fences sql aio log", ANY),

@@ -16,7 +16,8 @@ from __future__ import annotations
 from ..errors import Missing, VersionConflict
 from .sync.fence import Fence
 from .sync.helpers import advisory_xact, lock_row, retry, versioned_update
-from .sync.once import Attempt, Once
+from .sync.once import TransactionAttempt as Attempt
+from .sync.once import TransactionOnce as Once
 
 __all__ = [
     "Attempt",

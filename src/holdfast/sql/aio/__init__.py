@@ -5,7 +5,8 @@ from __future__ import annotations
 from ...errors import Missing, VersionConflict
 from .fence import Fence
 from .helpers import advisory_xact, lock_row, retry, versioned_update
-from .once import Attempt, Once
+from .once import TransactionAttempt as Attempt
+from .once import TransactionOnce as Once
 
 __all__ = [
     "Attempt",

@@ -15,7 +15,7 @@ from ..once_options import SqlOncePlan, plan_sql_once
 from .runner import adapter_for, run
 
 
-class Once:
+class TransactionOnce:
     """Attempts by key on a connection of psycopg, SQLAlchemy, PyMySQL or sqlite3.
 
     The record is written in the transaction of the effect: both are there after its commit, or neither is. Nothing is
@@ -51,7 +51,9 @@ class Once:
         """What its keys belong to."""
         return self._plan.name
 
-    def attempt(self, key: str, *, fingerprint: object = None, wait: float | EllipsisType | None = ...) -> Attempt:
+    def attempt(
+        self, key: str, *, fingerprint: object = None, wait: float | EllipsisType | None = ...
+    ) -> TransactionAttempt:
         """An attempt, to be entered by `with`, in a transaction.
 
         `fingerprint` is the payload, or the part of it that must not change: the same key with another one is
@@ -63,18 +65,18 @@ class Once:
         known = OnceKey(
             self._adapter.dialect, plan.name, plan.key_of(key), fingerprint_of(fingerprint, f"{key!r}"), plan.keep
         )
-        return Attempt(self, known, limit)
+        return TransactionAttempt(self, known, limit)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"
 
 
-class Attempt:
+class TransactionAttempt:
     """One attempt at the work of a key. Look at `done` first; if it is not, do the work and `complete` it."""
 
     __reduce__ = unpicklable("hand on its key")
 
-    def __init__(self, once: Once, key: OnceKey, wait: float | None) -> None:
+    def __init__(self, once: TransactionOnce, key: OnceKey, wait: float | None) -> None:
         self._once = once
         self._plan: SqlOncePlan = once._plan
         self._key = key
@@ -113,7 +115,7 @@ class Attempt:
         """Leave the block without a result: what was done in it is undone at its end, and nothing is remembered."""
         self._abandoned = True
 
-    def __enter__(self) -> Attempt:
+    def __enter__(self) -> TransactionAttempt:
         once = self._once
         if self._entered:
             raise Misconfigured(f"{self!r} was entered before; ask for another attempt")

@@ -36,7 +36,7 @@ FOLDERS = {
     "log": "py sql",
     "observe": "py",
     "recipes": "py",
-    "sql": "py",
+    "sql": "py sql",
     "sync": "py",
     "testing": "py",
     "torture": "py sql html css js",

@@ -23,6 +23,7 @@ from .ledger import EffectLedger
 KEYS_PER_SECOND_COUNT = 40
 WINDOW_COUNT = 8
 """All workers are at the same few keys, and those move on with the time."""
+OLDER_RATIO = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class OnceWorker:
         with connect(config.url, request_timeout=2.0) as locks:
             once = locks.once("payments", keep="1h", takeover="rerun", ttl=config.ttl, wait=4 * config.ttl)
             while not self._ending.is_set():
-                key = f"k{int(time.time() * KEYS_PER_SECOND_COUNT) + self._random.randrange(WINDOW_COUNT)}"
+                key = self._key()
                 try:
                     with once.attempt(key) as attempt:
                         if attempt.done:
@@ -99,6 +100,11 @@ class OnceWorker:
                     self._tell("refused", key, "")
                 except (AttemptInProgress, BackendUnavailable) as error:
                     self._tell("failed", key, type(error).__name__)
+
+    def _key(self) -> str:
+        """One of the present ones, or one from some ttls ago: an attempt at it may be stopped, and by now be dead."""
+        ago = self._random.uniform(0, 4 * self._config.ttl) if self._random.random() < OLDER_RATIO else 0.0
+        return f"k{int((time.time() - ago) * KEYS_PER_SECOND_COUNT) + self._random.randrange(WINDOW_COUNT)}"
 
     def _apply(self, key: str, token: int) -> None:
         config = self._config

@@ -11,8 +11,6 @@ import click
 from ..backends import SCHEMES
 from ..errors import Misconfigured
 from ..settings import default_url
-from ..sql.once_schema import DIALECTS
-from ..sql.once_schema import schema as once_schema
 from .options import engine_options, json_option, print_json
 
 
@@ -46,6 +44,9 @@ def schema(
         raise Misconfigured(f"there is no engine {scheme!r}; there are: {', '.join(sorted(SCHEMES))}")
     process_tree = module.split(".")[2]
     if once:
+        from ..sql.once_schema import DIALECTS  # not at the top: `holdfast run` needs no database library
+        from ..sql.once_schema import schema as once_schema
+
         ddl = once_schema(process_tree) if process_tree in DIALECTS else None
     else:
         ddl = told_by(f"holdfast.{'fenced' if fence else 'log' if log else 'backends'}.{process_tree}.programs")
@@ -60,6 +61,8 @@ def schema(
 
 def _without(process_tree: str, fence: bool, log: bool, once: bool) -> str:
     if once:
+        from ..sql.once_schema import DIALECTS
+
         return f"{process_tree} has no transactions for `holdfast.sql.Once`; there are: {', '.join(DIALECTS)}"
     if log:
         return f"there is no event log on {process_tree}"

@@ -43,6 +43,7 @@ def request_message(request: QueueRequest, host: str, pid: int) -> dict[str, Any
         case Allow(name=name, interval=interval, burst=burst, cost=cost, reserve=reserve):
             limits = {"interval": interval, "burst": burst, "cost": cost, "reserve": reserve}
             return {"do": "allow", "name": name, **limits}
+    raise _not_kept(request)
 
 
 def _claim(claim: Claim, host: str, pid: int) -> dict[str, Any]:
@@ -83,6 +84,12 @@ def reply_to(request: QueueRequest, reply: Any) -> QueueReply:
             return [str(said) for said in reply]
         case Release() | Evict():
             return bool(reply)
+    raise _not_kept(request)
+
+
+def _not_kept(request: object) -> TypeError:
+    """Requests about records come to engines whose backend is a `RecordBackend`: this one has none."""
+    return TypeError(f"lockd keeps no records: {request!r}")
 
 
 def _view(view: dict[str, Any]) -> LockView:

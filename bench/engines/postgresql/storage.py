@@ -22,7 +22,7 @@ BEGIN
     EXECUTE replace(kept, 'SELECT ', 'SELECT 86460000000 + ');
     PERFORM holdfast_tidy(most);
     EXECUTE kept;
-    SELECT count(*) INTO left_ FROM holdfast_claim;
+    SELECT (SELECT count(*) FROM holdfast_claim) + (SELECT count(*) FROM holdfast_session) INTO left_;
     RETURN left_;
 END $$
 """

@@ -12,8 +12,7 @@ And with a bug planted, one of the first schedules shows it.
 from __future__ import annotations
 
 import json
-import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -21,40 +20,23 @@ from typing import Any, cast
 import pytest
 
 from holdfast._core.coordinator_core import CoordinatorCore
-from holdfast._core.flow import NOW, Call, Flow, Random, Sleep
-from holdfast.backends.execute import Moment
-from holdfast.backends.memory.store import MemoryStore
-from holdfast.errors import BackendUnavailable, FenceRejected, OutcomeUnknown
+from holdfast._core.flow import Flow
 from holdfast.recipes import actor_inbox, actor_worker
 from holdfast.recipes.actor_options import plan_actors
 from holdfast.recipes.actor_record import ActorRecord, InboxMessage
-from holdfast.testing import memory_engine
+from tests.support.interleavings import Schedule, Somebody
 
 PLAN = plan_actors("lists", ttl=1.0, concurrency=1, capacity=100, tries=100, backoff=0.0)
 SEEDS_COUNT = 400
 STEPS_COUNT = 5000
 
 
-class Somebody:
-    """A flow that is under way."""
-
-    def __init__(self, name: str, flow: Flow[Any]) -> None:
-        self.name = name
-        self.flow: Iterator[Any] = flow
-        self.op: Any = next(self.flow)
-        self.ended = ""
-
-
-class World:
-    """A store, and those who use it, in an order that a seed decides."""
+class World(Schedule):
+    """Tellers and workers of one actor."""
 
     def __init__(self, seed: int) -> None:
-        self.chance = random.Random(seed)
-        self.store = MemoryStore()
-        self.backend = memory_engine().backend
-        self.now = 1_000_000
+        super().__init__(seed)
         self.tokens = 0
-        self.people: list[Somebody] = []
         self.told: dict[str, str] = {}
         """How each tell has ended."""
         self.acknowledged: list[list[Any]] = []
@@ -68,11 +50,11 @@ class World:
     def tell(self, number: int) -> None:
         name = f"m{number}"
         message = InboxMessage(name, json.dumps(name))
-        self.people.append(Somebody(name, actor_inbox.tell(self.core, PLAN, "k", message, None)))
+        self.start(name, actor_inbox.tell(self.core, PLAN, "k", message, None))
 
     def work(self) -> None:
         self.tokens += 1
-        self.people.append(Somebody("worker", self._cycle(self.tokens)))
+        self.start("worker", self._cycle(self.tokens))
 
     def _cycle(self, token: int) -> Flow[None]:
         page = yield from actor_worker.ready(self.core, PLAN, "")
@@ -88,54 +70,24 @@ class World:
                 self.acknowledged.append(effect)
             yield from actor_worker.let_go(self.core, PLAN, claimed)
 
-    def step(self, who: Somebody, lose: bool) -> None:
-        """Carry out what somebody has asked for."""
-        self.now += 1
-        try:
-            match who.op:
-                case Call(request=request):
-                    moment = Moment(self.now, self.now)
-                    answer: object = self.store.carry_out(request, moment)[0]
-                    if lose:
-                        who.op = cast(Any, who.flow).throw(OutcomeUnknown("the reply was lost"))
-                        return
-                case Sleep():
-                    answer = None
-                case Random():
-                    answer = self.chance.random()
-                case other:
-                    assert other is NOW
-                    answer = self.now / 1e6
-            who.op = cast(Any, who.flow).send(answer)
-        except StopIteration:
-            who.ended = "done"
-        except (FenceRejected, BackendUnavailable) as error:
-            who.ended = type(error).__name__
-        if who.ended:
-            self.people.remove(who)
-            if who.name != "worker":
-                self.told[who.name] = who.ended
+    def ended(self, who: Somebody) -> None:
+        assert who.ended in ("done", "FenceRejected", "OutcomeUnknown", "BackendUnavailable"), who.ended
+        if who.name != "worker":
+            self.told[who.name] = who.ended
+
+    def between(self) -> None:
+        if self.chance.random() < 0.1 and self.tokens < 6:
+            self.work()
 
     def run(self) -> None:
         """Until everybody has ended, or died; new workers come by meanwhile, and go on afterwards."""
         for number in range(3):
             self.tell(number)
         self.work()
-        for _ in range(STEPS_COUNT):
-            if not self.people:
-                break
-            who = self.chance.choice(self.people)
-            fate = self.chance.random()
-            if fate < 0.03:
-                self.people.remove(who)  # killed
-                continue
-            self.step(who, lose=fate < 0.08)
-            if self.chance.random() < 0.1 and self.tokens < 6:
-                self.work()
-        for _ in range(3):  # calm at last
+        self.storm(STEPS_COUNT, dies=0.03, lose=0.05)
+        for _ in range(3):
             self.work()
-            while self.people:
-                self.step(self.people[0], lose=False)
+            self.calm()
 
     def check(self) -> None:
         stored = self.store.records.get("actor:lists:k")

@@ -15,7 +15,7 @@ DIALECT = Dialect(
     (
         "CREATE TABLE hand_once (name varbinary(200) PRIMARY KEY, result text) ENGINE = InnoDB",
         "CREATE TABLE hand_event (stream varbinary(200), version bigint, body text, PRIMARY KEY (stream, version))",
-        "CREATE TABLE hand_message (id bigint AUTO_INCREMENT PRIMARY KEY, name varbinary(200), body text, KEY (name, id))",
+        "CREATE TABLE hand_message (id serial PRIMARY KEY, name varbinary(200), body text, KEY (name, id))",
         "CREATE TABLE hand_state (name varbinary(200) PRIMARY KEY, value bigint) ENGINE = InnoDB",
         "INSERT INTO hand_state VALUES ('account', 0)",
     ),

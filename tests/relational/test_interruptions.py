@@ -88,7 +88,8 @@ def test_a_session_that_lives_on_keeps_no_lock_that_was_released(house: House, s
             take = Take((claim,), True)
             struck = strikes(moment, lambda: wire.call(take, TIMEOUT_S), KeyboardInterrupt)  # noqa: B023  called at once
             wire.call(Release(claim, 0.0), TIMEOUT_S)
-            assert not locks.survey(), f"moment {moment}"
+            # A session that was closed instead lives on at the server until it notices.
+            until_none(locks.survey, f"moment {moment}: held by a session that lives on")
             if not struck:
                 break
         assert 50 < moment < MOMENTS_LIMIT - 1

@@ -63,6 +63,8 @@ class CoordinatorCore:
         """Who writes to an actor, by its record, in turn."""
         self.wakes: dict[str, set[WakeEvent]] = {}
         """What wakes the workers of actors in this coordinator, by the name of the actors."""
+        self.answers: dict[str, WakeEvent] = {}
+        """What wakes those of this coordinator who wait for an answer of an actor, by the id of their message."""
         self._numbers = itertools.count(1)
         self._least_ttl = backend.least_ttl
         self._enter = keeper.enter

@@ -93,7 +93,7 @@ def _tell(
             waited = (yield NOW) - began
             if timeout is not None and waited >= timeout:
                 raise InboxFull(plan.name, key, len(found.inbox), waited)
-            yield from _pause(looks, timeout, waited)
+            yield Sleep(pause_s(looks, timeout, waited, (yield RANDOM)))
             looks += 1
             record = yield from read(records, full)
             continue
@@ -119,28 +119,20 @@ def _tell(
             record = yield from read(records, full)
 
 
-def ask(
-    core: CoordinatorCore,
-    plan: ActorPlan,
-    key: str,
-    message: InboxMessage,
-    timeout: float | None,
-    when_told: Callable[[], None],
-) -> Flow[str]:
-    """Tell, and wait for the answer, as JSON text."""
-    began: float = yield NOW
-    yield from tell(core, plan, key, message, timeout)
-    when_told()
-    records, full, looks = records_of(core.backend, plan.name), plan.record_of(key), 0
-    while True:
-        record = yield from read(records, full)
-        if (fate := ActorRecord.decode(record).fate(message.id)) is not None and record is not None:
-            return (yield from _in_turn(core, full, 0.25, _fetch(records, plan, key, message.id, record, fate)))
-        waited = (yield NOW) - began
-        if timeout is not None and waited >= timeout:
-            raise NoAnswer(plan.name, key, message.id, waited)
-        yield from _pause(looks, timeout, waited)
-        looks += 1
+def look_for_answer(core: CoordinatorCore, plan: ActorPlan, key: str, message_id: str) -> Flow[str | None]:
+    """The answer to a message, as JSON text; None while it is not handled."""
+    records, full = records_of(core.backend, plan.name), plan.record_of(key)
+    record = yield from read(records, full)
+    if record is None or (fate := ActorRecord.decode(record).fate(message_id)) is None:
+        return None
+    return (yield from _in_turn(core, full, 0.25, _fetch(records, plan, key, message_id, record, fate)))
+
+
+def pause_s(looks: int, timeout: float | None, waited: float, chance: float) -> float:
+    """How long to wait before another look, within the timeout. Whoever has waited for long looks less often: many may
+    do so."""
+    seconds = chance * backoff.ceiling(looks, POLL_S, max(POLL_CAP_S, waited / 8))
+    return max(LEAST_PAUSE_S, seconds if timeout is None else min(seconds, timeout - waited))
 
 
 def _fetch(records: Records, plan: ActorPlan, key: str, message_id: str, record: Record, fate: Handled) -> Flow[str]:
@@ -202,13 +194,6 @@ def _swap(records: Records, key: str, expected: int, new: ActorRecord, owner: st
     data = new.encode()
     check_record(key, data)
     return (yield from records.swap_record(key, expected, data, owner, 0.0, new.keep))
-
-
-def _pause(looks: int, timeout: float | None, waited: float) -> Flow[None]:
-    """Before another look, within the timeout. Whoever has waited for long looks less often: many may do so."""
-    chance: float = yield RANDOM
-    seconds = chance * backoff.ceiling(looks, POLL_S, max(POLL_CAP_S, waited / 8))
-    yield Sleep(max(LEAST_PAUSE_S, seconds if timeout is None else min(seconds, timeout - waited)))
 
 
 def _has_room(found: ActorRecord, message: InboxMessage, plan: ActorPlan) -> bool:

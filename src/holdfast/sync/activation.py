@@ -133,12 +133,19 @@ class Activation:
             return
         begin = self._go_on(left, lease)
         self._coordinator._run(flows.acknowledge(core, plan, claimed, state, answer, begin))
+        self._wake_asker(head)
         self._begun = begin and claimed.record.head is not None
 
     def _give_up(self, claimed: Claimed, error: str, left: int, lease: Lease) -> None:
-        begin = self._go_on(left, lease)
+        begin, head = self._go_on(left, lease), claimed.record.inbox[0]
         self._coordinator._run(flows.give_up(self._coordinator._core, self._plan, claimed, error, begin))
+        self._wake_asker(head)
         self._begun = begin and claimed.record.head is not None
+
+    def _wake_asker(self, message: InboxMessage) -> None:
+        """Whoever waits for the answer in this coordinator need not look for it by chance."""
+        if (event := self._coordinator._core.answers.get(message.id)) is not None:
+            event.set()
 
     def _go_on(self, left: int, lease: Lease) -> bool:
         """Whether to begin with the next message."""

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from .._core.backoff import ceiling
 from .._core.pickling import unpicklable
 from ..clock import now
-from ..errors import BackendUnavailable, LeaseLost, Misconfigured
+from ..errors import BackendUnavailable, LeaseLost, Misconfigured, NoAnswer
 from ..model import check_seconds
 from ..observe.log_exception import log_exception
 from ..recipes import actor_inbox, actor_survey
@@ -32,7 +32,7 @@ from ..recipes.actor_record import ActorView, DeadLetter, InboxMessage, encode_v
 from ..recipes.decorator import check_blocking
 from ..recipes.election import check_stop
 from .activation import Activation, Handler
-from .base_partitions import Background, finish, wait_first
+from .base_partitions import Background, finish, wait_event, wait_first
 
 if TYPE_CHECKING:
     from .coordinator import Coordinator
@@ -106,8 +106,24 @@ class ActorSystem:
         `MessageFailed` if the handler has failed at it for good.
         """
         sent, limit = self._message(key, message, message_id, timeout, True)
-        flow = actor_inbox.ask(self._coordinator._core, self._plan, key, sent, limit, self._wake_workers)
-        return json.loads(self._coordinator._run(flow))
+        coordinator, core, plan = self._coordinator, self._coordinator._core, self._plan
+        began, looks = now(), 0
+        handled = core.answers[sent.id] = threading.Event()
+        try:
+            coordinator._run(actor_inbox.tell(core, plan, key, sent, limit))
+            self._wake_workers()
+            while True:
+                answer = coordinator._run(actor_inbox.look_for_answer(core, plan, key, sent.id))
+                if answer is not None:
+                    return json.loads(answer)
+                waited = now() - began
+                if limit is not None and waited >= limit:
+                    raise NoAnswer(self.name, key, sent.id, waited)
+                wait_event(handled, actor_inbox.pause_s(looks, limit, waited, random.random()))
+                handled.clear()
+                looks += 1
+        finally:
+            core.answers.pop(sent.id, None)
 
     def _message(
         self, key: str, message: object, message_id: str | None, timeout: float | EllipsisType | None, asked: bool

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from binascii import crc32
 
 import pytest
@@ -13,7 +14,7 @@ from holdfast.backends.redis.slots import slot_of
 from holdfast.errors import BackendUnavailable, OutcomeUnknown
 from tests.redis.faces import both
 from tests.redis.proxy import proxied
-from tests.support.record_checks import CHECKS
+from tests.support.record_checks import CHECKS, RecordClient
 from tests.support.record_faces import record_client
 from tests.support.redis_server import RedisServer, running
 from tests.support.redis_topologies import await_true, with_cluster, with_replicas, with_sentinel
@@ -176,6 +177,7 @@ def test_replicas_confirm_what_is_written_and_what_is_found() -> None:
     with with_replicas(1) as (primary, [replica]):
         url = f"{primary.url}?wait_replicas=1&wait_timeout=0.2"
         with record_client(url) as records, record_client(url) as reader:
+            _until_confirmed(records)
             for check in CHECKS:
                 check(records)
             assert reader.read("a") is None
@@ -191,9 +193,21 @@ def test_replicas_confirm_what_is_written_and_what_is_found() -> None:
                     records.touch(("a", "me"))
             finally:
                 replica.resume()
+            _until_confirmed(records)
             found = records.read("a")
             assert found is not None
             assert found.data == b"one"
+
+
+def _until_confirmed(records: RecordClient) -> None:
+    """A replica that has just begun to follow, or was stopped, confirms a little later."""
+    end = time.monotonic() + 30
+    while True:
+        try:
+            records.read("unused")
+            return
+        except BackendUnavailable:
+            assert time.monotonic() < end
 
 
 def test_a_slot_that_moves() -> None:

@@ -188,8 +188,8 @@ class AttemptInDoubt(HoldfastError):
         self.where = where
         super().__init__(
             f"an attempt of {key!r} ({name!r}) died ({where}, token {token}): it may have done its work or not, and "
-            "takeover='refuse' leaves that to a person. Find out what it did; then `holdfast once forget` lets the "
-            "next attempt begin"
+            "takeover='refuse' leaves that to a person. Find out what it did; then this lets the next attempt begin: "
+            f"holdfast once forget {name!r} {key!r} --token {token}"
         )
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -204,8 +204,8 @@ class AttemptFailed(HoldfastError):
         self.key = key
         self.error = error
         super().__init__(
-            f"{key!r} of {name!r} failed before ({error}), and on_error='remember' keeps it so; `holdfast once forget` "
-            "lets another attempt begin"
+            f"{key!r} of {name!r} failed before ({error}), and on_error='remember' keeps it so; this lets another "
+            f"attempt begin: holdfast once forget {name!r} {key!r}"
         )
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -12,9 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .errors import Misconfigured
+from .model import MAX_NAME_BYTES
 
 MAX_RECORD_BYTES = 1 << 20
-MAX_KEY_BYTES = 512
+MAX_KEY_BYTES = MAX_NAME_BYTES
+"""A key of a record is the name of a claim, too: the one that touches it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import holdfast
-from holdfast.recipes.once_options import records_of
+from holdfast.recipes.records import records_of
 
 PROGRAM = """
 import os, sys, time

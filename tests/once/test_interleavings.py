@@ -19,12 +19,12 @@ import pytest
 
 from holdfast._core.coordinator_core import CoordinatorCore
 from holdfast._core.flow import NOW, Flow
-from holdfast.backends import execute_records
 from holdfast.errors import FenceRejected
 from holdfast.model import Claim, LockSpec
 from holdfast.recipes import once
 from holdfast.recipes.once_options import plan_once
 from holdfast.recipes.once_record import AttemptRecord, Origin
+from tests.support import record_bugs
 from tests.support.interleavings import Schedule, Somebody
 
 TICK_US = 1000
@@ -119,28 +119,6 @@ def test_one_effect_and_one_result_in_any_order(batch: int) -> None:
         world.check()
 
 
-def _results_are_written_unconditionally(patch: pytest.MonkeyPatch) -> None:
-    real = execute_records._swap
-
-    def swap(table: Any, request: Any, at: Any) -> Any:
-        if request.expected and (stored := execute_records._load(table, request.key, at)) is not None:
-            request.expected = stored.version
-        return real(table, request, at)
-
-    patch.setattr(execute_records, "_swap", swap)
-
-
-def _the_look_is_not_the_claim(patch: pytest.MonkeyPatch) -> None:
-    real = execute_records._swap
-
-    def swap(table: Any, request: Any, at: Any) -> Any:
-        if not request.expected and (stored := execute_records._load(table, request.key, at)) is not None:
-            request.expected = stored.version
-        return real(table, request, at)
-
-    patch.setattr(execute_records, "_swap", swap)
-
-
 def _the_fence_is_away(patch: pytest.MonkeyPatch) -> None:
     def apply(self: World, token: int) -> None:
         if token not in self.effects:
@@ -156,8 +134,8 @@ def _what_is_given_up_is_done(patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "plant",
     [
-        _results_are_written_unconditionally,
-        _the_look_is_not_the_claim,
+        record_bugs.results_are_written_unconditionally,
+        record_bugs.the_look_is_not_the_claim,
         _the_fence_is_away,
         _what_is_given_up_is_done,
     ],

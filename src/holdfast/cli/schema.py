@@ -42,34 +42,34 @@ def schema(
     module = SCHEMES.get(scheme) or SCHEMES.get(scheme.partition("+")[0])
     if module is None:
         raise Misconfigured(f"there is no engine {scheme!r}; there are: {', '.join(sorted(SCHEMES))}")
-    process_tree = module.split(".")[2]
+    folder = module.split(".")[2]
     if once:
         from ..sql.once_schema import DIALECTS  # not at the top: `holdfast run` needs no database library
         from ..sql.once_schema import schema as once_schema
 
-        ddl = once_schema(process_tree) if process_tree in DIALECTS else None
+        ddl = once_schema(folder) if folder in DIALECTS else None
     else:
-        ddl = told_by(f"holdfast.{'fenced' if fence else 'log' if log else 'backends'}.{process_tree}.programs")
+        ddl = told_by(f"holdfast.{'fenced' if fence else 'log' if log else 'backends'}.{folder}.programs")
     if as_json:
         more = {name: True for name, asked in (("log", log), ("once", once)) if asked}
-        print_json({"engine": process_tree, "fence": fence, **more, "ddl": ddl})
+        print_json({"engine": folder, "fence": fence, **more, "ddl": ddl})
     elif ddl is None:
-        click.echo(f"{_without(process_tree, fence, log, once)}: there is nothing to create", err=True)
+        click.echo(f"{_without(folder, fence, log, once)}: there is nothing to create", err=True)
     else:
         click.echo(ddl, nl=not ddl.endswith("\n"))
 
 
-def _without(process_tree: str, fence: bool, log: bool, once: bool) -> str:
+def _without(folder: str, fence: bool, log: bool, once: bool) -> str:
     if once:
         from ..sql.once_schema import DIALECTS
 
-        return f"{process_tree} has no transactions for `holdfast.sql.Once`; there are: {', '.join(DIALECTS)}"
+        return f"{folder} has no transactions for `holdfast.sql.Once`; there are: {', '.join(DIALECTS)}"
     if log:
-        return f"there is no event log on {process_tree}"
+        return f"there is no event log on {folder}"
     if not fence:
-        return f"{process_tree} has no schema"
-    has_one = find_spec(f"holdfast.fenced.{process_tree}") is not None
-    return f"the fence of {process_tree} needs no schema" if has_one else f"{process_tree} has no fence"
+        return f"{folder} has no schema"
+    has_one = find_spec(f"holdfast.fenced.{folder}") is not None
+    return f"the fence of {folder} needs no schema" if has_one else f"{folder} has no fence"
 
 
 def told_by(module: str) -> str | None:

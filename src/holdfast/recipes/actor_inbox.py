@@ -32,7 +32,7 @@ from ..ports import Records
 from ..record import Record, Swapped, check_record
 from .actor_options import KEEP_S, MAX_INBOX_BYTES, ActorPlan
 from .actor_record import ActorRecord, Handled, InboxMessage
-from .once_options import records_of
+from .records import records_of
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from ..record import Record
 from .actor_inbox import tell
 from .actor_options import MAX_LETTER_ID_BYTES, ActorPlan, check_message_id
 from .actor_record import ActorRecord, ActorView, DeadLetter, InboxMessage
-from .once_options import records_of
+from .records import records_of
 
 
 def look(core: CoordinatorCore, plan: ActorPlan, key: str) -> Flow[ActorView | None]:

@@ -25,7 +25,7 @@ from ..record import Record, check_record
 from .actor_inbox import READY, read, retried, unlist
 from .actor_options import KEEP_S, ActorPlan
 from .actor_record import ERROR_BYTES, ActorRecord, Handled
-from .once_options import records_of
+from .records import records_of
 
 PAGE_COUNT = 100
 """How many actors with messages are read at once."""

@@ -29,8 +29,9 @@ from ..errors import AttemptInProgress, BackendUnavailable, FenceRejected, Holdf
 from ..model import Claim, Grant
 from ..ports import Records
 from ..record import Record, Swapped, check_record
-from .once_options import OncePlan, records_of
+from .once_options import OncePlan
 from .once_record import DONE, ENDED, FAILED, RUNNING, AttemptRecord, AttemptView, Origin, view
+from .records import records_of
 
 TRIES_COUNT = 4
 """How often a write is tried whose reply is lost, before its caller is told."""
@@ -53,7 +54,6 @@ class Finished:
     """Somebody has done it before, or has failed for good."""
 
     record: AttemptRecord
-    version: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def begin(
                 if fingerprint and found.fingerprint and found.fingerprint != fingerprint:
                     raise PayloadMismatch(plan.name, key)
                 if found.state in (DONE, FAILED):
-                    return Finished(found, record.version)
+                    return Finished(found)
                 if found.state == ENDED or record.version == take_over:
                     expected, mine = record.version, found.next(fingerprint, origin)
                     break

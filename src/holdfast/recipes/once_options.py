@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, cast
+from typing import Literal, TypeAlias
 
 from ..errors import Misconfigured
 from ..model import ATTEMPT_MODE, LockSpec, check_name, check_seconds
-from ..ports import AnyBackend, Records
 from .durations import seconds
 from .once_record import MAX_RESULT_BYTES, JsonCodec, ResultCodec, TakeoverFunction
 
 Takeover: TypeAlias = Literal["rerun", "refuse"] | TakeoverFunction
-_KEEPERS: set[type] = set()
-"""Backends that have been seen to keep records."""
 OnError: TypeAlias = Literal["retry", "remember"] | Callable[[BaseException], object]
 
 
@@ -82,16 +79,3 @@ def plan_once(
         )
     spec = LockSpec(prefix + "key", ttl=ttl, mode=ATTEMPT_MODE)
     return OncePlan(name, ttl, kept, takeover, on_error, wait, codec or JsonCodec(), max_bytes, prefix, spec)
-
-
-def records_of(backend: AnyBackend, name: str) -> Records:
-    """Its records; raises `Misconfigured` where it keeps none."""
-    if (
-        backend.__class__ in _KEEPERS
-    ):  # `isinstance` with a protocol takes longer than all else that an attempt does here
-        return cast(Records, backend)
-    if not isinstance(backend, Records):
-        backend.promises.demand({"records"}, f"{backend.scheme} ({name!r})")
-        raise Misconfigured(f"{backend.scheme} keeps no records, which once({name!r}) needs; use another engine")
-    _KEEPERS.add(backend.__class__)
-    return backend

@@ -6,8 +6,9 @@ from .._core.coordinator_core import CoordinatorCore
 from .._core.flow import Flow
 from ..errors import Misconfigured
 from ..model import check_name
-from .once_options import prefix_of, records_of
+from .once_options import prefix_of
 from .once_record import AttemptRecord, AttemptView, view
+from .records import records_of
 
 
 def look(core: CoordinatorCore, name: str, key: str) -> Flow[AttemptView | None]:

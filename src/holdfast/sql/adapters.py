@@ -41,7 +41,7 @@ def adapter_for(connection: Any, asynchronous: bool) -> Adapter:
     """The adapter for a connection, or `Misconfigured`."""
     library = _library_of(type(connection).__mro__, asynchronous)
     if library is not None:
-        return _voice_of(library, connection)
+        return _adapter_of(library, connection)
     kind = "an asyncio" if asynchronous else "a blocking"
     raise Misconfigured(
         f"{type(connection).__module__}.{type(connection).__qualname__} is not {kind} connection of psycopg 3, "
@@ -59,7 +59,7 @@ def _library_of(classes: tuple[type, ...], asynchronous: bool) -> str | None:
     return None
 
 
-def _voice_of(library: str, connection: Any) -> Adapter:
+def _adapter_of(library: str, connection: Any) -> Adapter:
     match library:
         case "psycopg":
             return Adapter("postgresql", _with("%s"), library)

@@ -18,6 +18,7 @@ from ..recipes import once as flows
 from ..recipes.once import Dead, Finished, Running
 from ..recipes.once_options import OncePlan
 from ..recipes.once_record import ENDED, FAILED, RUNNING, Completed, JsonCodec, Origin, encoded
+from ..registry import notice_fork
 from .decorator import call_policy
 
 if TYPE_CHECKING:
@@ -196,8 +197,10 @@ class Attempt:
     def _ours(self) -> Running:
         """The attempt under way; raises if there is none."""
         if self._running is None or self._over:
-            state = "is done" if self.done else "is over" if self._over else "has not begun: enter it by `async with`"
+            state = "is done" if self.done else "is over" if self._over else "has not begun: enter it as a context"
             raise Misconfigured(f"{self!r} {state}")
+        if self._core.pid != getpid():
+            notice_fork()
         if self._running.hold.reason == "forked":
             raise LeaseLost(self.key, self._running.hold.token, "forked")
         return self._running

@@ -16,6 +16,7 @@ from holdfast.model import Claim, Extension
 from holdfast.recipes import once_survey
 from holdfast.recipes.once_record import AttemptRecord
 from tests.contract.plants.plant import plant
+from tests.support import record_bugs
 
 
 @plant("once.a_result_is_remembered", "once.decorated_functions_are_done_once", "once.of_many_one_does_the_work")
@@ -50,18 +51,6 @@ def phases_die_with_their_attempt(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(AttemptRecord, "next", lambda *given: replace(real(*given), phases=()))
 
 
-@plant("once.a_zombie_cannot_overwrite_its_successor")
-def results_are_written_unconditionally(patch: pytest.MonkeyPatch) -> None:
-    real = execute_records._swap
-
-    def swap(table: Any, request: Any, at: Any) -> Any:
-        if request.expected and (stored := execute_records._load(table, request.key, at)) is not None:
-            request.expected = stored.version
-        return real(table, request, at)
-
-    patch.setattr(execute_records, "_swap", swap)
-
-
 @plant("once.a_long_attempt_is_kept_alive")
 def attempts_are_not_touched(patch: pytest.MonkeyPatch) -> None:
     def renew_claims(backend: Any, claims: Sequence[Claim]) -> Flow[list[Extension]]:
@@ -82,13 +71,5 @@ def done_work_is_simply_repeated(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(attempt, "RUNNING", "ended")
 
 
-@plant("once.of_many_one_does_the_work")
-def the_first_look_is_not_the_claim(patch: pytest.MonkeyPatch) -> None:
-    real = execute_records._swap
-
-    def swap(table: Any, request: Any, at: Any) -> Any:
-        if not request.expected and (stored := execute_records._load(table, request.key, at)) is not None:
-            request.expected = stored.version
-        return real(table, request, at)
-
-    patch.setattr(execute_records, "_swap", swap)
+plant("once.a_zombie_cannot_overwrite_its_successor")(record_bugs.results_are_written_unconditionally)
+plant("once.of_many_one_does_the_work")(record_bugs.the_look_is_not_the_claim)

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .errors import Misconfigured
 from .model import MAX_NAME_BYTES
@@ -19,8 +19,7 @@ MAX_KEY_BYTES = MAX_NAME_BYTES
 """A key of a record is the name of a claim, too: the one that touches it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """What is there now."""
 
     key: str
@@ -30,8 +29,7 @@ class Record:
     remaining: float
 
 
-@dataclass(frozen=True, slots=True)
-class Swapped:
+class Swapped(NamedTuple):
     """Whether it was written. `record` is what is there: the new one, or the one in the way (None: there is none)."""
 
     done: bool

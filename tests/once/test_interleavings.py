@@ -20,7 +20,7 @@ import pytest
 from holdfast._core.coordinator_core import CoordinatorCore
 from holdfast._core.flow import NOW, Flow
 from holdfast.errors import FenceRejected
-from holdfast.model import Claim, LockSpec
+from holdfast.model import LockSpec
 from holdfast.recipes import once
 from holdfast.recipes.once_options import plan_once
 from holdfast.recipes.once_record import AttemptRecord, Origin
@@ -31,6 +31,7 @@ TICK_US = 1000
 PLAN = plan_once(
     "payments", keep=3600, takeover="rerun", ttl=0.1, on_error="retry", wait=None, codec=None, max_bytes=1000
 )
+SPEC = once.AttemptSpec(PLAN, "k", PLAN.key_of("k"), "", None)
 SEEDS_COUNT = 400
 STEPS_COUNT = 3000
 
@@ -49,15 +50,16 @@ class World(Schedule):
 
     @property
     def core(self) -> CoordinatorCore:
-        def claim(spec: LockSpec, actor: str) -> Claim:
-            return Claim(spec, f"owner-{next(self.numbers)}", actor)
+        def new_owner(spec: LockSpec) -> str:
+            return f"owner-{next(self.numbers)}"
 
         def end(hold: Any) -> Flow[bool]:
             yield NOW
             return True
 
         return cast(
-            CoordinatorCore, SimpleNamespace(backend=self.backend, claim=claim, keep=lambda hold, waited: hold, end=end)
+            CoordinatorCore,
+            SimpleNamespace(backend=self.backend, new_owner=new_owner, keep=lambda hold, waited: hold, end=end),
         )
 
     def call(self) -> None:
@@ -66,7 +68,7 @@ class World(Schedule):
     def _call(self, core: CoordinatorCore) -> Flow[None]:
         take_over = 0
         while True:
-            begun = yield from once.begin(core, PLAN, "k", "", None, Origin("host", 1, 0.0), "actor", take_over)
+            begun = yield from once.begin(core, SPEC, Origin("host", 1, 0.0), "actor", take_over)
             if isinstance(begun, once.Dead):
                 take_over = begun.version
                 continue

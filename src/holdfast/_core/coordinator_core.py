@@ -78,12 +78,16 @@ class CoordinatorCore:
 
     def claim(self, spec: LockSpec, actor: str) -> Claim:
         """A new claim for a spec; checks the limits of the engine."""
+        return Claim(spec, self.new_owner(spec), actor)
+
+    def new_owner(self, spec: LockSpec) -> str:
+        """The owner id of a new claim for a spec; checks the limits of the engine."""
         if spec.ttl < self.backend.least_ttl:
             raise Misconfigured(
                 f"ttl of {spec.name!r} is {spec.ttl:g} s; {self.backend.scheme} keeps no less than "
                 f"{self.backend.least_ttl:g} s"
             )
-        return Claim(spec, f"{self._prefix}-{next(self._numbers):x}", actor)
+        return f"{self._prefix}-{next(self._numbers):x}"
 
     def actor(self, number: int) -> str:
         """The name of one thread or task, as others see it."""

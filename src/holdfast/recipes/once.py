@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from .._core import backoff
 from .._core.coordinator_core import CoordinatorCore
@@ -39,11 +39,22 @@ POLL_S, POLL_CAP_S = 0.01, 0.25
 """The first and the longest pause between two looks at an attempt that another one makes."""
 
 
+class AttemptSpec(NamedTuple):
+    """What is asked for: an attempt at the work of a key."""
+
+    plan: OncePlan
+    key: str
+    record_key: str
+    fingerprint: str
+    wait: float | None
+
+
 @dataclass(slots=True)
 class Running:
     """An attempt of our own."""
 
     key: str
+    record_key: str
     hold: Hold
     version: int
     record: AttemptRecord
@@ -68,31 +79,23 @@ class Dead:
 Begun: TypeAlias = Running | Finished | Dead
 
 
-def begin(
-    core: CoordinatorCore,
-    plan: OncePlan,
-    key: str,
-    fingerprint: str,
-    wait: float | None,
-    origin: Origin,
-    actor: str,
-    take_over: int = 0,
-) -> Flow[Begun]:
+def begin(core: CoordinatorCore, spec: AttemptSpec, origin: Origin, actor: str, take_over: int = 0) -> Flow[Begun]:
     """Begin an attempt, or find out what became of the last one. `take_over`: a dead one that may be succeeded."""
-    records, full = records_of(core.backend, plan.name), plan.key_of(key)
-    claim = core.claim(plan.spec.named(full), actor)
+    plan, key, full, fingerprint, wait = spec
+    records, owner = records_of(core.backend, plan.name), core.new_owner(plan.spec)
     began: float = yield NOW
     expected, mine, looks = 0, AttemptRecord(RUNNING, 1, fingerprint, (), origin), 0
     try:
+        sent = began
         while True:
-            sent: float = yield NOW
-            swapped = yield from _swap(records, full, expected, mine, claim.owner, plan.ttl, plan.keep)
+            swapped = yield from _swap(records, full, expected, mine, owner, plan.ttl, plan.keep)
             if swapped.done and swapped.record is not None:
-                return (yield from _start(core, claim, plan, key, sent, swapped.record, mine))
+                claim = Claim(plan.spec.named(full), owner, actor)
+                return (yield from _start(core, claim, spec, sent, swapped.record, mine))
             record = swapped.record
             while True:
                 if record is None:
-                    expected, mine = 0, AttemptRecord(RUNNING, 1, fingerprint, (), origin)
+                    expected, mine, sent = 0, AttemptRecord(RUNNING, 1, fingerprint, (), origin), (yield NOW)
                     break
                 found = AttemptRecord.decode(record)
                 if fingerprint and found.fingerprint and found.fingerprint != fingerprint:
@@ -100,7 +103,7 @@ def begin(
                 if found.state in (DONE, FAILED):
                     return Finished(found)
                 if found.state == ENDED or record.version == take_over:
-                    expected, mine = record.version, found.next(fingerprint, origin)
+                    expected, mine, sent = record.version, found.next(fingerprint, origin), (yield NOW)
                     break
                 if record.remaining <= 0:
                     return Dead(found, record.version, view(key, record, found))
@@ -114,17 +117,18 @@ def begin(
     except (GeneratorExit, PayloadMismatch, AttemptInProgress, Misconfigured):
         raise
     except HoldfastError:
-        yield Spawn(_give_back(records, plan, full, claim.owner))
+        yield Spawn(_give_back(records, plan, full, owner))
         raise
     except BaseException:  # cancelled: it may have begun (rule 4)
-        yield Shield(_give_back(records, plan, full, claim.owner))
+        yield Shield(_give_back(records, plan, full, owner))
         raise
 
 
 def _start(
-    core: CoordinatorCore, claim: Claim, plan: OncePlan, key: str, sent: float, record: Record, mine: AttemptRecord
+    core: CoordinatorCore, claim: Claim, spec: AttemptSpec, sent: float, record: Record, mine: AttemptRecord
 ) -> Flow[Begun]:
     now: float = yield NOW
+    plan, key = spec.plan, spec.key
     hold = begin_hold(claim, Grant(record.version, sent, plan.ttl), now)
     if hold is None:
         raise BackendUnavailable(
@@ -132,7 +136,7 @@ def _start(
             "a longer ttl"
         )
     core.keep(hold, now - sent)
-    return Running(key, hold, record.version, mine)
+    return Running(key, spec.record_key, hold, record.version, mine)
 
 
 def advance(core: CoordinatorCore, plan: OncePlan, running: Running, phase: str, value: object) -> Flow[None]:
@@ -164,11 +168,12 @@ def end(core: CoordinatorCore, plan: OncePlan, running: Running, state: str, err
         yield from core.end(running.hold)
 
 
-def settle(core: CoordinatorCore, plan: OncePlan, key: str, dead: Dead, result: bytes) -> Flow[bool]:
+def settle(core: CoordinatorCore, spec: AttemptSpec, dead: Dead, result: bytes) -> Flow[bool]:
     """Remember a result for a dead attempt, which somebody knows to have done its work. False: look again."""
-    records, full = records_of(core.backend, plan.name), plan.key_of(key)
-    owner = core.claim(plan.spec.named(full), "settle").owner
-    swapped = yield from _swap(records, full, dead.version, dead.record.done(result), owner, 0.0, plan.keep)
+    plan = spec.plan
+    records, owner = records_of(core.backend, plan.name), core.new_owner(plan.spec)
+    done = dead.record.done(result)
+    swapped = yield from _swap(records, spec.record_key, dead.version, done, owner, 0.0, plan.keep)
     return swapped.done
 
 
@@ -181,10 +186,9 @@ def _write(
 ) -> Flow[None]:
     """Change the record of our own attempt; raises `FenceRejected` if it is another one's by now."""
     records, owner = records_of(core.backend, plan.name), running.hold.claim.owner
-    full = plan.key_of(running.key)
     while True:
         new = change(running.record)
-        swapped = yield from _swap(records, full, running.version, new, owner, ttl, plan.keep)
+        swapped = yield from _swap(records, running.record_key, running.version, new, owner, ttl, plan.keep)
         record = swapped.record
         if swapped.done and record is not None:
             running.version, running.record = record.version, new

@@ -15,8 +15,7 @@ from ..clock import calendar_us, now
 from ..errors import AttemptFailed, AttemptInDoubt, HoldfastError, LeaseLost, Misconfigured
 from ..model import State, check_name
 from ..recipes import once as flows
-from ..recipes.once import Dead, Finished, Running
-from ..recipes.once_options import OncePlan
+from ..recipes.once import AttemptSpec, Dead, Finished, Running
 from ..recipes.once_record import ENDED, FAILED, RUNNING, Completed, JsonCodec, Origin, encoded
 from ..registry import notice_fork
 from .decorator import call_policy
@@ -30,19 +29,16 @@ _HOST = socket.gethostname()
 class Attempt:
     """One attempt at the work of a key. Look at `done` first; if it is not, do the work and `complete` it."""
 
-    def __init__(
-        self, coordinator: Coordinator, plan: OncePlan, key: str, fingerprint: str, wait: float | None
-    ) -> None:
+    def __init__(self, coordinator: Coordinator, spec: AttemptSpec) -> None:
         self._coordinator = coordinator
         self._core = coordinator._core
-        self._plan = plan
-        self._fingerprint = fingerprint
-        self._wait = wait
+        self._spec = spec
+        self._plan = spec.plan
         self._running: Running | None = None
         self._result: bytes | None = None
         self._over = False
         self._completing = False
-        self.key = key
+        self.key = spec.key
         """What it is an attempt at."""
 
     __reduce__ = unpicklable("hand on its key and its token")
@@ -122,9 +118,7 @@ class Attempt:
         origin = Origin(_HOST, getpid(), calendar_us() / 1e6)
         actor, take_over = coordinator._actors.current(False), 0
         while True:
-            begun = coordinator._run(
-                flows.begin(coordinator._core, plan, self.key, self._fingerprint, self._wait, origin, actor, take_over)
-            )
+            begun = coordinator._run(flows.begin(coordinator._core, self._spec, origin, actor, take_over))
             if isinstance(begun, Dead):
                 take_over = self._take_over(begun)
                 continue
@@ -145,7 +139,7 @@ class Attempt:
         decision = policy if isinstance(policy, str) else call_policy(policy, dead.view)
         if isinstance(decision, Completed):
             data = encoded(plan.codec, decision.result, plan.max_bytes, f"{self.key!r} ({plan.name!r})")
-            self._coordinator._run(flows.settle(self._coordinator._core, plan, self.key, dead, data))
+            self._coordinator._run(flows.settle(self._coordinator._core, self._spec, dead, data))
             return 0
         if decision == "rerun":
             return dead.version

@@ -13,6 +13,7 @@ from ..errors import Misconfigured
 from ..model import check_seconds, check_token
 from ..recipes import once_survey
 from ..recipes.decorator import check_blocking
+from ..recipes.once import AttemptSpec
 from ..recipes.once_options import OncePlan
 from ..recipes.once_record import AttemptView, fingerprint_of
 from .attempt import Attempt
@@ -57,11 +58,12 @@ class Once:
         as long as that one is alive; 0: not at all), and then raises `AttemptInProgress`.
         """
         plan = self._plan
-        plan.key_of(key)
+        record_key = plan.key_of(key)
         limit = plan.wait if isinstance(wait, EllipsisType) else wait
         if limit is not None:
             check_seconds("wait", limit, key)
-        return Attempt(self._coordinator, plan, key, fingerprint_of(fingerprint, f"{key!r} ({plan.name!r})"), limit)
+        compared = "" if fingerprint is None else fingerprint_of(fingerprint, f"{key!r} ({plan.name!r})")
+        return Attempt(self._coordinator, AttemptSpec(plan, key, record_key, compared, limit))
 
     def __call__(
         self, *, key: Callable[P, str], fingerprint: Callable[P, object] | None = None

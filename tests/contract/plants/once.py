@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -27,7 +26,7 @@ def a_result_is_not_written(patch: pytest.MonkeyPatch) -> None:
 @plant("once.the_second_waits_for_the_result", "once.a_long_attempt_is_kept_alive")
 def nobody_counts_as_alive(patch: pytest.MonkeyPatch) -> None:
     real = execute_records.record_view
-    patch.setattr(execute_records, "record_view", lambda key, stored, at: replace(real(key, stored, at), remaining=0.0))
+    patch.setattr(execute_records, "record_view", lambda key, stored, at: real(key, stored, at)._replace(remaining=0.0))
 
 
 @plant("once.another_payload_is_refused")
@@ -48,7 +47,7 @@ def who_leaves_is_done(patch: pytest.MonkeyPatch) -> None:
 @plant("once.a_dead_attempt_is_taken_over_as_asked")
 def phases_die_with_their_attempt(patch: pytest.MonkeyPatch) -> None:
     real = AttemptRecord.next
-    patch.setattr(AttemptRecord, "next", lambda *given: replace(real(*given), phases=()))
+    patch.setattr(AttemptRecord, "next", lambda *given: real(*given)._replace(phases=()))
 
 
 @plant("once.a_long_attempt_is_kept_alive")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from itertools import pairwise
@@ -40,6 +41,13 @@ async def until(look: Callable[[], object], within: float = 200.0) -> None:
             await asyncio.sleep(0.01)
 
 
+def eventually(look: Callable[[], object]) -> None:
+    end = time.monotonic() + 60
+    while not look():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 @virtually
 async def test_hooks_of_one_shard_come_one_after_the_other() -> None:
     """A start that takes long is waited for before the end of the work is asked for."""
@@ -57,6 +65,88 @@ async def test_hooks_of_one_shard_come_one_after_the_other() -> None:
         async with one.partitions("p", shards=1, on_assigned=on_assigned, on_revoking=on_revoking):
             await until(lambda: events)
         assert events == [("starting", 0), ("started", 0), ("ending", 0)]
+
+
+@virtually
+async def test_a_shard_that_is_taken_again_is_started_after_the_end_of_its_loss() -> None:
+    """Else whoever stops late stops what has been started since: a shard that is owned, and nobody works on it."""
+    working: dict[int, int] = {}
+    running: list[str] = []
+    overlaps: list[str] = []
+
+    async def on_assigned(shard: int, lease: aio.Lease) -> None:
+        overlaps.extend(running)
+        working[shard] = lease.token
+
+    async def on_lost(shard: int, lease: aio.Lease) -> None:
+        running.append("lost")
+        await asyncio.sleep(100)
+        running.remove("lost")
+        del working[shard]
+
+    async with two() as (one, other):
+        async with one.partitions("p", shards=1, on_assigned=on_assigned, on_lost=on_lost) as member:
+            await until(lambda: working)
+            token = member[0].token
+            assert await other.evict("p/shards/1/0", token)
+            await until(lambda: running)
+            await until(lambda: working and working[0] > token)
+            assert member[0].token == working[0]
+            assert overlaps == []
+
+
+def test_with_threads_a_shard_that_is_taken_again_is_started_after_the_end_of_its_loss() -> None:
+    """Many times: the keeper's hook and the loop race."""
+    working: dict[int, int] = {}
+    lost: list[int] = []
+
+    def on_lost(shard: int, lease: holdfast.Lease) -> None:
+        time.sleep(0.6)
+        working.pop(shard)
+        lost.append(shard)
+
+    url = f"memory://partitions-{os.urandom(4).hex()}"
+    with holdfast.connect(url) as one, holdfast.connect(url) as other:
+        with one.partitions(
+            "p",
+            shards=4,
+            ttl=3,
+            on_assigned=lambda shard, lease: working.update({shard: lease.token}),
+            on_lost=on_lost,
+        ) as member:
+            for losses in (0, 4, 8):
+                eventually(lambda: len(lost) == losses)  # noqa: B023  called at once
+                eventually(lambda: len(member) == 4 and working == {shard: member[shard].token for shard in member})
+                for shard in member:
+                    assert other.evict(f"p/shards/4/{shard}", working[shard])
+
+
+def test_a_shard_is_not_taken_while_a_thread_is_late_to_end_the_work() -> None:
+    """It was released at the deadline of the drain, and nobody else is left."""
+    go_on, calls = threading.Event(), []
+    url = f"memory://partitions-{os.urandom(4).hex()}"
+
+    def on_revoking(shard: int, deadline: float) -> None:
+        calls.append("revoking")
+        go_on.wait(60)
+        calls.append("revoked")
+
+    def on_assigned(shard: int, lease: holdfast.Lease) -> None:
+        calls.append("assigned")
+
+    with holdfast.connect(url, ttl=3) as one, holdfast.connect(url, ttl=3) as other:
+        options: dict[str, Any] = {"drain": 0.05, "on_assigned": on_assigned, "on_revoking": on_revoking}
+        with one.partitions("p", shards=2, **options) as first:
+            eventually(lambda: calls == ["assigned"] * 2)
+            with other.partitions("p", shards=2) as second:
+                eventually(lambda: len(second) == 1)
+                [moved] = second
+            assert not first.wait_for_change(known={1 - moved}, timeout=1) - {1 - moved}
+            assert calls == ["assigned", "assigned", "revoking"]
+            go_on.set()
+            eventually(lambda: len(first) == 2)
+            eventually(lambda: len(calls) == 5)
+            assert calls[3:] == ["revoked", "assigned"]
 
 
 @virtually

@@ -19,20 +19,19 @@ __all__ = ["Background", "HookCall", "HookCalls", "to_the_end", "wait_event", "w
 class HookCall:
     """A hook that is being called, after another one for the same shard has ended.
 
-    It is not called if that one has failed, or if `when` does not hold any more: then it has failed, too.
+    It is not called if `when` does not hold by then: it has failed, too.
     """
 
     def __init__(
         self,
         call: Callable[[], object],
         after: HookCall | None,
-        when: Callable[[], bool] | None,
+        when: Callable[[], bool],
         ended: Callable[[], None],
     ) -> None:
         self.failed = False
         self._begun = False
-        self._after = after
-        self._task = asyncio.ensure_future(self._run(call, when))
+        self._task = asyncio.ensure_future(self._run(call, after, when))
         self._task.set_name("holdfast-hook")
         self._task.add_done_callback(lambda _: ended())
 
@@ -42,17 +41,20 @@ class HookCall:
         return self._task.done()
 
     def abandon(self) -> None:
-        """Its time is over. One that has not begun is not forgotten: it ends what the one before it has begun."""
+        """Its time is over. One that has not begun is not forgotten: it ends what another one has begun."""
         if self._begun:
             self._task.cancel()
-        elif self._after is not None:
-            self._after.abandon()
 
-    async def _run(self, call: Callable[[], object], when: Callable[[], bool] | None) -> None:
-        if self._after is not None:
-            await asyncio.wait((self._after._task,))
-        self.failed = (self._after is not None and self._after.failed) or (when is not None and not when())
-        if self.failed:
+    async def wait(self) -> None:
+        """Until it has ended."""
+        await asyncio.wait((self._task,))
+
+    async def _run(self, call: Callable[[], object], after: HookCall | None, when: Callable[[], bool]) -> None:
+        if after is not None:
+            await after.wait()
+            after = None  # it refers to its own, and so on
+        if not when():
+            self.failed = True
             return
         self._begun = True
         try:
@@ -74,8 +76,8 @@ class HookCalls:
         self,
         call: Callable[[], object],
         ended: Callable[[], None],
-        after: HookCall | None = None,
-        when: Callable[[], bool] | None = None,
+        after: HookCall | None,
+        when: Callable[[], bool],
     ) -> HookCall:
         """Begin to call a hook; `ended` is called when that is over."""
         return HookCall(call, after, when, ended)

@@ -27,11 +27,11 @@ from .election import Election
 from .lease import Lease
 from .limiter import Limiter
 from .lock import Lock
-from .member_loop import OnRevoking, OnShard
 from .multi import LockAll
 from .once import Once
 from .partitions import Partitions
 from .rwlock import RWLock
+from .shard_hooks import OnRevoking, OnShard
 
 OnLost = Callable[[Lease], object]
 

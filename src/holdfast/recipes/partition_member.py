@@ -46,6 +46,8 @@ class Member:
         self.draining: set[int] = set()
         self.avoided: dict[int, float] = {}
         """Shards that it does not take again before that time: it could not start them."""
+        self.busy: Collection[int] = ()
+        """Shards that it leaves alone, because it has not ended the work on them."""
         self.pause = min(MOST_LOOK_S, max(LEAST_LOOK_S, spec.ttl / 10))
         """Between two looks, seconds."""
         self.more_at = NEVER
@@ -124,7 +126,7 @@ class Member:
         self.avoided = {shard: until for shard, until in self.avoided.items() if until > now}
         taken = 0
         for shard in plan.wanted(self.id, missing, self._free) if missing > 0 else ():
-            if shard in self.avoided:
+            if shard in self.avoided or shard in self.busy:
                 continue
             try:
                 hold = yield from self.core.obtain(self.spec.shard_lock(shard), 0, actor)

@@ -20,14 +20,14 @@ STOP_POLL_S = 0.1
 class HookCall:
     """A hook that is being called, after another one for the same shard has ended.
 
-    It is not called if that one has failed, or if `when` does not hold any more: then it has failed, too.
+    It is not called if `when` does not hold by then: it has failed, too.
     """
 
     def __init__(
         self,
         call: Callable[[], object],
         after: HookCall | None,
-        when: Callable[[], bool] | None,
+        when: Callable[[], bool],
         ended: Callable[[], None],
     ) -> None:
         self.failed = False
@@ -45,16 +45,19 @@ class HookCall:
     def abandon(self) -> None:
         """Its time is over."""
 
+    def wait(self) -> None:
+        """Until it has ended."""
+        self._done.wait()
+
     def run(self) -> None:
         """On a thread of its own. The one before it was started earlier, so it has a thread already."""
         try:
             if self._after is not None:
-                self._after._done.wait()
-                self.failed = self._after.failed
-            if self._when is not None and not self._when():
-                self.failed = True
-            if not self.failed:
+                self._after.wait()
+            if self._when():
                 self._call()
+            else:
+                self.failed = True
         except BaseException:  # noqa: BLE001  it is not our code
             self.failed = True
             log_exception("the hook %r raised", self._call)
@@ -74,8 +77,8 @@ class HookCalls:
         self,
         call: Callable[[], object],
         ended: Callable[[], None],
-        after: HookCall | None = None,
-        when: Callable[[], bool] | None = None,
+        after: HookCall | None,
+        when: Callable[[], bool],
     ) -> HookCall:
         """Begin to call a hook; `ended` is called when that is over."""
         hook = HookCall(call, after, when, ended)

@@ -1,8 +1,8 @@
 # Generated from src/holdfast/aio/member_loop.py by `make generate`: change that file, not this one.
 """The loop of one member of a partition: it looks, takes, tells the user, drains and releases, one after the other.
 
-1. Hooks are called beside the loop. Those for one shard are called one after the other: `on_assigned` if the shard is
-   still owned by then, and `on_revoking` or `on_lost` after it has ended, unless it has raised.
+1. Hooks are called beside the loop, and those for one shard one after the other: see `shard_hooks`. A shard whose hook
+   has not ended is not taken.
 2. `on_revoking` has until its deadline. Then the shard is released, whatever it does; also if it raises. What it writes
    after that is refused by the fence.
    With asyncio it is cancelled; so is an `on_assigned` that has not ended by then. A thread goes on.
@@ -16,10 +16,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from ..clock import now
 from ..errors import BackendUnavailable, Misconfigured
@@ -27,19 +25,15 @@ from ..model import State
 from ..observe.log_exception import log_exception
 from ..recipes.partition_member import Member
 from ..recipes.partition_spec import PartitionSpec
-from .base_partitions import HookCall, HookCalls, finish, wait_first
+from .base_partitions import HookCall, finish, wait_first
 from .lease import Lease
+from .shard_hooks import HELD, OnRevoking, OnShard, ShardHooks
 
 if TYPE_CHECKING:
     from .coordinator import Coordinator
 
 LEAST_WAIT_S = 0.001
 """A timer may end a little early: without this the loop would turn on the spot until the time has come."""
-
-HELD = (State.HELD, State.JEOPARDY)
-
-OnShard = Callable[[int, Lease], object]
-OnRevoking = Callable[[int, float], object]
 
 
 @dataclass(slots=True)
@@ -63,22 +57,19 @@ class MemberLoop:
     ) -> None:
         self._coordinator = coordinator
         self._spec = spec
-        self._on_assigned, self._on_revoking, self._on_lost = on_assigned, on_revoking, on_lost
-        self._hooks = HookCalls()
         self._member = Member(coordinator._core, spec)
         self.leases: dict[int, Lease] = {}
         """Of all shards that are owned, also of those that are being given up."""
         self.changed = threading.Event()
         """Set, and replaced by another, when what is owned has changed."""
         self.wake = threading.Event()
+        self._hooks = ShardHooks(coordinator, on_assigned, on_revoking, on_lost, self.wake.set)
         self.over = threading.Event()
         """The member is to leave, or has left."""
         self.failure: Exception | None = None
         """What has ended it beside its user."""
         self._starts: dict[int, HookCall] = {}
         """The calls of `on_assigned` that have not ended."""
-        self._starting: WeakKeyDictionary[Lease, HookCall] = WeakKeyDictionary()
-        """The same by lease, for as long as there is the lease: whoever loses it is told after that."""
         self._drains: dict[int, Drain] = {}
         self._uses: dict[int, int] = {}
 
@@ -166,8 +157,12 @@ class MemberLoop:
 
     def _look(self) -> float:
         """Look and take; in how many seconds to look again."""
+        member = self._member
         try:
-            return self._coordinator._run(self._member.step(self._coordinator._actors.current(False)))
+            self._coordinator._run(member.drop_lost())
+            self._note()  # whoever has lost a shard is told before it is taken again
+            member.busy = self._hooks.busy()
+            return self._coordinator._run(member.step(self._coordinator._actors.current(False)))
         except BackendUnavailable:
             return self._member.pause  # rule 5
         except Misconfigured:
@@ -179,13 +174,16 @@ class MemberLoop:
     def _note(self) -> None:
         """Tell of what has been taken, and forget what has been lost."""
         member, changed = self._member, False
-        for shard in [each for each, lease in self.leases.items() if member.own.get(each) is not lease._hold]:
+        for shard, lease in [each for each in self.leases.items() if member.own.get(each[0]) is not each[1]._hold]:
+            if lease.state is State.LOST:
+                self._hooks.lose(shard, lease)
             self._drop(shard)
             changed = True
         for shard, hold in member.own.items():
             if shard not in self.leases:
                 self.leases[shard] = lease = Lease(self._coordinator, hold, self._lost)
-                self._assign(shard, lease)
+                if (start := self._hooks.assign(shard, lease)) is not None:
+                    self._starts[shard] = start
                 changed = True
         for shard in [each for each, call in self._starts.items() if call.done]:
             if self._starts.pop(shard).failed and shard not in self._drains:  # rule 3
@@ -196,20 +194,11 @@ class MemberLoop:
         if changed:
             self._tell_changed()
 
-    def _assign(self, shard: int, lease: Lease) -> None:
-        """Have the work on a shard begun."""
-        if (hook := self._on_assigned) is not None:
-            when = lambda: lease.state in HELD  # noqa: E731  it may have waited for a thread
-            start = self._hooks.start(lambda: hook(shard, lease), self.wake.set, when=when)
-            self._starts[shard] = self._starting[lease] = start
-
     def _revoke(self, shard: int) -> None:
         """Begin to give up a shard."""
         drain = self._drains[shard] = Drain(now() + self._spec.drain, None)  # before anybody is told
         self._tell_changed()
-        if (hook := self._on_revoking) is not None:
-            deadline = time.monotonic() + self._spec.drain
-            drain.hook = self._hooks.start(lambda: hook(shard, deadline), self.wake.set, self._starts.get(shard))
+        drain.hook = self._hooks.revoke(shard, self.leases[shard], time.monotonic() + self._spec.drain)
 
     def _wait(self, stop: threading.Event | None, *times: float) -> None:
         """Until something has happened, or the first of these times, or the first deadline of a drain."""
@@ -241,18 +230,12 @@ class MemberLoop:
             if call is not None and not call.done:
                 call.abandon()
 
-    def _lost(self, lease: Lease) -> object:
+    def _lost(self, lease: Lease) -> None:
         """The lease of a shard is lost: called beside the keeper."""
         self.wake.set()
         self._tell_changed()
-        shard, hook = int(lease.name.rpartition("/")[2]), self._on_lost
-        if hook is None:
-            return None
-        start = self._starting.get(lease)
-        if start is None or (start.done and not start.failed):
-            return hook(shard, lease)
-        self._hooks.start(lambda: hook(shard, lease), self.wake.set, start)
-        return None
+        if (call := self._hooks.lose(int(lease.name.rpartition("/")[2]), lease)) is not None:
+            call.wait()
 
     def _tell_changed(self) -> None:
         changed, self.changed = self.changed, threading.Event()

@@ -20,7 +20,8 @@ from ..recipes.partition_member import read_members, read_owner
 from ..recipes.partition_spec import MemberView, PartitionSpec
 from .base_partitions import Background, finish, wait_event
 from .lease import Lease
-from .member_loop import MemberLoop, OnRevoking, OnShard
+from .member_loop import MemberLoop
+from .shard_hooks import OnRevoking, OnShard
 
 if TYPE_CHECKING:
     from .coordinator import Coordinator

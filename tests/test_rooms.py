@@ -100,6 +100,7 @@ ROOMS = (
     # tools on top: nothing above imports them
     Room("testing", "testing.py testing/*", "*", ANY, "lazily"),
     Room("dashboard", "dashboard/*", "*", ASYNCIO, "lazily"),
+    Room("doctor", "doctor/*", "*", ANY, "lazily"),
     Room("torture", "torture/*", "errors model clock event engines public aio fences cli", ANY, "lazily"),
     Room("cli", "cli/* __main__.py", "*", ANY, "freely"),
 )

@@ -17,6 +17,7 @@ from .actors import actors
 from .advise.command import advise_command
 from .ask import ask
 from .demo.command import demo
+from .doctor import doctor
 from .error_messages import error_message
 from .evict import evict
 from .ls import ls
@@ -52,12 +53,13 @@ def holdfast() -> None:
     Examples:
       holdfast run reports/nightly -- ./nightly.sh    one at a time, everywhere
       holdfast ls                                     who holds what, who waits
+      holdfast doctor                                 does the engine's setup keep locks?
       holdfast demo                                   why the fence is needed
       holdfast advise                                 is a lock what you need?
     """
 
 
-for command in (run, ls, watch, ask, evict, once, partitions, actors, schema, advise_command, demo, torture):
+for command in (run, ls, watch, ask, evict, once, partitions, actors, schema, advise_command, doctor, demo, torture):
     holdfast.add_command(command)
 
 

@@ -1,0 +1,1 @@
+"""What is looked at: one module for this process, and one per engine. Rules: `holdfast.doctor`."""

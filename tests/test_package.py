@@ -39,6 +39,7 @@ FOLDERS = {
     "sql": "py sql",
     "sync": "py",
     "testing": "py",
+    "doctor": "py toml",
     "torture": "py sql html css js",
 }
 """Each folder of the package, and the kinds of files in it."""

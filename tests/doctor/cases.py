@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from holdfast.doctor.finding import Finding, Outcome, catalogue
+from holdfast.doctor.finding import HealthFinding, Outcome, catalogue
 from holdfast.doctor.report import Report
 
 OUTCOMES = {outcome.word: outcome for outcome in Outcome}
 
 
-def finding_of(report: Report, check_id: str) -> Finding:
+def finding_of(report: Report, check_id: str) -> HealthFinding:
     """The one finding with this id; the worst, where several servers have one."""
     found = [finding for finding in report.findings if finding.id == check_id]
     assert found, f"{check_id} was not looked at; there are {sorted({f.id for f in report.findings})}"

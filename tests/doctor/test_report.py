@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.doctor.finding import Check, Finding, Outcome, Verdict, failed, fine, found, unknown, warning
+from holdfast.doctor.finding import (
+    CheckResult,
+    HealthCheck,
+    HealthFinding,
+    Outcome,
+    failed,
+    fine,
+    found,
+    unknown,
+    warning,
+)
 from holdfast.doctor.report import Report
 from tests.doctor.cases import OUTCOMES
 
 FINE, WARNING, FAILED, UNKNOWN = fine("a"), warning("b"), failed("c"), unknown("d")
 
 
-def report(*verdicts: Verdict) -> Report:
+def report(*verdicts: CheckResult) -> Report:
     return Report("redis://", tuple(found("redis.version", verdict) for verdict in verdicts))
 
 
@@ -25,17 +35,17 @@ def report(*verdicts: Verdict) -> Report:
         ((WARNING, UNKNOWN, FINE), 3, 2),  # what was not looked at may be worse than a warning
     ],
 )
-def test_the_exit_code_is_the_worst_outcome(verdicts: tuple[Verdict, ...], code: int, strict: int) -> None:
+def test_the_exit_code_is_the_worst_outcome(verdicts: tuple[CheckResult, ...], code: int, strict: int) -> None:
     assert report(*verdicts).exit_code() == code
     assert report(*verdicts).exit_code(strict=True) == strict
 
 
 def test_a_check_that_raises_could_not_look() -> None:
-    def look(subject: object) -> Verdict:
+    def look(subject: object) -> CheckResult:
         raise KeyError("maxmemory")
 
-    finding = Check("redis.memory", look).finding(None)
-    assert isinstance(finding, Finding)
+    finding = HealthCheck("redis.memory", look).finding(None)
+    assert isinstance(finding, HealthFinding)
     assert (finding.outcome, finding.seen) == (Outcome.UNKNOWN, "KeyError: 'maxmemory'")
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .finding import Verdict, fine, unknown, warning
+from .finding import CheckResult, fine, unknown, warning
 
 TRY_COUNT = 5
 FAR_S = 1.0
 """No lease depends on it: an engine measures a ttl by one clock. What people compare do: logs, ages, backups."""
 
 
-def apart(theirs: Callable[[], float], ours: Callable[[], float]) -> Verdict:
+def apart(theirs: Callable[[], float], ours: Callable[[], float]) -> CheckResult:
     """The server's clock is read between two readings of ours; the closest pair is the best bound.
 
     >>> apart(lambda: 100.0, iter([90.0, 90.2] * 5).__next__).seen

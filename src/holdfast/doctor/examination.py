@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .finding import Check, Finding
+from .finding import HealthCheck, HealthFinding
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +18,10 @@ class Examination:
     """A subject, e.g. one server. `where` names it, if there are several."""
 
     subject: Any
-    checks: Sequence[Check[Any]]
+    checks: Sequence[HealthCheck[Any]]
     where: str = ""
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[HealthFinding]:
         for check in self.checks:
             finding = check.finding(self.subject, self.where)
             if finding is not None:

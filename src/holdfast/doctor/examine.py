@@ -9,7 +9,7 @@ from .. import connect
 from ..errors import HoldfastError, Misconfigured
 from .checks import client
 from .experiments import Experiments
-from .finding import Finding, Outcome, failed, fine, found, unknown
+from .finding import HealthFinding, Outcome, failed, fine, found, unknown
 from .report import Report
 
 NAMESPACE = "holdfast-doctor"
@@ -51,7 +51,7 @@ def examine(
 
 def _without_locks(
     url: str, request_timeout: float, say: Callable[[str], None], error: HoldfastError
-) -> Iterator[Finding]:
+) -> Iterator[HealthFinding]:
     """Nothing can be locked. What can be seen of the settings may be the cause; what cannot is no news."""
     try:
         seen = [finding for finding in _settings(url, request_timeout, say) if finding.outcome is not Outcome.UNKNOWN]
@@ -63,7 +63,7 @@ def _without_locks(
     yield from seen
 
 
-def _settings(url: str, request_timeout: float, say: Callable[[str], None]) -> Iterator[Finding]:
+def _settings(url: str, request_timeout: float, say: Callable[[str], None]) -> Iterator[HealthFinding]:
     module = CHECKS_OF.get(url.partition("://")[0])
     if module is None:
         return

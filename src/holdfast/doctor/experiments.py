@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from ..clock import now
 from ..errors import HoldfastError
-from .finding import Finding, Verdict, failed, fine, found, unknown, warning
+from .finding import CheckResult, HealthFinding, failed, fine, found, unknown, warning
 from .report import Measurement, Proposal
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Experiments:
         self._say = say
         self.measurements: list[Measurement] = []
 
-    def run(self, locks: Coordinator, url: str) -> Iterator[Finding]:
+    def run(self, locks: Coordinator, url: str) -> Iterator[HealthFinding]:
         for check_id, experiment in (
             ("experiment.round-trip", self._round_trip),
             ("experiment.hand-off", self._handoff),
@@ -83,7 +83,7 @@ class Experiments:
             "margin", round_up(max(0.1, 5 * slowest)), f"5 times {shown}, to notice a loss before it happens"
         )
 
-    def _round_trip(self, locks: Coordinator) -> Verdict:
+    def _round_trip(self, locks: Coordinator) -> CheckResult:
         self._say("measuring the round trip")
         name = _name()
         trips = self._measure("round trip", lambda: locks.survey(name, exact=True))
@@ -124,7 +124,7 @@ class Experiments:
         self.measurements.append(Measurement(what, len(taken), seconds))
         return self.measurements[-1]
 
-    def _handoff(self, locks: Coordinator) -> Verdict:
+    def _handoff(self, locks: Coordinator) -> CheckResult:
         self._say("measuring the hand-off to somebody who waits")
         name, taken = _name(), list[float]()
         end = now() + 2 * MEASURE_S
@@ -134,7 +134,7 @@ class Experiments:
         seen = f"{_ms(kept.seconds['p50'])} (p99 {_ms(kept.seconds['p99'])})"
         return warning(seen) if kept.seconds["p50"] > SLOW_HANDOFF_S else fine(seen)
 
-    def _stopped_holder(self, locks: Coordinator, url: str) -> Verdict:
+    def _stopped_holder(self, locks: Coordinator, url: str) -> CheckResult:
         self._say("stopping a holder for longer than its ttl")
         name = _name()
         holder = subprocess.Popen(

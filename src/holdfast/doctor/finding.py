@@ -33,27 +33,27 @@ WORST_FIRST = (Outcome.FAILED, Outcome.UNKNOWN, Outcome.WARNING, Outcome.FINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CheckResult:
     """What one check says. `seen` is what was seen, with its value, in a sentence without a capital or a full stop."""
 
     outcome: Outcome
     seen: str
 
 
-def fine(seen: str) -> Verdict:
-    return Verdict(Outcome.FINE, seen)
+def fine(seen: str) -> CheckResult:
+    return CheckResult(Outcome.FINE, seen)
 
 
-def warning(seen: str) -> Verdict:
-    return Verdict(Outcome.WARNING, seen)
+def warning(seen: str) -> CheckResult:
+    return CheckResult(Outcome.WARNING, seen)
 
 
-def failed(seen: str) -> Verdict:
-    return Verdict(Outcome.FAILED, seen)
+def failed(seen: str) -> CheckResult:
+    return CheckResult(Outcome.FAILED, seen)
 
 
-def unknown(seen: str) -> Verdict:
-    return Verdict(Outcome.UNKNOWN, seen)
+def unknown(seen: str) -> CheckResult:
+    return CheckResult(Outcome.UNKNOWN, seen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class HealthFinding:
     """A verdict with all that a reader needs. `where` is the server, if there are several."""
 
     id: str
@@ -79,13 +79,13 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Check(Generic[Subject]):
+class HealthCheck(Generic[Subject]):
     """One thing that is looked at. None from `look`: it does not apply here."""
 
     id: str
-    look: Callable[[Subject], Verdict | None]
+    look: Callable[[Subject], CheckResult | None]
 
-    def finding(self, subject: Subject, where: str = "") -> Finding | None:
+    def finding(self, subject: Subject, where: str = "") -> HealthFinding | None:
         try:
             verdict = self.look(subject)
         except Exception as error:  # noqa: BLE001 - whatever it is, it could not look
@@ -93,22 +93,22 @@ class Check(Generic[Subject]):
         return None if verdict is None else found(self.id, verdict, where)
 
 
-def found(check_id: str, verdict: Verdict, where: str = "") -> Finding:
+def found(check_id: str, verdict: CheckResult, where: str = "") -> HealthFinding:
     text = catalogue()[check_id]
     seen = " ".join(verdict.seen.split())
-    return Finding(check_id, verdict.outcome, seen, text.title, text.why, text.remedy, where)
+    return HealthFinding(check_id, verdict.outcome, seen, text.title, text.why, text.remedy, where)
 
 
-def check(check_id: str) -> Callable[[Callable[[Subject], Verdict | None]], Check[Subject]]:
+def check(check_id: str) -> Callable[[Callable[[Subject], CheckResult | None]], HealthCheck[Subject]]:
     """A function as a check.
 
     >>> @check("client.python")
-    ... def python(subject: str) -> Verdict:
+    ... def python(subject: str) -> CheckResult:
     ...     return fine(f"it is {subject}")
     >>> python.finding("3.13").seen
     'it is 3.13'
     """
-    return lambda look: Check(check_id, look)
+    return lambda look: HealthCheck(check_id, look)
 
 
 @cache

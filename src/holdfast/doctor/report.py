@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from .finding import WORST_FIRST, Finding, Outcome
+from .finding import WORST_FIRST, HealthFinding, Outcome
 
 VERSION = 1
 """Of the data. A new field does not change it; one that is removed, renamed or means something else does."""
@@ -34,7 +34,7 @@ class Report:
     """`url` has no password."""
 
     url: str
-    findings: tuple[Finding, ...]
+    findings: tuple[HealthFinding, ...]
     measurements: tuple[Measurement, ...] = ()
     proposals: tuple[Proposal, ...] = field(default=())
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..examination import Examination
-from ..finding import Verdict, check, failed, fine, warning
+from ..finding import CheckResult, check, failed, fine, warning
 
 FEW_FILES_COUNT = 1024
 """The usual limit of a login shell. A pool and its waiters take up to 200; the program wants some, too."""
@@ -20,7 +20,7 @@ GOOD_CLOCKS = ("tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_p
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class ClientProcess:
     """This process, and which engine it is to use."""
 
     scheme: str
@@ -28,11 +28,13 @@ class Client:
 
 
 def examination(url: str) -> Examination:
-    return Examination(Client(url.partition("://")[0]), (python, open_files, clock_source, reader, event_loop), "here")
+    return Examination(
+        ClientProcess(url.partition("://")[0]), (python, open_files, clock_source, reader, event_loop), "here"
+    )
 
 
 @check("client.python")
-def python(_: Client) -> Verdict:
+def python(_: ClientProcess) -> CheckResult:
     version = platform.python_version()
     if sys.flags.optimize:
         return warning(f"Python {version} runs with -O, which removes assertions of this library and of yours")
@@ -40,7 +42,7 @@ def python(_: Client) -> Verdict:
 
 
 @check("client.open-files")
-def open_files(_: Client) -> Verdict | None:
+def open_files(_: ClientProcess) -> CheckResult | None:
     try:
         import resource
     except ImportError:  # not a Unix
@@ -56,7 +58,7 @@ def open_files(_: Client) -> Verdict | None:
 
 
 @check("client.clock-source")
-def clock_source(subject: Client) -> Verdict | None:
+def clock_source(subject: ClientProcess) -> CheckResult | None:
     if not subject.clock_file.exists():
         return None
     source = subject.clock_file.read_text().strip()
@@ -66,7 +68,7 @@ def clock_source(subject: Client) -> Verdict | None:
 
 
 @check("client.hiredis")
-def reader(subject: Client) -> Verdict | None:
+def reader(subject: ClientProcess) -> CheckResult | None:
     if "redis" not in subject.scheme and subject.scheme not in ("unix", "redlock"):
         return None
     if importlib.util.find_spec("hiredis") is not None:
@@ -75,7 +77,7 @@ def reader(subject: Client) -> Verdict | None:
 
 
 @check("client.event-loop")
-def event_loop(_: Client) -> Verdict:
+def event_loop(_: ClientProcess) -> CheckResult:
     import asyncio
 
     policy = type(asyncio.DefaultEventLoopPolicy() if sys.version_info >= (3, 14) else asyncio.get_event_loop_policy())

@@ -17,7 +17,7 @@ from ...backends.redis.address import RedisAddress, of_url
 from ...backends.redis.server import SentinelService, Server, need_redis_py
 from ..clocks import apart
 from ..examination import Examination
-from ..finding import Check, Verdict, check, failed, fine, warning
+from ..finding import CheckResult, HealthCheck, check, failed, fine, warning
 
 OLDEST = (6, 2)
 """The oldest version that the programs are tested with."""
@@ -66,7 +66,7 @@ def _text(value: Any) -> str:
 
 
 @check("redis.version")
-def version(server: RedisServer) -> Verdict:
+def version(server: RedisServer) -> CheckResult:
     seen = f"the version is {server.info['redis_version']}"
     if server.version < OLDEST:
         return failed(seen)
@@ -74,14 +74,14 @@ def version(server: RedisServer) -> Verdict:
 
 
 @check("redis.role")
-def role(server: RedisServer) -> Verdict:
+def role(server: RedisServer) -> CheckResult:
     if server.info["role"] == "master":
         return fine("it is the primary")
     return failed(f"it is a replica of {server.info.get('master_host')}:{server.info.get('master_port')}")
 
 
 @check("redis.eviction")
-def eviction(server: RedisServer) -> Verdict:
+def eviction(server: RedisServer) -> CheckResult:
     policy, limit = server.settings["maxmemory-policy"], int(server.settings["maxmemory"])
     if policy == "noeviction":
         return fine("maxmemory-policy is noeviction")
@@ -91,7 +91,7 @@ def eviction(server: RedisServer) -> Verdict:
 
 
 @check("redis.memory")
-def memory(server: RedisServer) -> Verdict:
+def memory(server: RedisServer) -> CheckResult:
     limit, used = int(server.settings["maxmemory"]), int(server.info["used_memory"])
     if limit == 0:
         return fine(f"{used >> 20} MiB are used, without a limit of Redis' own")
@@ -100,7 +100,7 @@ def memory(server: RedisServer) -> Verdict:
 
 
 @check("redis.persistence")
-def persistence(server: RedisServer) -> Verdict:
+def persistence(server: RedisServer) -> CheckResult:
     if server.settings["appendonly"] != "yes":
         return warning("appendonly is no")
     fsync, durability = server.settings["appendfsync"], server.address.durability
@@ -111,7 +111,7 @@ def persistence(server: RedisServer) -> Verdict:
 
 
 @check("redis.persistence-works")
-def persistence_works(server: RedisServer) -> Verdict:
+def persistence_works(server: RedisServer) -> CheckResult:
     broken = [
         name
         for name in ("rdb_last_bgsave_status", "aof_last_bgrewrite_status", "aof_last_write_status")
@@ -121,7 +121,7 @@ def persistence_works(server: RedisServer) -> Verdict:
 
 
 @check("redis.min-replicas")
-def min_replicas(server: RedisServer) -> Verdict:
+def min_replicas(server: RedisServer) -> CheckResult:
     least = int(server.settings.get("min-replicas-to-write", "0"))
     if least > server.replica_count:
         return failed(f"min-replicas-to-write is {least}, and {server.replica_count} replicas are connected")
@@ -129,7 +129,7 @@ def min_replicas(server: RedisServer) -> Verdict:
 
 
 @check("redis.replicas")
-def replicas(server: RedisServer) -> Verdict:
+def replicas(server: RedisServer) -> CheckResult:
     count, durability = server.replica_count, server.address.durability
     confirmed = 0 if durability is None else max(durability.replicas, durability.aof[1] if durability.aof else 0)
     failover = isinstance(server.address.primary, SentinelService) or bool(server.address.seeds)
@@ -141,7 +141,7 @@ def replicas(server: RedisServer) -> Verdict:
 
 
 @check("redis.timeout")
-def timeout(server: RedisServer) -> Verdict:
+def timeout(server: RedisServer) -> CheckResult:
     seconds = int(server.settings["timeout"])
     if seconds == 0:
         return fine("timeout is 0: idle connections stay")
@@ -150,7 +150,7 @@ def timeout(server: RedisServer) -> Verdict:
 
 
 @check("redis.protected")
-def protected(server: RedisServer) -> Verdict:
+def protected(server: RedisServer) -> CheckResult:
     addresses = server.settings.get("bind", "").split()
     local = bool(addresses) and all(re.match(r"-?(127\.|::1$|localhost$)", a) for a in addresses)
     users = server.client.execute_command("ACL", "LIST")
@@ -164,14 +164,14 @@ def protected(server: RedisServer) -> Verdict:
 
 
 @check("redis.clients")
-def clients(server: RedisServer) -> Verdict:
+def clients(server: RedisServer) -> CheckResult:
     most, now = int(server.settings["maxclients"]), int(server.info["connected_clients"])
     seen = f"{now} of maxclients {most} are connected"
     return failed(seen) if now > 0.95 * most else warning(seen) if now > 0.7 * most else fine(seen)
 
 
 @check("redis.slow-scripts")
-def slow_scripts(server: RedisServer) -> Verdict:
+def slow_scripts(server: RedisServer) -> CheckResult:
     limit = int(server.settings.get("busy-reply-threshold", server.settings.get("lua-time-limit", "5000")))
     if limit == 0 or limit >= 100:
         return fine(f"busy-reply-threshold is {limit} ms")
@@ -181,7 +181,7 @@ def slow_scripts(server: RedisServer) -> Verdict:
 
 
 @check("redis.clock")
-def clock(server: RedisServer) -> Verdict:
+def clock(server: RedisServer) -> CheckResult:
     def read() -> float:
         seconds, microseconds = server.client.time()
         return float(seconds) + float(microseconds) / 1e6
@@ -190,7 +190,7 @@ def clock(server: RedisServer) -> Verdict:
 
 
 @check("redis.cluster")
-def cluster(server: RedisServer) -> Verdict | None:
+def cluster(server: RedisServer) -> CheckResult | None:
     enabled = int(server.info.get("cluster_enabled", 0))
     if not enabled:
         return failed("the URL says redis+cluster://, and cluster-enabled is no") if server.address.seeds else None
@@ -202,7 +202,7 @@ def cluster(server: RedisServer) -> Verdict | None:
     return fine(f"{state.get('cluster_size')} primaries serve all slots")
 
 
-CHECKS: Sequence[Check[RedisServer]] = (
+CHECKS: Sequence[HealthCheck[RedisServer]] = (
     *(version, role, eviction, memory, persistence, persistence_works, min_replicas, replicas, timeout, protected),
     *(clients, slow_scripts, clock, cluster),
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.doctor.checks.client import ClientProcess, clock_source
+from holdfast.doctor.checks.client import ThisProcess, clock_source
 from tests.cli.harness import HOLDFAST, LONG
 from tests.doctor.cases import ids_of
 
@@ -48,7 +48,7 @@ def test_few_open_files(limit: int, expected: str) -> None:
 
 def test_a_slow_clock(tmp_path: Path) -> None:
     (tmp_path / "source").write_text("hpet\n")
-    slow = clock_source.finding(ClientProcess("redis", tmp_path / "source"))
+    slow = clock_source.finding(ThisProcess("redis", tmp_path / "source"))
     assert slow is not None
     assert (slow.outcome.word, "hpet" in slow.seen) == ("warning", True)
 

@@ -20,7 +20,7 @@ GOOD_CLOCKS = ("tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_p
 
 
 @dataclass(frozen=True, slots=True)
-class ClientProcess:
+class ThisProcess:
     """This process, and which engine it is to use."""
 
     scheme: str
@@ -29,12 +29,12 @@ class ClientProcess:
 
 def examination(url: str) -> Examination:
     return Examination(
-        ClientProcess(url.partition("://")[0]), (python, open_files, clock_source, reader, event_loop), "here"
+        ThisProcess(url.partition("://")[0]), (python, open_files, clock_source, reader, event_loop), "here"
     )
 
 
 @check("client.python")
-def python(_: ClientProcess) -> CheckResult:
+def python(_: ThisProcess) -> CheckResult:
     version = platform.python_version()
     if sys.flags.optimize:
         return warning(f"Python {version} runs with -O, which removes assertions of this library and of yours")
@@ -42,7 +42,7 @@ def python(_: ClientProcess) -> CheckResult:
 
 
 @check("client.open-files")
-def open_files(_: ClientProcess) -> CheckResult | None:
+def open_files(_: ThisProcess) -> CheckResult | None:
     try:
         import resource
     except ImportError:  # not a Unix
@@ -58,7 +58,7 @@ def open_files(_: ClientProcess) -> CheckResult | None:
 
 
 @check("client.clock-source")
-def clock_source(subject: ClientProcess) -> CheckResult | None:
+def clock_source(subject: ThisProcess) -> CheckResult | None:
     if not subject.clock_file.exists():
         return None
     source = subject.clock_file.read_text().strip()
@@ -68,7 +68,7 @@ def clock_source(subject: ClientProcess) -> CheckResult | None:
 
 
 @check("client.hiredis")
-def reader(subject: ClientProcess) -> CheckResult | None:
+def reader(subject: ThisProcess) -> CheckResult | None:
     if "redis" not in subject.scheme and subject.scheme not in ("unix", "redlock"):
         return None
     if importlib.util.find_spec("hiredis") is not None:
@@ -77,7 +77,7 @@ def reader(subject: ClientProcess) -> CheckResult | None:
 
 
 @check("client.event-loop")
-def event_loop(_: ClientProcess) -> CheckResult:
+def event_loop(_: ThisProcess) -> CheckResult:
     import asyncio
 
     policy = type(asyncio.DefaultEventLoopPolicy() if sys.version_info >= (3, 14) else asyncio.get_event_loop_policy())

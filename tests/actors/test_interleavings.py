@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -21,7 +20,7 @@ import pytest
 
 from holdfast._core.coordinator_core import CoordinatorCore
 from holdfast._core.flow import Flow
-from holdfast.recipes import actor_inbox, actor_worker
+from holdfast.recipes import actor_inbox, actor_store, actor_worker
 from holdfast.recipes.actor_options import plan_actors
 from holdfast.recipes.actor_record import ActorRecord, InboxMessage
 from tests.support.interleavings import Schedule, Somebody
@@ -37,6 +36,7 @@ class World(Schedule):
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
         self.tokens = 0
+        self.known: list[dict[str, object]] = [{}, {}]
         self.told: dict[str, str] = {}
         """How each tell has ended."""
         self.acknowledged: list[list[Any]] = []
@@ -44,8 +44,10 @@ class World(Schedule):
 
     @property
     def core(self) -> CoordinatorCore:
-        """Of another coordinator each time: nobody waits for somebody else's turn."""
-        return cast(CoordinatorCore, SimpleNamespace(backend=self.backend, turns={}))
+        """Of one of two coordinators, or of another each time. Nobody waits for somebody else's turn, and what one of
+        them has read or written is remembered by all of its coordinator, also by those who died."""
+        known = self.chance.choice([*self.known, {}])
+        return cast(CoordinatorCore, SimpleNamespace(backend=self.backend, turns={}, known=known))
 
     def tell(self, number: int) -> None:
         name = f"m{number}"
@@ -92,7 +94,7 @@ class World(Schedule):
     def check(self) -> None:
         stored = self.store.records.get("actor:lists:k")
         record = ActorRecord() if stored is None else ActorRecord.decode(cast(Any, stored))
-        assert record.inbox == (), "somebody was forgotten"
+        assert record.waiting == 0, "somebody was forgotten"
         effects = json.loads(record.state) or []
         state = [name for name, _ in effects]
         assert len(state) == len(set(state)), "an effect was doubled"
@@ -138,7 +140,7 @@ def _an_empty_actor_is_not_claimed(patch: pytest.MonkeyPatch) -> None:
 
 def _listed_for_ever(patch: pytest.MonkeyPatch) -> None:
     real = ActorRecord.without_head
-    patch.setattr(ActorRecord, "without_head", lambda *given: replace(real(*given), listed=True))
+    patch.setattr(ActorRecord, "without_head", lambda *given: real(*given)._replace(listed=True))
 
 
 def _the_mark_is_not_compared(patch: pytest.MonkeyPatch) -> None:
@@ -149,9 +151,20 @@ def _ids_are_not_remembered(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ActorRecord, "knows", lambda self, message_id: False)
 
 
+def _what_is_remembered_is_not_corrected(patch: pytest.MonkeyPatch) -> None:
+    def remember(core: Any, key: str, record: Any, found: ActorRecord) -> actor_store.SeenActor:
+        old = core.known.get(key)
+        seen = actor_store.SeenActor(0 if record is None else record.version, found if old is None else old.record)
+        core.known[key] = actor_store.SeenActor(seen.version, found)
+        return seen
+
+    patch.setattr(actor_store, "_remember", remember)
+
+
 @pytest.mark.parametrize(
     "plant",
     [
+        _what_is_remembered_is_not_corrected,
         _unlist_whatever_it_is,
         _an_index_that_is_there_is_good_enough,
         _an_empty_actor_is_not_claimed,

@@ -41,7 +41,7 @@ def test_the_largest_record_fits(message_id: str, body: str) -> None:
     message = InboxMessage(message_id, body, True)
     while _has_room(record, message, PLAN):
         record = record.with_message(message)
-    record = record.claimed(1 << 62).with_head(error="é" * 500)
+    record = record.claimed(1 << 62).with_head(1, "é" * 500)
     record = record.with_message(message).without_head(largest(MAX_STATE_BYTES), Handled(message_id))
     assert len(record.encode()) <= MAX_RECORD_BYTES
 

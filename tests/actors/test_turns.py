@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from holdfast.aio import Coordinator
-from holdfast.recipes import actor_inbox
+from holdfast.recipes import actor_store
 from holdfast.testing import FakeClock, memory_engine
 from holdfast.testing.faults import FaultInjector, FaultyEngine
 
@@ -34,9 +34,16 @@ def requests_of_many() -> Counter[str]:
 
 
 def test_each_writes_once() -> None:
-    assert requests_of_many()["SwapRecord"] == TELLERS_COUNT + 1  # and the index
+    sent = requests_of_many()
+    assert sent["SwapRecord"] == TELLERS_COUNT + 1  # and the index
+    assert sent["ReadRecord"] == 2  # the first one, and the look of the test
+
+
+def test_without_a_memory_each_reads_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(actor_store, "KNOWN_BYTES", 0)
+    assert requests_of_many()["ReadRecord"] == TELLERS_COUNT + 1
 
 
 def test_without_turns_most_write_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(actor_inbox, "TURN_S", 0.0)
+    monkeypatch.setattr(actor_store, "TURN_S", 0.0)
     assert requests_of_many()["SwapRecord"] > 2 * TELLERS_COUNT

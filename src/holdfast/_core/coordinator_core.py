@@ -36,6 +36,15 @@ class CallBeside(Protocol):
     def __call__(self, function: Callable[[A], object], argument: A, /) -> None: ...
 
 
+class Turn:
+    """One who waits to write to a record, or who does so. `event` wakes whoever waits."""
+
+    __slots__ = ("event",)
+
+    def __init__(self) -> None:
+        self.event: WakeEvent | None = None
+
+
 class CoordinatorCore:
     """One coordinator's side of the protocol, for any driver."""
 
@@ -59,8 +68,10 @@ class CoordinatorCore:
         self._prefix = prefix
         self.partitions: set[str] = set()
         """The partitions that this coordinator is a member of."""
-        self.turns: dict[str, deque[object]] = {}
+        self.turns: dict[str, deque[Turn]] = {}
         """Who writes to an actor, by its record, in turn."""
+        self.known: dict[str, object] = {}
+        """Records of actors as they were seen last, with their versions."""
         self.wakes: dict[str, set[WakeEvent]] = {}
         """What wakes the workers of actors in this coordinator, by the name of the actors."""
         self.answers: dict[str, WakeEvent] = {}

@@ -13,7 +13,19 @@ import random
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Never, TypeVar
 
-from .._core.flow import NOW, Call, Random, RequestFlow, RequestOp, Shield, Sleep, Spawn, Wait
+from .._core.flow import (
+    NOW,
+    Call,
+    NewEvent,
+    Random,
+    RequestFlow,
+    RequestOp,
+    Shield,
+    Sleep,
+    Spawn,
+    Wait,
+    WaitEvent,
+)
 from ..clock import now as clock
 from ..errors import BackendUnavailable
 from ..observe.log_exception import log_exception
@@ -83,6 +95,14 @@ async def _carry_out(op: RequestOp[Request], wire: AsyncWire[Request, object]) -
             return await to_the_end(run(flow, wire))
         case Spawn(flow=flow):
             spawn(flow, wire, "holdfast-errand")
+        case WaitEvent(event=asyncio.Event() as event, timeout=timeout):
+            try:
+                await asyncio.wait_for(event.wait(), MAX_WAIT_S if timeout is None else min(timeout, MAX_WAIT_S))
+            except TimeoutError:
+                return None
+            event.clear()
+        case NewEvent():
+            return asyncio.Event()
         case _:
             raise TypeError(f"not an op of this driver: {op!r}")
     return None

@@ -13,35 +13,26 @@
    So whoever has read the actor's record before that write cannot append; and whoever has read it after that has
    written the index anew, and the removal fails.
 3. A full inbox pushes back: whoever tells waits until there is room, or its time is over.
-4. Those of one coordinator who write to the same actor take turns, so that they do not conflict with each other. It is
-   a courtesy: whoever has waited for long enough goes ahead.
+4. What the coordinator knows of the actor need not be read (`actor_store`). Before a teller waits for room, or takes a
+   message for one that was told already, it reads the record all the same.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
 
 from .._core import backoff
 from .._core.coordinator_core import CoordinatorCore
 from .._core.flow import NOW, RANDOM, Flow, Sleep
 from ..errors import BackendUnavailable, InboxFull, MessageFailed, NoAnswer, OutcomeUnknown
 from ..ports import Records
-from ..record import Record, Swapped, check_record
 from .actor_options import KEEP_S, MAX_INBOX_BYTES, ActorPlan
-from .actor_record import ActorRecord, Handled, InboxMessage
+from .actor_record import ActorRecord, InboxMessage
+from .actor_store import TRIES_COUNT, TURN_S, SeenActor, in_turn, known, read_actor, retried, swap_actor
 from .records import records_of
 
-T = TypeVar("T")
-
-TRIES_COUNT = 4
-"""How often a request is tried while the engine is out of reach, before its caller is told."""
 POLL_S, POLL_CAP_S = 0.005, 0.25
 """The first and the longest pause between two looks for room, or for an answer, in the first two seconds."""
-TURN_S = 10.0
-"""How long one waits for its turn among those of its own coordinator."""
 LEAST_PAUSE_S = 0.001
 """What is left of a timeout may be too little for the clock to move."""
 HASTE_COUNT = 3
@@ -54,23 +45,8 @@ REMOVED_S = 1.0
 def tell(core: CoordinatorCore, plan: ActorPlan, key: str, message: InboxMessage, timeout: float | None) -> Flow[None]:
     """Append a message to the inbox; raises `InboxFull` once `timeout` has passed."""
     began: float = yield NOW
-    yield from _in_turn(core, plan.record_of(key), timeout, _tell(core, plan, key, message, timeout, began))
-
-
-def _in_turn(core: CoordinatorCore, key: str, timeout: float | None, flow: Flow[T]) -> Flow[T]:
-    """Run a flow after those that this coordinator has begun before it for the same record (rule 4)."""
-    turns, me = core.turns.setdefault(key, deque()), object()
-    turns.append(me)
-    try:
-        patience = TURN_S if timeout is None else min(timeout, TURN_S)
-        began: float = yield NOW
-        while turns[0] is not me and (yield NOW) - began < patience:
-            yield Sleep(max(LEAST_PAUSE_S, min(POLL_CAP_S, turns.index(me) * LEAST_PAUSE_S)))
-        return (yield from flow)
-    finally:
-        turns.remove(me)
-        if not turns:
-            core.turns.pop(key, None)
+    patience = TURN_S if timeout is None else timeout
+    yield from in_turn(core, plan.record_of(key), patience, _tell(core, plan, key, message, timeout, began))
 
 
 def _tell(
@@ -79,29 +55,35 @@ def _tell(
     records, full = records_of(core.backend, plan.name), plan.record_of(key)
     doubtful: int | None = None
     failures = conflicts = looks = 0
-    record = yield from read(records, full)
+    seen = known(core, full)
+    fresh = seen is None
+    version, found = seen or (yield from read_actor(core, records, full))
     while True:
-        found = ActorRecord.decode(record)
-        if found.knows(message.id):
+        told, room = found.knows(message.id), _has_room(found, message, plan)
+        if not fresh and (told or not room):
+            version, found = yield from read_actor(core, records, full)
+            fresh = True
+            continue
+        if told:
             return
         if doubtful is not None and doubtful < found.known_number:
             raise OutcomeUnknown(
                 f"nobody knows whether {message.id!r} was told to {key!r} of {plan.name!r}: the reply was lost, and "
                 "many messages have been handled since; look at the actor's state before you tell it again"
             )
-        if not _has_room(found, message, plan):
+        if not room:
             waited = (yield NOW) - began
             if timeout is not None and waited >= timeout:
-                raise InboxFull(plan.name, key, len(found.inbox), waited)
+                raise InboxFull(plan.name, key, found.waiting, waited)
             yield Sleep(pause_s(looks, timeout, waited, (yield RANDOM)))
             looks += 1
-            record = yield from read(records, full)
+            version, found = yield from read_actor(core, records, full)
             continue
         if not found.listed:
             yield from _list(records, plan.ready_of(key), message.id)
-        new, expected = found.with_message(message), 0 if record is None else record.version
+        new, fresh = found.with_message(message), True
         try:
-            swapped = yield from _swap(records, full, expected, new, message.id)
+            done, (version, found) = yield from swap_actor(core, records, full, version, new, message.id)
         except BackendUnavailable as error:
             failures += 1
             if isinstance(error, OutcomeUnknown):
@@ -109,23 +91,28 @@ def _tell(
             if failures == TRIES_COUNT:
                 raise
             yield from backoff.pause(failures, base=0.05)
-            record = yield from read(records, full)
+            version, found = yield from read_actor(core, records, full)
             continue
-        if swapped.done:
+        if done:
             return
-        record, conflicts = swapped.record, conflicts + 1
+        conflicts += 1
         if conflicts > HASTE_COUNT:
             yield from backoff.pause(conflicts - HASTE_COUNT, base=0.002, cap=0.1)
-            record = yield from read(records, full)
+            version, found = yield from read_actor(core, records, full)
 
 
 def look_for_answer(core: CoordinatorCore, plan: ActorPlan, key: str, message_id: str) -> Flow[str | None]:
     """The answer to a message, as JSON text; None while it is not handled."""
     records, full = records_of(core.backend, plan.name), plan.record_of(key)
-    record = yield from read(records, full)
-    if record is None or (fate := ActorRecord.decode(record).fate(message_id)) is None:
+    seen = yield from read_actor(core, records, full)
+    if (fate := seen.record.fate(message_id)) is None:
         return None
-    return (yield from _in_turn(core, full, 0.25, _fetch(records, plan, key, message_id, record, fate)))
+    if fate.error is not None:
+        raise MessageFailed(plan.name, key, message_id, fate.error)
+    if fate.answer is None:
+        raise NoAnswer(plan.name, key, message_id, None)
+    yield from in_turn(core, full, POLL_CAP_S, _forget_answer(core, records, full, message_id, seen))
+    return fate.answer
 
 
 def pause_s(looks: int, timeout: float | None, waited: float, chance: float) -> float:
@@ -135,41 +122,17 @@ def pause_s(looks: int, timeout: float | None, waited: float, chance: float) -> 
     return max(LEAST_PAUSE_S, seconds if timeout is None else min(seconds, timeout - waited))
 
 
-def _fetch(records: Records, plan: ActorPlan, key: str, message_id: str, record: Record, fate: Handled) -> Flow[str]:
-    """The answer. It is removed from the record, if that can be done at once; else with newer ones."""
-    if fate.error is not None:
-        raise MessageFailed(plan.name, key, message_id, fate.error)
-    if fate.answer is None:
-        raise NoAnswer(plan.name, key, message_id, None)
+def _forget_answer(core: CoordinatorCore, records: Records, key: str, message_id: str, seen: SeenActor) -> Flow[None]:
+    """Somebody has fetched it. It is removed, if that can be done at once; else with newer ones."""
     try:
         for _ in range(HASTE_COUNT):
-            new = ActorRecord.decode(record).without_answer(message_id)
-            swapped = yield from _swap(records, record.key, record.version, new, message_id)
-            if swapped.done or swapped.record is None:
+            version, found = known(core, key) or seen
+            new = found.without_answer(message_id)
+            done, seen = yield from swap_actor(core, records, key, version, new, message_id)
+            if done or not seen.version:
                 break
-            record = swapped.record
     except BackendUnavailable:
         pass
-    return fate.answer
-
-
-def read(records: Records, key: str) -> Flow[Record | None]:
-    """What is there, however often it takes."""
-    return (yield from retried(lambda: records.read_record(key)))
-
-
-def retried(attempt: Callable[[], Flow[T]], within: float = 0.0) -> Flow[T]:
-    """Make a request that does no harm when it is repeated: `TRIES_COUNT` times, and for so many seconds."""
-    failures = 0
-    began: float = yield NOW
-    while True:
-        try:
-            return (yield from attempt())
-        except BackendUnavailable:
-            failures += 1
-            if failures >= TRIES_COUNT and (yield NOW) - began >= within:
-                raise
-            yield from backoff.pause(failures, base=0.05)
 
 
 def unlist(records: Records, key: str, version: int) -> Flow[None]:
@@ -190,11 +153,6 @@ def _list(records: Records, key: str, owner: str) -> Flow[None]:
         expected = 0 if swapped.record is None else swapped.record.version
 
 
-def _swap(records: Records, key: str, expected: int, new: ActorRecord, owner: str) -> Flow[Swapped]:
-    data = new.encode()
-    check_record(key, data)
-    return (yield from records.swap_record(key, expected, data, owner, 0.0, new.keep))
-
-
 def _has_room(found: ActorRecord, message: InboxMessage, plan: ActorPlan) -> bool:
-    return not found.inbox or (len(found.inbox) < plan.capacity and found.size() + len(message.body) <= MAX_INBOX_BYTES)
+    size = len(found.inbox) + len(message.line())
+    return not found.inbox or (found.waiting < plan.capacity and size <= MAX_INBOX_BYTES)

@@ -1,28 +1,32 @@
-"""What is kept of an actor: the contents of its record, as data and as JSON.
+"""What is kept of an actor: the contents of its record, as data and as text.
 
 1. One record holds the state, the inbox, the ids of what was handled last, answers, and the mark: the token of the
    worker that has claimed it. Each change is one swap, so taking a message, the new state, the acknowledgement and the
    answer are one write.
 2. Values of the user's stand in it as JSON text, which is decoded for each try: a handler that has failed leaves no
    trace in the state that it was given.
-3. Messages are numbered from 1 in the order of the inbox, without gaps. The inbox holds the last numbers, `handled` the
+3. Messages are numbered from 1 in the order of the inbox, without gaps. The inbox holds the last numbers, `ids` the
    ones before: whether a number was ever told can be known as long as it is in one of them.
+4. Whoever tells or acknowledges writes the whole record, so it is text that need not be taken apart: a line of numbers,
+   one for the state, one for outcomes, one for ids, and one for each message. All of it is ASCII, and what JSON writes
+   has neither line feeds nor tabs in it: these separate.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass
+from json.encoder import encode_basestring_ascii as quote
+from typing import Any, NamedTuple
 
 from ..errors import Misconfigured
 from ..record import Record
 from .actor_options import FORGET_S, KEEP_S, MAX_ANSWERS_BYTES
 
+LAYOUT = "holdfast-actor-2"
 REMEMBERED_COUNT = 256
 """How many ids of handled messages are remembered, so that a message that is told again is not handled again."""
-MESSAGE_BYTES = 128
-"""What a message takes in the record beside its body, its id most of all."""
 ERROR_BYTES = 500
 
 
@@ -38,9 +42,12 @@ class InboxMessage:
     error: str = ""
     """Of the last try."""
 
+    def line(self) -> str:
+        """As it stands in the record."""
+        return f"\n[{quote(self.id)},{int(self.asked)},{self.tries},{quote(self.error)}]\t{self.body}"
 
-@dataclass(frozen=True, slots=True)
-class Handled:
+
+class Handled(NamedTuple):
     """What has left the inbox. `answer` is kept until it is fetched; `error` if it became a dead letter."""
 
     id: str
@@ -48,13 +55,20 @@ class Handled:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ActorRecord:
+class ActorRecord(NamedTuple):
     """An actor as it is kept."""
 
     state: str = "null"
-    inbox: tuple[InboxMessage, ...] = ()
-    handled: tuple[Handled, ...] = ()
+    inbox: str = ""
+    """A line for each message."""
+    waiting: int = 0
+    """How many there are."""
+    ids: str = "\t"
+    """Of what was handled, with a tab behind each."""
+    remembered: int = 0
+    """How many there are."""
+    outcomes: str = "{}"
+    """Answers that nobody has fetched, and errors, by id."""
     told: int = 0
     """The number of the last message in the inbox."""
     mark: int = 0
@@ -64,67 +78,88 @@ class ActorRecord:
     @property
     def head(self) -> InboxMessage | None:
         """The message whose turn it is."""
-        return self.inbox[0] if self.inbox else None
+        return message_of(self.inbox[1 : self._end(1)]) if self.inbox else None
 
     @property
     def head_number(self) -> int:
         """Its number, or the one that the next message will have."""
-        return self.told - len(self.inbox) + 1
+        return self.told - self.waiting + 1
 
     @property
     def known_number(self) -> int:
         """The lowest number of which it is known what became of it."""
-        return self.head_number - len(self.handled)
+        return self.head_number - self.remembered
 
     @property
     def keep(self) -> float:
         """For how long the record is kept without another write."""
         return FORGET_S if self.state == "null" and not self.inbox else KEEP_S
 
-    def size(self) -> int:
-        """The bytes of the inbox, and what each message takes beside its body."""
-        return sum(len(message.body) + MESSAGE_BYTES for message in self.inbox)
-
     def knows(self, message_id: str) -> bool:
         """Whether a message with this id waits in the inbox, or was handled lately."""
-        return any(each.id == message_id for each in self.inbox) or self.fate(message_id) is not None
+        name = quote(message_id)
+        return f"\n[{name}," in self.inbox or f"\t{name[1:-1]}\t" in self.ids
 
     def fate(self, message_id: str) -> Handled | None:
         """What became of a message; None while it waits, or if it is not known."""
-        return next((each for each in self.handled if each.id == message_id), None)
+        if f"\t{quote(message_id)[1:-1]}\t" not in self.ids:
+            return None
+        return Handled(message_id, *json.loads(self.outcomes).get(message_id, ()))
 
     def with_message(self, message: InboxMessage) -> ActorRecord:
-        return replace(self, inbox=(*self.inbox, message), told=self.told + 1, listed=True)
+        return self._replace(
+            inbox=self.inbox + message.line(), waiting=self.waiting + 1, told=self.told + 1, listed=True
+        )
 
     def claimed(self, token: int) -> ActorRecord:
         """Marked by a worker, which begins with the first message. `listed` is false from now on if there is none."""
-        return replace(self, mark=token, listed=bool(self.inbox)).begun()
+        return self._replace(mark=token, listed=bool(self.inbox)).begun()
 
     def begun(self) -> ActorRecord:
         """Its first message is being tried once more."""
-        return self.with_head(tries=self.inbox[0].tries + 1) if self.inbox else self
+        head = self.head
+        return self if head is None else self.with_head(head.tries + 1, head.error)
 
-    def with_head(self, **changes: Any) -> ActorRecord:
-        return replace(self, inbox=(replace(self.inbox[0], **changes), *self.inbox[1:])) if self.inbox else self
+    def with_head(self, tries: int, error: str) -> ActorRecord:
+        """With other marks of its first message."""
+        head = self.head
+        if head is None:
+            return self
+        new = InboxMessage(head.id, head.body, head.asked, tries, error)
+        return self._replace(inbox=new.line() + self.inbox[self._end(1) :])
 
     def without_head(self, state: str, handled: Handled) -> ActorRecord:
         """Its first message is done."""
-        known = (*self.handled, handled)[-REMEMBERED_COUNT:]
-        return replace(self, state=state, inbox=self.inbox[1:], handled=_bounded(known), listed=len(self.inbox) > 1)
+        ids, count = f"{self.ids}{quote(handled.id)[1:-1]}\t", self.remembered + 1
+        if count > REMEMBERED_COUNT:
+            ids, count = ids[ids.index("\t", 1) :], REMEMBERED_COUNT
+        outcomes = self.outcomes
+        if outcomes != "{}" or handled.answer is not None or handled.error is not None:
+            outcomes = _outcomes({**json.loads(outcomes), handled.id: handled[1:]}, ids)
+        return self._replace(
+            state=state,
+            inbox=self.inbox[self._end(1) :],
+            waiting=self.waiting - 1,
+            ids=ids,
+            remembered=count,
+            outcomes=outcomes,
+            listed=self.waiting > 1,
+        )
 
     def without_answer(self, message_id: str) -> ActorRecord:
         """Somebody has fetched the answer."""
-        kept = tuple(Handled(each.id) if each.id == message_id else each for each in self.handled)
-        return replace(self, handled=kept)
+        outcomes = json.loads(self.outcomes)
+        outcomes.pop(message_id, None)
+        return self._replace(outcomes=_outcomes(outcomes, self.ids))
+
+    def _end(self, begin: int) -> int:
+        """Where the message ends that begins there."""
+        end = self.inbox.find("\n", begin)
+        return len(self.inbox) if end < 0 else end
 
     def encode(self) -> bytes:
-        fields = asdict(self)
-        fields["inbox"] = [[m.id, m.body, int(m.asked), m.tries, m.error] for m in self.inbox]
-        fields["handled"] = [
-            each.id if each.answer is None and each.error is None else [each.id, each.answer, each.error]
-            for each in self.handled
-        ]
-        return json.dumps(fields, separators=(",", ":")).encode()
+        numbers = f"{self.told},{self.mark},{int(self.listed)},{self.waiting},{self.remembered}"
+        return f'["{LAYOUT}",{numbers}]\n{self.state}\n{self.outcomes}\n{self.ids}{self.inbox}'.encode("ascii")
 
     @classmethod
     def decode(cls, record: Record | None) -> ActorRecord:
@@ -132,29 +167,34 @@ class ActorRecord:
         if record is None:
             return cls()
         try:
-            fields = json.loads(record.data)
-            fields["inbox"] = tuple(
-                InboxMessage(name, body, bool(asked), tries, error)
-                for name, body, asked, tries, error in fields["inbox"]
-            )
-            fields["handled"] = tuple(
-                Handled(each) if isinstance(each, str) else Handled(*each) for each in fields["handled"]
-            )
-            return cls(**fields)
-        except (ValueError, KeyError, TypeError) as error:
+            numbers, state, outcomes, rest = record.data.decode("ascii").split("\n", 3)
+            layout, told, mark, listed, waiting, remembered = json.loads(numbers)
+            if layout != LAYOUT:
+                raise ValueError(f"its layout is {layout!r}")
+        except (ValueError, TypeError) as error:
             raise Misconfigured(
                 f"the record {record.key!r} was not written by this version of holdfast ({error}); use the version "
                 "that has written it"
             ) from error
+        ids, feed, inbox = rest.partition("\n")
+        return cls(state, feed + inbox, waiting, ids, remembered, outcomes, told, mark, bool(listed))
 
 
-def _bounded(handled: tuple[Handled, ...]) -> tuple[Handled, ...]:
-    """Without the oldest answers and errors, if all together are too large."""
-    size, kept = 0, []
-    for each in reversed(handled):
-        size += len(each.answer or "") + 6 * len(each.error or "")  # an answer is ASCII; an error is any text
-        kept.append(each if size <= MAX_ANSWERS_BYTES else Handled(each.id))
-    return tuple(reversed(kept))
+def message_of(line: str) -> InboxMessage:
+    """A message of an inbox, from its line."""
+    marks, _, body = line.partition("\t")
+    message_id, asked, tries, error = json.loads(marks)
+    return InboxMessage(message_id, body, bool(asked), tries, error)
+
+
+def _outcomes(found: dict[str, Iterable[str | None]], ids: str) -> str:
+    """Without the oldest, if all together are too large, and without those that are no longer remembered."""
+    size, kept = 0, dict[str, tuple[str | None, ...]]()
+    for message_id, (answer, error) in reversed(found.items()):
+        size += len(answer or "") + 6 * len(error or "")  # an answer is ASCII; an error is any text
+        if size <= MAX_ANSWERS_BYTES and (answer, error) != (None, None) and f"\t{quote(message_id)[1:-1]}\t" in ids:
+            kept[message_id] = (answer, error)
+    return json.dumps(dict(reversed(kept.items())), separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ def _view(key: str, record: Record) -> ActorView:
     found = ActorRecord.decode(record)
     head = found.head
     tries, error = (0, "") if head is None else (head.tries, head.error)
-    return ActorView(key, json.loads(found.state), len(found.inbox), tries, error, found.mark)
+    return ActorView(key, json.loads(found.state), found.waiting, tries, error, found.mark)
 
 
 def _letter(record: Record) -> DeadLetter:

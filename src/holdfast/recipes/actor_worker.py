@@ -22,9 +22,10 @@ from .._core.coordinator_core import CoordinatorCore
 from .._core.flow import Flow
 from ..errors import FenceRejected
 from ..record import Record, check_record
-from .actor_inbox import READY, read, retried, unlist
+from .actor_inbox import READY, unlist
 from .actor_options import KEEP_S, ActorPlan
-from .actor_record import ERROR_BYTES, ActorRecord, Handled
+from .actor_record import ERROR_BYTES, ActorRecord, Handled, InboxMessage
+from .actor_store import ActorSwapped, in_turn, known, read_actor, retried, swap_actor
 from .records import records_of
 
 PAGE_COUNT = 100
@@ -61,10 +62,8 @@ def claim(
 ) -> Flow[Claimed]:
     """Claim an actor with the token of its lock (rule 1)."""
     records, full = records_of(core.backend, plan.name), plan.record_of(key)
-    record = yield from read(records, full)
-    claimed = Claimed(
-        key, token, owner, ready_version, 0 if record is None else record.version, ActorRecord.decode(record)
-    )
+    version, found = known(core, full) or (yield from read_actor(core, records, full))
+    claimed = Claimed(key, token, owner, ready_version, version, found)
     _check_mark(plan, claimed, claimed.record, False)
     yield from _change(
         core, plan, claimed, lambda found: found.claimed(token), lambda found: found.mark == token, 0.0, marked=False
@@ -76,7 +75,7 @@ def acknowledge(
     core: CoordinatorCore, plan: ActorPlan, claimed: Claimed, state: str, answer: str | None, begin: bool
 ) -> Flow[None]:
     """The first message is handled: take it from the inbox, with the new state. `begin` the next one, if there is."""
-    head, number = claimed.record.inbox[0], claimed.record.head_number
+    head, number = _head(claimed), claimed.record.head_number
     yield from _remove(core, plan, claimed, number, state, Handled(head.id, answer), begin)
 
 
@@ -87,12 +86,12 @@ def note_failure(core: CoordinatorCore, plan: ActorPlan, claimed: Claimed, error
 
 def take_back(core: CoordinatorCore, plan: ActorPlan, claimed: Claimed) -> Flow[None]:
     """A try that was begun is none: its worker was stopped."""
-    yield from _set_tries(core, plan, claimed, -1, claimed.record.inbox[0].error, 0.0)
+    yield from _set_tries(core, plan, claimed, -1, _head(claimed).error, 0.0)
 
 
 def give_up(core: CoordinatorCore, plan: ActorPlan, claimed: Claimed, error: str, begin: bool) -> Flow[None]:
     """Make the first message a dead letter (rule 4)."""
-    head, number = claimed.record.inbox[0], claimed.record.head_number
+    head, number = _head(claimed), claimed.record.head_number
     error = error[:ERROR_BYTES]
     letter = {"key": claimed.key, "id": head.id, "number": number, "body": head.body, "tries": head.tries}
     yield from _write_letter(core, plan, claimed, letter | {"error": error})
@@ -142,13 +141,13 @@ def _remove(
 def _set_tries(
     core: CoordinatorCore, plan: ActorPlan, claimed: Claimed, by: int, error: str, within: float
 ) -> Flow[None]:
-    number, tries = claimed.record.head_number, claimed.record.inbox[0].tries + by
+    number, tries = claimed.record.head_number, _head(claimed).tries + by
 
     def is_done(found: ActorRecord) -> bool:
         head = found.head
         return found.head_number != number or head is None or (head.tries, head.error) == (tries, error)
 
-    yield from _change(core, plan, claimed, lambda found: found.with_head(tries=tries, error=error), is_done, within)
+    yield from _change(core, plan, claimed, lambda found: found.with_head(tries, error), is_done, within)
 
 
 def _change(
@@ -162,22 +161,32 @@ def _change(
 ) -> Flow[None]:
     """Change the record of a claimed actor, however often it takes. `is_done`: a write whose reply was lost did it."""
     records, full = records_of(core.backend, plan.name), plan.record_of(claimed.key)
-    while True:
+
+    def attempt() -> Flow[ActorSwapped]:
         new = change(claimed.record)
-        data = new.encode()
-        check_record(full, data)
-        swap = partial(records.swap_record, full, claimed.version, data, claimed.owner, 0.0, new.keep)
-        swapped = yield from retried(swap, within)
-        record = swapped.record
-        version = 0 if record is None else record.version
-        if swapped.done:
-            claimed.version, claimed.record = version, new
-            return
-        found = ActorRecord.decode(record)
-        _check_mark(plan, claimed, found, marked)
-        claimed.version, claimed.record = version, found
-        if is_done(found):
-            return
+        return (yield from swap_actor(core, records, full, claimed.version, new, claimed.owner))
+
+    def changed() -> Flow[None]:
+        if (seen := known(core, full)) is not None and seen.version > claimed.version:
+            _check_mark(plan, claimed, seen.record, marked)
+            claimed.version, claimed.record = seen
+            if is_done(claimed.record):
+                return
+        while True:
+            done, (claimed.version, claimed.record) = yield from retried(attempt, within)
+            if done:
+                return
+            _check_mark(plan, claimed, claimed.record, marked)
+            if is_done(claimed.record):
+                return
+
+    yield from in_turn(core, full, plan.ttl / 4, changed())
+
+
+def _head(claimed: Claimed) -> InboxMessage:
+    head = claimed.record.head
+    assert head is not None, "there is a message"
+    return head
 
 
 def _check_mark(plan: ActorPlan, claimed: Claimed, found: ActorRecord, marked: bool) -> None:

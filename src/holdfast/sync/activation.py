@@ -137,9 +137,10 @@ class Activation:
         self._begun = begin and claimed.record.head is not None
 
     def _give_up(self, claimed: Claimed, error: str, left: int, lease: Lease) -> None:
-        begin, head = self._go_on(left, lease), claimed.record.inbox[0]
+        begin, head = self._go_on(left, lease), claimed.record.head
         self._coordinator._run(flows.give_up(self._coordinator._core, self._plan, claimed, error, begin))
-        self._wake_asker(head)
+        if head is not None:
+            self._wake_asker(head)
         self._begun = begin and claimed.record.head is not None
 
     def _wake_asker(self, message: InboxMessage) -> None:

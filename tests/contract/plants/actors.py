@@ -20,7 +20,9 @@ from tests.contract.plants.plant import plant
 @plant("actors.one_at_a_time_and_in_order")
 def the_newest_message_comes_first(patch: pytest.MonkeyPatch) -> None:
     def with_message(self: ActorRecord, message: Any) -> ActorRecord:
-        return replace(self, inbox=(message, *self.inbox), told=self.told + 1, listed=True)
+        return self._replace(
+            inbox=message.line() + self.inbox, waiting=self.waiting + 1, told=self.told + 1, listed=True
+        )
 
     patch.setattr(ActorRecord, "with_message", with_message)
 
@@ -34,7 +36,7 @@ def every_worker_has_a_lock_of_its_own(patch: pytest.MonkeyPatch) -> None:
 @plant("actors.an_actor_answers")
 def an_actor_counts_as_listed_for_ever(patch: pytest.MonkeyPatch) -> None:
     real = ActorRecord.without_head
-    patch.setattr(ActorRecord, "without_head", lambda *given: replace(real(*given), listed=True))
+    patch.setattr(ActorRecord, "without_head", lambda *given: real(*given)._replace(listed=True))
 
 
 @plant("actors.an_actor_answers", "actors.a_lost_reply_does_not_repeat_the_effect")
@@ -88,7 +90,7 @@ def a_poisonous_message_is_thrown_away(patch: pytest.MonkeyPatch) -> None:
 @plant("actors.a_poisonous_message_is_put_out_of_the_way")
 def a_failed_try_leaves_its_state(patch: pytest.MonkeyPatch) -> None:
     real = ActorRecord.with_head
-    patch.setattr(ActorRecord, "with_head", lambda self, **changes: replace(real(self, **changes), state='["?"]'))
+    patch.setattr(ActorRecord, "with_head", lambda *given: real(*given)._replace(state='["?"]'))
 
 
 @plant("actors.a_full_inbox_pushes_back")

@@ -101,7 +101,13 @@ ROOMS = (
     Room("testing", "testing.py testing/*", "*", ANY, "lazily"),
     Room("dashboard", "dashboard/*", "*", ASYNCIO, "lazily"),
     Room("doctor", "doctor/*", "*", ANY, "lazily"),
-    Room("torture", "torture/*", "errors model clock event engines public aio fences cli", ANY, "lazily"),
+    Room(
+        "torture",
+        "torture/*",
+        "errors model clock event engines public aio fences cli log log-sync recipes",
+        ANY,
+        "lazily",
+    ),
     Room("cli", "cli/* __main__.py", "*", ANY, "freely"),
 )
 PACKAGE = Path(__file__).parent.parent / "src" / "holdfast"

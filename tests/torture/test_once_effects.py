@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 
 from holdfast.torture.effects.ledger import EffectLedger
-from holdfast.torture.effects.run import EffectsResult, judge, torture_once
+from holdfast.torture.effects.once_run import ONCE, judge_once
+from holdfast.torture.effects.run import EffectsResult, torture_effects
 
 
 def test_behind_the_fence_nothing_is_done_twice() -> None:
-    result = torture_once("sqlite", 6.0, seed=7)
+    result = torture_effects(ONCE, "sqlite", 6.0, seed=7)
     assert result.violations == []
     assert result.complaints == []
     assert result.told["completed"] > 0
@@ -19,8 +20,8 @@ def test_behind_the_fence_nothing_is_done_twice() -> None:
 
 def test_without_the_fence_a_zombie_does_it_again() -> None:
     """Within a few runs: each stops some process between its look and its write."""
-    for seed in range(1, 12):
-        result = torture_once("sqlite", 6.0, seed, fenced=False)
+    for seed in range(1, 7):
+        result = torture_effects(ONCE, "sqlite", 6.0, seed, fenced=False)
         if any("applied 2 times" in line for line in result.violations):
             return
     raise AssertionError("no effect was applied twice")
@@ -28,12 +29,13 @@ def test_without_the_fence_a_zombie_does_it_again() -> None:
 
 def _judged(folder: Path, told: list[dict[str, str]], effects: list[tuple[str, int]]) -> list[str]:
     (folder / "w1-1.jsonl").write_text("".join(json.dumps(line) + "\n" for line in told) + '{"what": "comp')
+    EffectLedger.create(folder / "ledger.db")
     ledger = EffectLedger(folder / "ledger.db")
     for key, token in effects:
-        ledger._db.execute("INSERT INTO effect (key, token, worker) VALUES (?, ?, 'w')", (key, token))
+        ledger.append(key, token, "w", fenced=False)
     ledger.close()
     result = EffectsResult("sqlite", True, 1)
-    judge(folder, result)
+    judge_once(folder, "", result)
     return result.violations
 
 

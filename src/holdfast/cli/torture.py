@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 @click.option("--guarantees", type=click.Path(dir_okay=False, path_type=Path), help="Write the scenarios' outcomes.")
 @click.option("--once", is_flag=True, help="Torture 'once' instead: effects, behind the fence and without it.")
 @click.option("--actors", is_flag=True, help="Torture actors instead: what becomes of their messages.")
+@click.option("--partitions", is_flag=True, help="Torture partitions instead: who owns and writes to a shard.")
+@click.option("--log", is_flag=True, help="Torture the event log instead: appends, the tail and consumers.")
 @click.option("--url", metavar="URL", help="A server of your own: faults are injected into clients only.")
 @click.option("--list", "listing", is_flag=True, help="List the engines, faults and scenarios.")
 @json_option
@@ -52,6 +54,8 @@ def torture(
     guarantees: Path | None,
     once: bool,
     actors: bool,
+    partitions: bool,
+    log: bool,
     url: str | None,
     listing: bool,
     as_json: bool,
@@ -71,6 +75,8 @@ def torture(
       holdfast torture --url redis://staging.example.com
       holdfast torture --once redis --minutes 0.5
       holdfast torture --actors redis --minutes 0.5
+      holdfast torture --partitions etcd --minutes 1
+      holdfast torture --log postgresql --minutes 1
       holdfast torture --list
     """
     from ..torture.engines import STARTERS
@@ -80,10 +86,11 @@ def torture(
     if listing:
         return _list(as_json)
     _check_engines(engines, url)
-    if once or actors:
-        from .torture_once import run_and_show
+    wanted = {"once": once, "actors": actors, "partitions": partitions, "log": log}
+    if effects := [name for name, is_wanted in wanted.items() if is_wanted]:
+        from .torture_effects import run_and_show
 
-        return run_and_show(engines, minutes * 60, seed, as_json, "actors" if actors else "once")
+        return run_and_show(effects, engines, minutes * 60, seed, as_json)
     if scenario is not None:
         return _scenarios(engines or tuple(STARTERS), scenario, times, guarantees, as_json)
     plan = Plan(

@@ -8,36 +8,22 @@
 
 from __future__ import annotations
 
-import json
-import time
 from itertools import pairwise
 from pathlib import Path
 
 from ... import ActorSystem, connect
 from .actor_process import KEYS_COUNT, NAME, put_effect
-from .run import EffectsResult, torture_effects
+from .run import EffectsResult, Workload, read_told, wait_until
 
-MODULE = "holdfast.torture.effects.actor_process"
 DRAIN_S = 60.0
-
-
-def torture_actors(scheme: str, seconds: float, seed: int, *, workers: int = 4, module: str = MODULE) -> EffectsResult:
-    """Torture actors on a throw-away engine for so many seconds. Raises `NotAvailable` if this machine has none."""
-    return torture_effects(module, judge_actors, scheme, seconds, seed, True, workers)
 
 
 def judge_actors(folder: Path, url: str, result: EffectsResult) -> None:
     """Have the rest handled in peace, and compare."""
     told: dict[str, list[str]] = {}
-    for file in sorted(folder.glob("*.jsonl")):
-        for line in file.read_text().splitlines():
-            try:
-                said = json.loads(line)
-            except ValueError:
-                continue  # it was killed while it wrote
-            result.told[said["what"]] += 1
-            if said["what"] == "told":
-                told.setdefault(said["key"], []).append(said["result"])
+    for _, line in read_told(folder, result):
+        if line["what"] == "told":
+            told.setdefault(line["key"], []).append(line["result"])
     with connect(url) as locks:
         lists = locks.actors(NAME, put_effect, tries=1000, concurrency=KEYS_COUNT)
         with lists:
@@ -49,12 +35,9 @@ def judge_actors(folder: Path, url: str, result: EffectsResult) -> None:
 
 
 def _state(lists: ActorSystem, key: str, result: EffectsResult) -> list[list[object]]:
-    end = time.monotonic() + DRAIN_S
-    while (view := lists.look(key)) is not None and view.inbox:
-        if time.monotonic() > end:
-            result.violations.append(f"{key} is stuck with {view.inbox} messages")
-            break
-        time.sleep(0.05)
+    if not wait_until(lambda: (view := lists.look(key)) is None or not view.inbox, DRAIN_S):
+        result.violations.append(f"{key} is stuck with messages")
+    view = lists.look(key)
     return [] if view is None else view.state or []
 
 
@@ -72,3 +55,11 @@ def violations(key: str, told: list[str], effects: list[list[object]]) -> list[s
     if sorted(tokens) != tokens:
         found.append(f"the tokens of {key} went back")
     return found
+
+
+ACTORS = Workload(
+    "actors",
+    "holdfast.torture.effects.actor_process",
+    ("sqlite", "redis", "postgresql", "mysql", "etcd"),
+    judge_actors,
+)

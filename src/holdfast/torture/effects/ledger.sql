@@ -6,3 +6,9 @@ CREATE TABLE IF NOT EXISTS effect (
     worker TEXT    NOT NULL
 );
 CREATE INDEX IF NOT EXISTS effect_key ON effect (key);
+
+-- The keys at which workers have stopped: others come back to them while they sleep.
+CREATE TABLE IF NOT EXISTS struck (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    key    TEXT NOT NULL
+);

@@ -1,9 +1,7 @@
-"""A run: worker processes on one engine, faults, and what became of the effects.
+"""A run: worker processes on one engine, faults, and what became of their effects.
 
-1. An effect is applied at most once per key: behind the fence, whatever happens.
-2. What was acknowledged as the result of a key is its result for ever: nobody is told another one.
-3. A key with a result has its effect.
-4. The tokens of a key's effects grow.
+A workload says which module its workers run, on which engines it can be, and what must not have happened. Its workers
+strike themselves (`worker`); here the engine and its network are struck.
 """
 
 from __future__ import annotations
@@ -15,19 +13,25 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
+from ... import connect
+from ...errors import Misconfigured
 from ..clients.process import wake
 from ..engines import EngineOptions, TorturedEngine, start
 from ..sandbox import Sandbox
 from ..sandbox.sandbox import lines_of
-from .ledger import EffectLedger
-from .once_worker import WorkerConfig
+from .worker import WorkerConfig
 
 END_TIMEOUT_S = 60.0
-STOPS_RATIO, DIES_RATIO = 0.05, 0.02
+SHORTEST_TTL_S = 0.5
+FAULT_WEIGHTS = {"lost-reply": 10, "reset": 5, "restart": 1}
+SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.3, 1.0
+"""Between two faults: what the workers do must come to an end now and then."""
+EVERYBODY_RATIO = 0.2
 
 
 @dataclass(slots=True)
@@ -39,11 +43,15 @@ class EffectsResult:
     seed: int
     seconds: float = 0.0
     told: Counter[str] = field(default_factory=Counter)
-    """By what workers were told: completed, seen, refused, failed."""
+    """By what workers were told: completed, refused, failed and so on."""
     faults: Counter[str] = field(default_factory=Counter)
     violations: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     """What workers wrote to stderr: they should have nothing to say."""
+
+    @property
+    def operations(self) -> int:
+        return sum(self.told.values())
 
     @property
     def passed(self) -> bool:
@@ -79,10 +87,14 @@ class WorkerProcess:
                 self._result.complaints.append(said[-2000:])
             self._sandbox.end(process)
 
-    def end(self) -> None:
+    def close(self) -> None:
+        """Ask it to end, and end its stop."""
         self._ending.set()
         if self._process is not None:
             self._close(self._process)
+
+    def join(self) -> None:
+        """Wait for its end."""
         self._thread.join(END_TIMEOUT_S)
         if self._thread.is_alive():
             self._result.complaints.append(f"{self._config.worker} did not end")
@@ -92,65 +104,79 @@ class WorkerProcess:
         process.stdin.close()
 
 
-def torture_once(scheme: str, seconds: float, seed: int, *, fenced: bool = True, workers: int = 4) -> EffectsResult:
-    """Torture `once` on a throw-away engine for so many seconds. Raises `NotAvailable` if this machine has none."""
-    module = "holdfast.torture.effects.once_worker"
-    return torture_effects(module, lambda *given: judge(given[0], given[2]), scheme, seconds, seed, fenced, workers)
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What is tortured."""
+
+    name: str
+    module: str
+    """Of its workers."""
+    engines: tuple[str, ...]
+    judge: Callable[[Path, str, EffectsResult], None]
+    """Look at what workers have left in their folder and at the engine's URL; add violations to the result."""
+    prepare: Callable[[Path, str], None] = lambda folder, url: None
+    stops: float = 0.02
+    """How likely a worker stops itself at one of its worst moments; it should be awake about half of the time."""
+    dies: float = 0.007
 
 
 def torture_effects(
-    module: str,
-    verdict: Callable[[Path, str, EffectsResult], None],
-    scheme: str,
-    seconds: float,
-    seed: int,
-    fenced: bool,
-    workers: int,
+    workload: Workload, scheme: str, seconds: float, seed: int, *, fenced: bool = True, workers: int = 4
 ) -> EffectsResult:
-    """Run a module in processes of its own, and judge what they have left in their folder and at the engine's URL."""
+    """Torture a throw-away engine for so many seconds. Raises `NotAvailable` if this machine has none."""
+    if scheme not in workload.engines:
+        raise Misconfigured(
+            f"{workload.name} cannot be tortured on {scheme}; use one of: {', '.join(workload.engines)}"
+        )
     result = EffectsResult(scheme, fenced, seed)
     chance = random.Random(seed)
     with Sandbox() as sandbox:
         engine = start(scheme, sandbox, EngineOptions(flushes=True))
         folder = sandbox.new_folder("effects")
-        EffectLedger(folder / "ledger.db").close()  # made once: its workers would make it all at once
-        ttl = max(engine.ttl, 0.5)
-        config = WorkerConfig("", "", str(folder), ttl, seed, fenced, STOPS_RATIO, DIES_RATIO)
+        with connect(engine.url("judge")) as locks, locks.lock("prepared"):
+            pass  # tables are there before the first fault: PostgreSQL once did not survive a kill while it made them
+        workload.prepare(folder, engine.url("judge"))
+        ttl = max(engine.ttl, SHORTEST_TTL_S)
+        config = WorkerConfig("", "", str(folder), ttl, seed, fenced, workload.stops, workload.dies)
         began = time.monotonic()
         processes = [
-            WorkerProcess(sandbox, module, replace(config, worker=name, url=engine.url(name)), result)
+            WorkerProcess(sandbox, workload.module, replace(config, worker=name, url=engine.url(name)), result)
             for name in (f"w{number}" for number in range(1, workers + 1))
         ]
         while (left := began + seconds - time.monotonic()) > 0:
-            time.sleep(min(left, chance.uniform(0.2, 0.6)))
+            time.sleep(min(left, chance.uniform(SHORTEST_PAUSE_S, LONGEST_PAUSE_S)))
             if left > 1.0:
-                _inject(engine, chance, result)
+                _inject(engine, chance, f"w{chance.randint(1, workers)}", result)
         for process in processes:
-            process.end()
+            process.close()
+        for process in processes:
+            process.join()
         result.seconds = time.monotonic() - began
-        verdict(folder, engine.url("w1"), result)
+        if engine.network is not None:
+            engine.network.heal()
+        workload.judge(folder, engine.url("judge"), result)
     return result
 
 
-def _inject(engine: TorturedEngine, chance: random.Random, result: EffectsResult) -> None:
+def _inject(engine: TorturedEngine, chance: random.Random, worker: str, result: EffectsResult) -> None:
     """A fault below the workers: a lost reply, a broken connection, a server that is killed and started again."""
-    if engine.network is None:
-        return
-    kind = chance.choices(("lost-reply", "reset", "restart"), (6, 3, 1))[0]
-    if kind == "restart":
+    kind = chance.choices(list(FAULT_WEIGHTS), list(FAULT_WEIGHTS.values()))[0]
+    links = "*" if chance.random() < EVERYBODY_RATIO else f"{worker}>*"
+    if kind == "restart" and engine.nodes:
         node = chance.choice(engine.nodes)
         node.kill()
         node.start()
-    elif kind == "reset":
-        engine.network.reset("*")
+    elif kind == "reset" and engine.network is not None:
+        engine.network.reset(links)
+    elif kind == "lost-reply" and engine.network is not None:
+        engine.network.lose(links)
     else:
-        engine.network.lose("*")
+        return  # this engine has none
     result.faults[kind] += 1
 
 
-def judge(folder: Path, result: EffectsResult) -> None:
-    """Compare what workers were told with what was applied."""
-    results: dict[str, set[str]] = {}
+def read_told(folder: Path, result: EffectsResult) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What workers were told, each line with the name of its process; counted in the result."""
     for file in sorted(folder.glob("*.jsonl")):
         for line in file.read_text().splitlines():
             try:
@@ -158,18 +184,14 @@ def judge(folder: Path, result: EffectsResult) -> None:
             except ValueError:
                 continue  # it was killed while it wrote
             result.told[told["what"]] += 1
-            if told["what"] in ("completed", "seen"):
-                results.setdefault(told["key"], set()).add(told["result"])
-    ledger = EffectLedger(folder / "ledger.db")
-    effects = ledger.effects()
-    ledger.close()
-    for key, tokens in effects.items():
-        if len(tokens) > 1:
-            result.violations.append(f"the effect of {key} was applied {len(tokens)} times, with the tokens {tokens}")
-        if sorted(tokens) != tokens:
-            result.violations.append(f"the tokens of {key} went back: {tokens}")
-    for key, said in results.items():
-        if len(said) > 1:
-            result.violations.append(f"{key} had several results: {', '.join(sorted(said))}")
-        if key not in effects:
-            result.violations.append(f"{key} has a result, and no effect")
+            yield file.stem, told
+
+
+def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
+    """Whether it has come true in that time."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True

@@ -16,11 +16,11 @@ from typing import Any, Literal, Protocol, TypeAlias
 Role: TypeAlias = Literal["floor", "bare", "holdfast", "peer"]
 """The floor is the unit of all ratios; `bare` is another use of the bare engine, for comparison."""
 Measure: TypeAlias = Literal[
-    "pair", "handoff", "waiters", "names", "hot", "processes", "own", "leases", "import", "step"
+    "pair", "handoff", "waiters", "names", "hot", "processes", "own", "tools", "partitions", "leases", "import", "step"
 ]
 
 MEASURES: tuple[Measure, ...] = (
-    "pair", "handoff", "waiters", "names", "hot", "processes", "own", "leases", "import", "step",
+    "pair", "handoff", "waiters", "names", "hot", "processes", "own", "tools", "partitions", "leases", "import", "step",
 )  # fmt: skip
 GROWTH: tuple[Measure, ...] = ("waiters", "names", "hot", "processes", "leases")
 """What `growth` stands for: the same at growing counts."""

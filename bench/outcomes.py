@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from bench.model import Footprint, Measure, Role
+from bench.tool_outcomes import PartitionResult, ToolResult, ZombieResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +183,9 @@ class Report:
     """It is always the same name."""
     processes: list[HandoffResult] = field(default_factory=list)
     own: list[Figure] = field(default_factory=list)
+    tools: list[ToolResult] = field(default_factory=list)
+    zombies: list[ZombieResult] = field(default_factory=list)
+    partitions: list[PartitionResult] = field(default_factory=list)
     leases: list[LeasesResult] = field(default_factory=list)
     imports: list[ImportResult] = field(default_factory=list)
     step: list[StepResult] = field(default_factory=list)

@@ -18,12 +18,12 @@ from functools import partial
 from pathlib import Path
 
 from bench import registry
-from bench.measures import handoff, imports, leases, pair, step, uses, waiters
+from bench.measures import handoff, imports, leases, pair, partitions, step, tools, uses, waiters, zombies
 from bench.model import GROWTH, Contender, Engine, Layout, Measure, Target
 from bench.outcomes import Absent, Report
 from bench.progress import say
 from bench.run_length import Effort
-from bench.trial import trial
+from bench.trial import tool_trial, trial
 
 EVERYBODY = "(all)"
 CAN: dict[Measure, Callable[[Contender], object]] = {
@@ -46,7 +46,7 @@ def run(engine: Engine, only: Collection[Measure], effort: Effort, peers: bool =
     report = Report(engine.name, effort.name, environment())
     with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as scratch:
         wanted = [each for each in registry.contenders(engine.name) if peers or each.role != "peer"]
-        _Run(engine, wanted, only, effort, report, Path(scratch)).measure()
+        _Run(engine, wanted, only, effort, report, Path(scratch), peers).measure()
     report.seconds = time.monotonic() - began
     return report
 
@@ -62,6 +62,7 @@ class _Run:
         effort: Effort,
         report: Report,
         folder: Path,
+        peers: bool,
     ) -> None:
         self._engine = engine
         self._wanted = wanted
@@ -69,6 +70,7 @@ class _Run:
         self._effort = effort
         self._report = report
         self._folder = folder
+        self._peers = peers
         self._working: list[Contender] = []
 
     def measure(self) -> None:
@@ -88,6 +90,8 @@ class _Run:
                 self._guarded("processes", lambda: self._processes(target))
                 for name in self._engine.own:
                     self._guarded("own", partial(self._own, name, target))
+                self._guarded("tools", lambda: self._tools(target))
+                self._guarded("partitions", lambda: self._partitions(target))
         finally:
             os.sched_setaffinity(0, cores)
         self._guarded("leases", self._leases)
@@ -164,6 +168,34 @@ class _Run:
     def _own(self, name: str, target: Target) -> None:
         module = importlib.import_module(f"bench.engines.{self._engine.name}.{name}")
         self._report.own += module.figures(target, self._effort.name == "quick")
+
+    def _tools(self, target: Target) -> None:
+        there = [each for each in registry.tools(self._engine.name) if self._peers or each.role != "peer"]
+        broken = {}
+        for name in dict.fromkeys(each.name for each in there if each.role == "peer"):
+            say(f"trial: {name}")
+            if reason := tool_trial(self._engine.name, name, target):
+                broken[name] = reason
+                self._miss(name, "tools", reason)
+        quick = self._effort.name == "quick"
+        entrants = [each for each in there if each.name not in broken]
+        self._report.tools = tools.measure(entrants, target, tools.ROUND_COUNT[quick])
+        for each in registry.zombies(self._engine.name):
+            if each.name not in broken and (self._peers or each.role != "peer"):
+                self._report.zombies.append(zombies.measure(self._engine.name, each, target))
+
+    def _partitions(self, target: Target) -> None:
+        quick = self._effort.name == "quick"
+        for each in registry.partitions(self._engine.name):
+            if each.role == "peer" and not self._peers:
+                continue
+            if quick and not each.quick:
+                self._miss(each.name, "partitions", "not in a quick run")
+                continue
+            try:
+                self._report.partitions += partitions.measure(self._engine.name, each, target, partitions.PLAN)
+            except partitions.MemberFailed as error:
+                self._miss(each.name, "partitions", str(error))
 
     def _leases(self) -> None:
         effort = self._effort

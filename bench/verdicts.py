@@ -37,7 +37,18 @@ def judge(report: Report, limits: tuple[Limit, ...]) -> list[Verdict]:
     for limit in (*limits, *EVERYWHERE):
         found = limit.find(report)
         verdicts.append(Verdict(limit.title, found.text if found else "–", found.met if found else None))
-    return verdicts + [Verdict(figure.title, figure.text, figure.met) for figure in report.own]
+    own = [Verdict(figure.title, figure.text, figure.met) for figure in report.own]
+    return [*verdicts, *own, *_tools(report)]
+
+
+def _tools(report: Report) -> list[Verdict]:
+    """Of what is built on tokens: its price, and that a zombie changes nothing."""
+    prices = [(each.tool, at_most(each.ratio, 2.0, ratio)) for each in report.tools if each.role == "holdfast"]
+    held = [(each.tool, each.held) for each in report.zombies if each.role == "holdfast"]
+    return [
+        *(Verdict(f"{tool}, × by hand", found.text, found.met) for tool, found in prices),
+        *(Verdict(f"{tool}: the result stands after a zombie", "yes" if met else "no", met) for tool, met in held),
+    ]
 
 
 def pair_at_most(limit: float) -> Limit:

@@ -55,7 +55,7 @@ def test_a_contender_that_is_not_there_becomes_a_reason(target: Target) -> None:
         yield no_such_library.worker_lock
 
     assert attempt(Contender("ghost", "peer", lock_factory=lock_factory), target) == (
-        "not installed: No module named 'no_such_library'"
+        "not installed: No module named 'no_such_library'; pip install --editable '.[bench]'"
     )
 
 

@@ -1,125 +1,91 @@
-"""What is built on tokens beside the least statements that do the same by hand: `once`, `log.append`, actors.
+"""What is built on tokens beside the least statements that do the same by hand, and beside peers.
 
 1. By hand means: what a careful program would send, and no more. No renewal, no takeover, no fence, no comparison of
    payloads or of event ids, no retry: what is left out is what the tools are for.
-2. In turns of a tenth of a second, so that both meet the same machine; the figure is the median of the ratios.
+2. In turns of a tenth of a second, so that all meet the same machine, in an order that is rotated each round; a ratio
+   is the median of the ratios of single rounds. CPU is that of this process, in which clients and workers are.
 3. Once: claim the key where there is none, write the result where the claim stands; a replay reads it.
    Append: one event at the next version of a stream, committed. Tell and handle: a message is kept, then taken with the
-   new state in one transaction; ours are told by one thread and handled by a worker of the same process.
+   new state in one transaction; told by one thread and handled by a worker of the same process.
 """
 
 from __future__ import annotations
 
-import itertools
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 
 from bench.model import Target
-from bench.outcomes import Figure
 from bench.progress import say
-from bench.stats import middle
+from bench.stats import middle, ratios
+from bench.tool_model import ORDER, ToolContender
+from bench.tool_outcomes import ToolResult
 
-LIMIT_RATIO = 2.0
 TURN_S = 0.1
-TURN_COUNT = {True: 7, False: 31}
+ROUND_COUNT = {True: 7, False: 31}
+"""For a quick run, and for a full one."""
 RESULT = '{"charged":100}'
+"""What the work of a key results in."""
 TOLD_COUNT = 50
-"""Messages in one call of `tell_figure`."""
+"""Messages that are told at once, before the last of them is waited for."""
 
 
-@dataclass(frozen=True, slots=True)
-class OnceByHand:
-    """`first` does the work of a key once, `replay` reads its result."""
+@dataclass(slots=True)
+class ToolLane:
+    """One contender's turns so far: seconds for one."""
 
-    first: Callable[[str], object]
-    replay: Callable[[str], object]
+    contender: ToolContender
+    call: Callable[[], object]
+    taken: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+    done: int = 0
 
-
-def once_figures(target: Target, by_hand: OnceByHand, quick: bool) -> list[Figure]:
-    numbers = itertools.count(1)
-    with _once(target) as ours:
-        ours.first("known")
-        by_hand.first("known")
-        return [
-            _figure(
-                "once, first call",
-                lambda: ours.first(f"h{next(numbers)}"),
-                lambda: by_hand.first(f"b{next(numbers)}"),
-                quick,
-            ),
-            _figure("once, replay", lambda: ours.replay("known"), lambda: by_hand.replay("known"), quick),
-        ]
+    def run(self, seconds: float) -> None:
+        clock, count = time.perf_counter, 0
+        cpu, begin = time.process_time(), clock()
+        while (now := clock()) - begin < seconds:
+            self.call()
+            count += self.contender.count
+        self.taken.append((now - begin) / count)
+        self.cpu.append((time.process_time() - cpu) / count)
+        self.done += count
 
 
-def append_figure(connection: Any, by_hand: Callable[[int], object], quick: bool) -> Figure:
-    """`by_hand` appends an event with this version, and commits. The connection is not in autocommit mode."""
-    from holdfast import log
-
-    ours, theirs = itertools.count(0), itertools.count(1)
-    event_type = "paid"
-
-    def append() -> None:
-        log.append(connection, "bench", log.EventData(event_type, {"amount": 100}), expected=next(ours))
-        connection.commit()
-
-    return _figure("append of an event", append, lambda: by_hand(next(theirs)), quick)
+def measure(contenders: Sequence[ToolContender], target: Target, rounds: int) -> list[ToolResult]:
+    """All ways of a tool are open at the same time, one tool after the other."""
+    found: list[ToolResult] = []
+    for tool in ORDER:
+        there = [each for each in contenders if each.tool == tool]
+        if there:
+            say(f"{tool}: {', '.join(each.name for each in there)}")
+            found += _measure(there, target, rounds)
+    return found
 
 
-def tell_figure(target: Target, by_hand: Callable[[], object], quick: bool) -> Figure:
-    """`by_hand` keeps a message and handles it."""
-    import holdfast
-
-    def count(actor: holdfast.Actor, amount: int) -> int:
-        actor.state = (actor.state or 0) + amount
-        return int(actor.state)
-
-    with holdfast.connect(target.url) as locks, locks.actors("bench", count) as actors:
-
-        def ours() -> None:
-            for _ in range(TOLD_COUNT - 1):
-                actors.tell("account", 1)
-            actors.ask("account", 1, timeout=60)
-
-        def theirs() -> None:
-            for _ in range(TOLD_COUNT):
-                by_hand()
-
-        return _figure("tell and handle a message", ours, theirs, quick)
-
-
-def _figure(title: str, ours: Callable[[], object], by_hand: Callable[[], object], quick: bool) -> Figure:
-    say(title)
-    ratio = middle([_each(ours) / _each(by_hand) for _ in range(TURN_COUNT[quick])])
-    return Figure(f"{title}, × by hand", f"≤ {LIMIT_RATIO:.2f}: {ratio:.2f}", ratio <= LIMIT_RATIO)
-
-
-def _each(call: Callable[[], object]) -> float:
-    """Seconds for one call, over one turn."""
-    clock, count = time.perf_counter, 0
-    begin = clock()
-    while (now := clock()) - begin < TURN_S:
-        call()
-        count += 1
-    return (now - begin) / count
-
-
-@contextmanager
-def _once(target: Target) -> Iterator[OnceByHand]:
-    import holdfast
-
-    with holdfast.connect(target.url) as locks:
-        once = locks.once("bench", keep="1h", takeover="refuse")
-
-        def first(key: str) -> None:
-            with once.attempt(key) as attempt:
-                if not attempt.done:
-                    attempt.complete({"charged": 100})
-
-        def replay(key: str) -> object:
-            with once.attempt(key) as attempt:
-                return attempt.result
-
-        yield OnceByHand(first, replay)
+def _measure(contenders: Sequence[ToolContender], target: Target, rounds: int) -> list[ToolResult]:
+    with ExitStack() as stack:
+        lanes = [ToolLane(each, stack.enter_context(each.open(target))) for each in contenders]
+        for lane in lanes:
+            lane.call()
+        for number in range(rounds):
+            start = number % len(lanes)
+            for lane in lanes[start:] + lanes[:start]:
+                lane.run(TURN_S)
+    floor = next(lane for lane in lanes if lane.contender.role == "floor")
+    ours = next(lane for lane in lanes if lane.contender.role == "holdfast")
+    return [
+        ToolResult(
+            tool=lane.contender.tool,
+            contender=lane.contender.name,
+            role=lane.contender.role,
+            ratio=ratios(lane.taken, floor.taken),
+            ratio_ours=ratios(lane.taken, ours.taken),
+            ratio_cpu=ratios(lane.cpu, floor.cpu),
+            taken=middle(lane.taken),
+            cpu=middle(lane.cpu),
+            done=lane.done,
+            note=lane.contender.note,
+        )
+        for lane in lanes
+    ]

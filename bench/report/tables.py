@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bench.model import Engine
 from bench.outcomes import Report
-from bench.report import growth_tables
+from bench.report import growth_tables, tool_tables
 from bench.report.text import Table, percent, ratio, time
 from bench.verdicts import Verdict
 
@@ -17,6 +17,7 @@ def tables(report: Report, engine: Engine, verdicts: Sequence[Verdict]) -> list[
         _pair(report),
         *_handoff(report, engine),
         *growth_tables.growth(report),
+        *tool_tables.tools(report),
         _leases(report, engine),
         _imports(report),
         _step(report),

@@ -78,7 +78,6 @@ ENGINE = Engine(
     name="mysql",
     start=start,
     best_peers=("tooz mysql",),
-    own=("tools",),
     layouts=LAYOUTS,
     commands=statements,
     command="statements",

@@ -97,7 +97,6 @@ ENGINE = Engine(
     name="postgresql",
     start=start,
     best_peers=("pals",),
-    own=("tools",),
     layouts=LAYOUTS,
     commands=statements,
     command="statements",

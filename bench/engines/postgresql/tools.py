@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from bench import holdfast_tools
 from bench.engines.postgresql.floor import connect
-from bench.measures.sql_tools import Dialect
-from bench.measures.sql_tools import figures as sql_figures
+from bench.measures.sql_tools import Dialect, SqlSession, by_hand
 from bench.model import Target
-from bench.outcomes import Figure
 
 CONTENDERS = ()
+
+
+@contextmanager
+def session(target: Target) -> Iterator[SqlSession]:
+    with connect(target) as link, link.cursor() as cursor:
+        yield SqlSession(cursor.execute, cursor.fetchone)
+
+
+def user_connection(target: Target) -> AbstractContextManager[Any]:
+    import psycopg
+
+    return psycopg.connect(target.url, prepare_threshold=0)
+
+
 DIALECT = Dialect(
     (
-        "CREATE TABLE hand_once (name text PRIMARY KEY, result text)",
-        "CREATE TABLE hand_event (stream text, version bigint, body text, PRIMARY KEY (stream, version))",
-        "CREATE TABLE hand_message (id bigserial PRIMARY KEY, name text, body text)",
-        "CREATE INDEX ON hand_message (name, id)",
-        "CREATE TABLE hand_state (name text PRIMARY KEY, value bigint)",
-        "INSERT INTO hand_state VALUES ('account', 0)",
+        "CREATE TABLE IF NOT EXISTS hand_once (name text PRIMARY KEY, result text)",
+        "CREATE TABLE IF NOT EXISTS hand_event (stream text, version bigint, body text, PRIMARY KEY (stream, version))",
+        "CREATE TABLE IF NOT EXISTS hand_message (id bigserial PRIMARY KEY, name text, body text)",
+        "CREATE INDEX IF NOT EXISTS hand_message_name ON hand_message (name, id)",
+        "CREATE TABLE IF NOT EXISTS hand_state (name text PRIMARY KEY, value bigint)",
+        "INSERT INTO hand_state VALUES ('account', 0) ON CONFLICT DO NOTHING",
     ),
     "INSERT INTO hand_once (name) VALUES (%s) ON CONFLICT DO NOTHING",
     "%s",
+    session,
 )
-
-
-def figures(target: Target, quick: bool) -> list[Figure]:
-    import psycopg
-
-    with connect(target) as link, psycopg.connect(target.url, prepare_threshold=0) as user, link.cursor() as cursor:
-        return sql_figures(target, DIALECT, cursor.execute, cursor.fetchone, user, quick)
+TOOLS = (*by_hand(DIALECT), *holdfast_tools.ONCE, holdfast_tools.append(user_connection), holdfast_tools.TELL)

@@ -108,7 +108,7 @@ ENGINE = Engine(
     layouts=LAYOUTS,
     commands=commands,
     shares_core=True,
-    own=("server_time", "tasks", "lossy_proxy", "neighbours", "tools"),
+    own=("server_time", "tasks", "lossy_proxy", "neighbours"),
     limits=(
         verdicts.pair_at_most(1.5),
         cancel_at_most(1.0),

@@ -2,34 +2,73 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from bench import holdfast_tools
 from bench.engines.redis import command, connect
-from bench.measures import tools
+from bench.measures.tools import RESULT, TOLD_COUNT
 from bench.model import Target
-from bench.outcomes import Figure
+from bench.tool_model import BY_HAND, ToolContender
 
 CONTENDERS = ()
 KEEP_MS = 3_600_000
 
 
-def figures(target: Target, quick: bool) -> list[Figure]:
+@contextmanager
+def _asked(target: Target) -> Iterator[Callable[..., bytes]]:
     with connect(target) as link:
 
         def ask(*words: object) -> bytes:
             link.sendall(command(*words))
             return link.recv(4096)
 
-        def first(key: str) -> None:
-            ask("SET", f"hand:{key}", "running", "NX", "PX", KEEP_MS)
-            ask("SET", f"hand:{key}", tools.RESULT, "XX", "PX", KEEP_MS)
+        yield ask
 
-        def tell_and_handle() -> None:
-            ask("RPUSH", "hand:inbox", "1")
-            ask("LINDEX", "hand:inbox", 0)
-            steps = (("MULTI",), ("LPOP", "hand:inbox"), ("INCRBY", "hand:state", 1), ("EXEC",))
-            link.sendall(b"".join(command(*words) for words in steps))
-            said = b""
-            while said.count(b"\r\n") < 6:  # OK, QUEUED, QUEUED, and the replies of two
-                said += link.recv(4096)
 
-        by_hand = tools.OnceByHand(first, lambda key: ask("GET", f"hand:{key}"))
-        return [*tools.once_figures(target, by_hand, quick), tools.tell_figure(target, tell_and_handle, quick)]
+def _once(ask: Callable[..., bytes], key: str) -> None:
+    ask("SET", f"hand:{key}", "running", "NX", "PX", KEEP_MS)
+    ask("SET", f"hand:{key}", RESULT, "XX", "PX", KEEP_MS)
+
+
+@contextmanager
+def first_call(target: Target) -> Iterator[Callable[[], object]]:
+    with _asked(target) as ask:
+        keys = holdfast_tools.new_keys()
+        yield lambda: _once(ask, next(keys))
+
+
+@contextmanager
+def replay(target: Target) -> Iterator[Callable[[], object]]:
+    with _asked(target) as ask:
+        _once(ask, "known")
+        yield lambda: ask("GET", "hand:known")
+
+
+@contextmanager
+def tell(target: Target) -> Iterator[Callable[[], object]]:
+    with connect(target) as link:
+        steps = (("MULTI",), ("LPOP", "hand:inbox"), ("INCRBY", "hand:state", 1), ("EXEC",))
+        handle = b"".join(command(*words) for words in steps)
+
+        def call() -> None:
+            for _ in range(TOLD_COUNT):
+                for words in (("RPUSH", "hand:inbox", "1"), ("LINDEX", "hand:inbox", 0)):
+                    link.sendall(command(*words))
+                    link.recv(4096)
+                link.sendall(handle)
+                said = b""
+                while said.count(b"\r\n") < 6:  # OK, QUEUED, QUEUED, and the replies of two
+                    said += link.recv(4096)
+
+        yield call
+
+
+TOOLS = (
+    ToolContender("once, first call", BY_HAND, "floor", first_call),
+    ToolContender("once, replay", BY_HAND, "floor", replay),
+    ToolContender("tell and handle a message", BY_HAND, "floor", tell, TOLD_COUNT),
+    *holdfast_tools.ONCE,
+    holdfast_tools.TELL,
+)
+ZOMBIES = (holdfast_tools.ZOMBIE,)

@@ -41,7 +41,6 @@ ENGINE = Engine(
     name="sqlite",
     start=start,
     best_peers=("filelock",),
-    own=("tools",),
     layouts=(Layout(1, 8), Layout(1, 64), PROCESSES),
     commands=commits,
     command="transactions",

@@ -40,8 +40,8 @@ def test_after_a_restart_of_the_machine_an_attempt_is_dead(tmp_path: Path, monke
 def test_sqlite_forgets_what_is_over(tmp_path: Path) -> None:
     """By those who write: after as many as there were before, hardly any is left."""
     path = tmp_path / "locks.db"
-    with holdfast.connect(f"sqlite:///{path}", ttl=0.05) as locks:
-        short = locks.once("short", keep=0.06, takeover="refuse")
+    with holdfast.connect(f"sqlite:///{path}", ttl=0.5) as locks:
+        short = locks.once("short", keep=0.6, takeover="refuse")
         for number in range(200):
             with short.attempt(f"old/{number}") as attempt:
                 attempt.complete()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from binascii import crc32
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, cast
@@ -15,14 +16,18 @@ from holdfast._core.flow import Flow
 from holdfast.aio.client_wire import AsyncClientWire
 from holdfast.aio.connection import TaskConnection
 from holdfast.backends.queue_backend import Release, Take
+from holdfast.backends.record_requests import SwapRecord
 from holdfast.backends.redis.address import of_url
 from holdfast.backends.redis.batching import BUSY_COUNT
 from holdfast.backends.redis.client import RedisClient
 from holdfast.backends.redis.codec import Codec, write
 from holdfast.backends.redis.connection import RedisConnection
+from holdfast.backends.redis.record_codec import RecordCodec
+from holdfast.backends.redis.resp import bulks
 from holdfast.backends.redis.servers import Primary
 from holdfast.errors import Misconfigured
 from holdfast.model import Claim, LockSpec
+from holdfast.record import Record, Swapped
 from holdfast.sync.client_driver import Monitor
 from holdfast.sync.client_wire import ClientWire
 from holdfast.sync.connection import ThreadConnection
@@ -35,10 +40,13 @@ Said = bytes | str | list[bytes]
 GRANTED = b"$16\r\n1794739688509276\r\n"
 CLAIM = Claim(LockSpec("orders/7"), "owner-1", "~actor.1")
 TAKE, TRY, RELEASE = Take((CLAIM,), True), Take((CLAIM,), False), Release(CLAIM, 0.0)
+SWAP, DELETE = SwapRecord("k", 0, b"{}", "owner-1", 30.0, 60.0), SwapRecord("k", 7, None, "owner-1", 0.0, 60.0)
+SWAPPED = b"*2\r\n:1\r\n:1794739688509276\r\n"
+IN_THE_WAY = b"*2\r\n:0\r\n*4\r\n:1794739688509270\r\n$7\r\nowner-2\r\n$4\r\n{\r\n}\r\n:5000000\r\n"
 PUSH = b">3\r\n$7\r\nmessage\r\n$2\r\nmy\r\n$24\r\nanother 1794739688509270\r\n"
 MOVED = b"-READONLY You can't write against a read only replica.\r\n"
 
-SCRIPTS: dict[str, tuple[Take | Release, list[Said]]] = {
+SCRIPTS: dict[str, tuple[Take | Release | SwapRecord, list[Said]]] = {
     "granted": (TAKE, [GRANTED]),
     "granted a single try": (TRY, [GRANTED]),
     "not free for a single try": (TRY, [b":0\r\n"]),
@@ -60,6 +68,22 @@ SCRIPTS: dict[str, tuple[Take | Release, list[Said]]] = {
     "a release that is refused": (RELEASE, [b"-OOM no\r\n", b"-OOM no\r\n"]),
     "no answer to a release": (RELEASE, [SILENCE]),
     "a release in pieces": (RELEASE, [[b":", b"1\r\n"]]),
+    "swapped": (SWAP, [SWAPPED]),
+    "swapped in pieces": (SWAP, [[SWAPPED[:9], SWAPPED[9:]]]),
+    "swapped, behind a push": (SWAP, [[PUSH + SWAPPED]]),
+    "a push, then swapped": (SWAP, [[PUSH, SWAPPED]]),
+    "another record is in the way": (SWAP, [IN_THE_WAY]),
+    "another record, in pieces": (SWAP, [[IN_THE_WAY[:30], IN_THE_WAY[30:60], IN_THE_WAY[60:]]]),
+    "nothing is there to be swapped": (SWAP, [b"*2\r\n:0\r\n$-1\r\n"]),
+    "deleted": (DELETE, [b"*1\r\n:1\r\n"]),
+    "a swap that is not known": (SWAP, [b"-NOSCRIPT No matching script.\r\n", b"-NOSCRIPT no\r\n", SWAPPED]),
+    "a swap that is refused": (SWAP, [b"-NOPERM no\r\n", b"-NOPERM no\r\n"]),
+    "a swap at a full server": (SWAP, [b"-OOM no\r\n", b"-OOM no\r\n"]),
+    "a swap at a replica": (SWAP, [MOVED, MOVED, SWAPPED]),
+    "a swap whose connection ends": (SWAP, [END, SWAPPED]),
+    "no answer to a swap": (SWAP, [SILENCE, SWAPPED]),
+    "half an answer to a swap": (SWAP, [[SWAPPED[:9]]]),
+    "a swap, not Redis": (SWAP, [b"HTTP/1.1 400 Bad Request\r\n\r\n"]),
 }
 
 
@@ -93,6 +117,9 @@ class BlockingScript(ThreadConnection):
         if said is SILENCE:
             raise TimeoutError("no answer in time")
         return b""
+
+    def readable(self) -> bool:
+        return False
 
     def close(self) -> None:
         self.closed = True
@@ -203,6 +230,10 @@ FEWER = {
     "a take that is refused": 1,
     "another primary": 1,
     "a release that is refused": 1,
+    "a swap that is not known": 1,
+    "a swap that is refused": 1,
+    "a swap at a full server": 1,
+    "a swap at a replica": 1,
 }
 """The general way has the first error reply at once, and so needs one less."""
 
@@ -226,6 +257,30 @@ def test_the_short_cut_sends_what_the_general_way_does(spec: LockSpec, queue: bo
     assert codec.taking(claim, "channel", queue) == order.program.call(order.size) + order.words
     order = write(codec, Release(claim, 0.0), "channel")
     assert codec.releasing(claim) == order.program.call(order.size) + order.words
+
+
+@pytest.mark.parametrize("data", [b"{\r\n}", b"", None])
+@pytest.mark.parametrize("clustered", [True, False])
+def test_a_swap_is_sent_word_by_word_as_its_program_reads_it(data: bytes | None, clustered: bool) -> None:
+    codec = RecordCodec("nämen", Codec("nämen", "höst", 7).chosen, clustered=clustered)
+    request = SwapRecord("schlösser/7", 1794739688509270, data, "owner-1", 0.5, 3600.0)
+    order, bucket = codec.swap(request), codec.buckets[crc32("schlösser/7".encode()) % len(codec.buckets)]
+    name = bucket.records + "schlösser/7".encode()
+    words: list[bytes | str | int] = [3, name, bucket.index, bucket.state, "schlösser/7", request.expected]
+    words += ["owner-1", 500_000, 3_600_000, *([] if data is None else [data])]
+    assert (order.size, order.words, order.key) == (len(words), bulks(*words), name)
+    assert codec.swapping(request) == order.program.call(order.size) + order.words
+
+
+def test_a_swap_is_not_sent_on_a_connection_that_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It could not be sent again: nobody would know whether the first one was carried out."""
+    script = Script([SWAPPED])
+    client = new_client(lambda: BlockingScript(script))
+    [ended] = cast(Primary, client.servers).pool.idle
+    monkeypatch.setattr(BlockingScript, "readable", lambda self: self is ended.connection)
+    said, count, idle, _ = outcome(client, lambda: ClientWire(client, Monitor()).call(SWAP, 0.3))
+    assert (said, count, idle) == (Swapped(True, Record("k", 1794739688509276, b"{}", "owner-1", 30.0)), 1, 1)
+    assert ended.connection.closed
 
 
 # Cancellation, with a real server

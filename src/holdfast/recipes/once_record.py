@@ -16,7 +16,7 @@ from ..record import Record
 MAX_RESULT_BYTES = 1 << 16
 RUNNING, DONE, FAILED, ENDED = "running", "done", "failed", "ended"
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
-_decode = json.JSONDecoder().decode
+_decode_first = json.JSONDecoder().raw_decode
 
 
 class Origin(NamedTuple):
@@ -70,7 +70,7 @@ class AttemptRecord(NamedTuple):
     @classmethod
     def decode(cls, record: Record) -> AttemptRecord:
         try:
-            fields = _decode(record.data.decode())
+            fields = _decode(record.data)
             fields["origin"] = Origin(**fields["origin"])
             fields["phases"] = tuple([(str(name), value) for name, value in fields["phases"]])
             fields["result"] = a2b_base64(fields["result"])
@@ -118,6 +118,13 @@ class Completed:
         self.result = result
 
 
+def _decode(data: bytes) -> Any:
+    """As `json.loads`, which looks for more than `encode` ever writes."""
+    text = data.decode()
+    value, end = _decode_first(text)
+    return value if end == len(text) else json.loads(text)
+
+
 class ResultCodec(Protocol):
     """How results become bytes, and what they were again."""
 
@@ -143,7 +150,7 @@ class JsonCodec:
 
     def decode(self, data: bytes) -> object:
         """From JSON."""
-        return _decode(data.decode())
+        return _decode(data)
 
 
 def encoded(codec: ResultCodec, value: object, limit: int, of: str) -> bytes:

@@ -29,6 +29,7 @@ READ_BYTES = 65536
 READ_SIZES = (READ_BYTES,)
 SHORT_BYTES = 470
 """What most replies are shorter than: a read of so much takes its memory from Python's own pool."""
+LOOK_FLAGS = int(socket.MSG_PEEK | socket.MSG_DONTWAIT)
 LONGEST_WAIT_S = 30.0
 """Waits of the system count on a clock that stops in suspend, and ours does not: so no wait is longer than this."""
 NEAR_RATIO = 0.9
@@ -193,7 +194,7 @@ class ThreadConnection:
 
     def _has_come(self) -> bool:
         try:
-            self._sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+            self._sock.recv(1, LOOK_FLAGS)
         except BlockingIOError:
             return False
         except OSError:

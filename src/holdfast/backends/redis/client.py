@@ -32,6 +32,7 @@ from .notifications import POLL_S, Listener
 from .pool import RedisPool
 from .program_calls import ProgramCalls
 from .record_codec import RecordCodec
+from .record_short_cuts import SwapShortCut
 from .records import RedisRecords
 from .renew import ClusterCalls
 from .replies import waits
@@ -59,6 +60,8 @@ class RedisClient:
         self._begin_queues()
         records = RecordCodec(self._namespace, self._codec.chosen, clustered=bool(self._address.seeds))
         self._records = RedisRecords(records, self.calls, self.servers, self._durability, bool(self._address.seeds))
+        if self.short_cuts is not None and isinstance(self.servers, Primary):
+            self.short_cuts.swap = SwapShortCut(self.servers.pool, records, self._records)
 
     def _begin_queues(self) -> None:
         address = self._address

@@ -53,13 +53,16 @@ class RedisConnection:
 
     def parse(self, data: bytes, deadline: float) -> Flow[Reply]:
         """The reply that begins with this data, however small the pieces are in which the rest comes."""
-        while True:
-            if not data:
-                raise ConnectionError("the server closed the connection")
-            self._feed(data)
-            if (reply := self._next()) is not NOT_YET:
-                return reply
+        while (reply := self.first(data)) is NOT_YET:
             data = yield Receive(self.connection, deadline)
+        return reply
+
+    def first(self, data: bytes) -> Reply:
+        """The first reply of what has come, this data at its end; or `NOT_YET`."""
+        if not data:
+            raise ConnectionError("the server closed the connection")
+        self._feed(data)
+        return self._next()
 
     def read(self, deadline: float) -> Flow[Reply]:
         """The next reply, of several that are due."""

@@ -16,7 +16,7 @@ from ..execute import SECOND_US, us
 from ..record_requests import ListRecords, SwapRecord, Touch
 from .codec import Order
 from .programs import Program
-from .resp import bulks
+from .resp import bulk, bulks
 
 BUCKETS_COUNT = 64
 """Of a cluster: so many slots share the load, and so many indexes are asked for a list."""
@@ -33,6 +33,8 @@ class Bucket:
     """How the keys of records begin."""
     index: bytes
     state: bytes
+    words: bytes
+    """The index and the state, as words of a call."""
 
 
 class Listed(NamedTuple):
@@ -48,12 +50,12 @@ class RecordCodec:
     def __init__(self, namespace: str, chosen: Callable[[str], Program], *, clustered: bool) -> None:
         self._chosen = chosen
         tags = [f"{{{number}}}" for number in range(BUCKETS_COUNT)] if clustered else [""]
-        self.buckets = [
-            Bucket(
-                *(f"{namespace}/{word}".encode() for word in (f"record{tag}/", f"records{tag}", f"records{tag}/state"))
-            )
-            for tag in tags
-        ]
+        self.buckets = [self._made_bucket(namespace, tag) for tag in tags]
+
+    @staticmethod
+    def _made_bucket(namespace: str, tag: str) -> Bucket:
+        index, state = f"{namespace}/records{tag}".encode(), f"{namespace}/records{tag}/state".encode()
+        return Bucket(f"{namespace}/record{tag}/".encode(), index, state, bulks(index, state))
 
     def _bucket(self, key: bytes) -> Bucket:
         return self.buckets[crc32(key) % len(self.buckets)]
@@ -69,26 +71,25 @@ class RecordCodec:
 
     def swap(self, request: SwapRecord) -> Order:
         """Answers with what was `Swapped`."""
-        key = request.key.encode()
+        name, size, words = self._swap_words(request)
+        return Order(self._chosen("swap_record"), size, words, lambda reply: swapped_of(reply, request), name)
+
+    def swapping(self, request: SwapRecord) -> bytes:
+        """The same, whole."""
+        _, size, words = self._swap_words(request)
+        return self._chosen("swap_record").call(size) + words
+
+    def _swap_words(self, request: SwapRecord) -> tuple[bytes, int, bytes]:
+        """The name of the record, and how many words in which bytes: in one piece, for an attempt is two of these."""
+        key, owner, expected = request.key.encode(), request.owner.encode(), b"%d" % request.expected
         bucket = self._bucket(key)
         name = bucket.records + key
-        ttl, keep_ms = us(request.ttl), max(1, int(request.keep * 1000))
-        words: list[bytes | str | int] = [3, name, bucket.index, bucket.state]
-        words += [key, request.expected, request.owner, ttl, keep_ms]
-        if request.data is not None:
-            words.append(request.data)
-
-        def read(reply: list[int | FoundRecord | None]) -> Swapped:
-            if not reply[0]:
-                found = reply[1]
-                return Swapped(False, None if isinstance(found, int) else _record(request.key, found))
-            if request.data is None:
-                return Swapped(True, None)
-            version = reply[1]
-            assert isinstance(version, int)
-            return Swapped(True, Record(request.key, version, request.data, request.owner, request.ttl))
-
-        return Order(self._chosen("swap_record"), len(words), bulks(*words), read, name)
+        ttl, keep_ms = b"%d" % us(request.ttl), b"%d" % max(1, int(request.keep * 1000))
+        words = b"$1\r\n3\r\n$%d\r\n%b\r\n%b$%d\r\n%b\r\n$%d\r\n%b\r\n$%d\r\n%b\r\n$%d\r\n%b\r\n$%d\r\n%b\r\n" % (
+            len(name), name, bucket.words, len(key), key, len(expected), expected, len(owner), owner, len(ttl), ttl,
+            len(keep_ms), keep_ms,
+        )  # fmt: skip
+        return (name, 9, words) if request.data is None else (name, 10, words + bulk(request.data))
 
     def touch(self, touches: Sequence[Touch]) -> Order:
         """All of one bucket. Answers with a list of True, False, or None: nobody can tell."""
@@ -113,6 +114,18 @@ def _record(key: str, said: FoundRecord | None) -> Record | None:
         return None
     version, owner, data, remaining = said
     return Record(key, version, data, owner.decode(), remaining / SECOND_US)
+
+
+def swapped_of(reply: list[int | FoundRecord | None], request: SwapRecord) -> Swapped:
+    """From the reply of `swap_record.lua`."""
+    if not reply[0]:
+        found = reply[1]
+        return Swapped(False, None if isinstance(found, int) else _record(request.key, found))
+    if request.data is None:
+        return Swapped(True, None)
+    version = reply[1]
+    assert isinstance(version, int)
+    return Swapped(True, Record(request.key, version, request.data, request.owner, request.ttl))
 
 
 def _touched(reply: list[int]) -> list[bool | None]:

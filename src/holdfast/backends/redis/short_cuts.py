@@ -1,4 +1,5 @@
-"""The usual calls, a take of one name and a release that does not linger: one exchange each, on one primary.
+"""The usual calls, a take of one name and a release that does not linger: one exchange each, on one primary. And the
+swap of a record (`record_short_cuts`), which is never put together with others.
 
 1. These are steps (`ports.ShortCuts`): a driver does the exchange between `begin` and `end` by itself, and so saves the
    flow. `call` is the same as a flow, for drivers that do not.
@@ -17,18 +18,20 @@ from ...errors import BackendUnavailable
 from ...model import Claim
 from ...ports import Rest, UsedConnection
 from ..queue_backend import Release, Take, Taken
+from ..record_requests import RecordReply, SwapRecord
 from .batching import Batching, RedisRest
 from .codec import NOT_YET_HEARING, Codec
 from .connection import RedisConnection
 from .error_mapping import no_answer
 from .notifications import Listener
 from .pool import RedisPool
+from .record_short_cuts import SwapRest, SwapShortCut
 from .replies import one_taken
 from .resp import Error
 from .waiter_connections import MOST_COUNT as MOST_WAITERS_COUNT
 from .waiter_connections import WaiterConnections
 
-UsualAnswer: TypeAlias = "list[Taken] | bool"
+UsualAnswer: TypeAlias = "list[Taken] | bool | RecordReply"
 
 GRANTED_BYTES = len("$16\r\n1794739688509276\r\n")
 RELEASED = b":1\r\n"
@@ -61,6 +64,7 @@ class RedisShortCuts:
         self._listener = listener
         self._waiters = waiters
         self._general = general
+        self.swap: SwapShortCut | None = None
         self.batching = Batching(pool, codec, general.forget, self._shared_channel)
 
     def _shared_channel(self) -> str:
@@ -83,6 +87,9 @@ class RedisShortCuts:
 
     def _frame(self, request: object, link: RedisConnection) -> bytes | None:
         """What is to be sent on this connection; None if it is not usual."""
+        if request.__class__ is SwapRecord and self.swap is not None:
+            assert isinstance(request, SwapRecord)
+            return self.swap.frame(request, link)
         if isinstance(request, Take):
             if len(request.claims) != 1:
                 return None
@@ -99,8 +106,13 @@ class RedisShortCuts:
             return self._codec.handing_over(claim, link.channel)
         return self._codec.releasing(claim)
 
-    def end(self, request: Take | Release, link: UsedConnection, said: bytes | BaseException) -> UsualAnswer | Rest:
+    def end(
+        self, request: Take | Release | SwapRecord, link: UsedConnection, said: bytes | BaseException
+    ) -> UsualAnswer | Rest:
         assert isinstance(link, RedisConnection)
+        if isinstance(request, SwapRecord):
+            assert self.swap is not None
+            return self.swap.end(request, link, said)
         if isinstance(said, bytes):
             pool = self._pool
             if isinstance(request, Take):
@@ -121,7 +133,11 @@ class RedisShortCuts:
             return False
         return self.batching.join(request, deadline, reply, start)
 
-    def go_on(self, request: Take | Release, rest: Rest, deadline: float) -> Flow[UsualAnswer]:
+    def go_on(self, request: Take | Release | SwapRecord, rest: Rest, deadline: float) -> Flow[UsualAnswer]:
+        if isinstance(request, SwapRecord):
+            assert self.swap is not None
+            assert isinstance(rest, SwapRest)
+            return (yield from self.swap.go_on(request, rest, deadline))
         assert isinstance(rest, RedisRest)
         pool, link, said = self._pool, rest.link, rest.said
         if link is None:

@@ -21,9 +21,15 @@ local function tidy(mark, cursor)
   local from = cursor == '' and '-' or '(' .. cursor
   local noted = redis.call('ZRANGE', index, from, '+', 'BYLEX', 'LIMIT', 0, LOOK_COUNT)
   redis.call('HSET', state, 'mark', mark, 'turn', '0', 'cursor', noted[LOOK_COUNT] or '')
-  local prefix = string.sub(record, 1, -1 - #key)
-  for _, other in ipairs(noted) do
-    if redis.pcall('EXISTS', prefix .. other) == 0 then -- an error (the slot is moving) says nothing about it
+  local prefix, records = string.sub(record, 1, -1 - #key), {}
+  for i, other in ipairs(noted) do
+    records[i] = prefix .. other
+  end
+  if #noted == 0 or redis.pcall('EXISTS', unpack(records)) == #noted then -- mostly, and in one command
+    return
+  end
+  for i, other in ipairs(noted) do
+    if redis.pcall('EXISTS', records[i]) == 0 then -- an error (the slot is moving) says nothing about it
       redis.call('ZREM', index, other)
     end
   end

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from ...errors import BackendUnavailable
 from ...model import Claim
 from ..queue_backend import QueueReply, QueueRequest, Release, Take, Taken
+from ..record_requests import SwapRecord
 from .file import Busy, give_way
 from .store import Promotion, SQLiteStore
 from .wakeup_socket import AVAILABLE, Notifier, folders_for
@@ -39,6 +40,8 @@ class StoreOperations:
             if claim.spec.name in self.crowded:
                 return self._hand_over(claim)
             return self.store.release_alone(claim) or None
+        elif type(request) is SwapRecord:
+            return self.store.swap_record(request)
         return None
 
     def whole(self, request: QueueRequest) -> QueueReply:

@@ -203,6 +203,9 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (key) DO NOTHING;
 UPDATE record SET version = ?2, data = ?3, owner = ?4, alive_until = ?5, kept_until = ?6, keep = ?7
 WHERE key = ?1 AND version = ?8 AND keep > 0 AND kept_until > ?9;
 
+-- name: any_over
+SELECT 1 FROM record WHERE kept_until <= ?1 LIMIT 1;
+
 -- name: forget_records
 DELETE FROM record WHERE key IN (SELECT key FROM record WHERE kept_until <= ?1 AND key <> ?3 ORDER BY kept_until LIMIT ?2);
 

@@ -1,7 +1,7 @@
 """Records as rows.
 
-`SQLiteRecords` runs inside the caller's transaction. `quick_record` is for what most requests are, each in one
-statement: a record where there is none, a change of the version that is there, and a look at what is in the way.
+`SQLiteRecords` runs inside the caller's transaction. `quick_swap` is for what most requests are: a look at what is in
+the way, without the write lock; a record where there is none; and a change of the version that is there.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...record import Record, Swapped
-from ..execute import Moment, us
-from ..execute_records import StoredRecord, record_view
-from ..record_requests import RecordRequest, SwapRecord
+from ..execute import SECOND_US, us
+from ..execute_records import StoredRecord
+from ..record_requests import SwapRecord
 from .programs import SQL
 from .queue import Execute
 
+LOAD_RECORD, ADD_RECORD, SWAP_RECORD = SQL["load_record"], SQL["add_record"], SQL["swap_record"]
 FORGET_EVERY_COUNT = 8
 """By the clock: whoever writes at such a microsecond forgets others, too."""
 
@@ -45,21 +46,21 @@ class SQLiteRecords:
         self._execute(SQL["forget_records"], (clock, limit, self._prefix + but))
 
 
-def quick_record(execute: Execute, prefix: str, request: RecordRequest, at: Moment) -> Swapped | None:
-    """What is simple; None if it is not. One write in `FORGET_EVERY_COUNT` is not: it goes on to forget others."""
-    if type(request) is not SwapRecord or request.data is None or at.clock % FORGET_EVERY_COUNT == 0:
+def quick_swap(execute: Execute, prefix: str, request: SwapRecord, now: int, clock: int) -> Swapped | None:
+    """The swap in a statement or two; None if it is not that simple.
+
+    One write in `FORGET_EVERY_COUNT` is not, where others are to be forgotten.
+    """
+    key, expected, data = prefix + request.key, request.expected, request.data
+    if not expected and (row := execute(LOAD_RECORD, (key,)).fetchone()) is not None:
+        version, there, owner, alive_until, kept_until, keep = row
+        if not keep or kept_until <= clock:
+            return None
+        return Swapped(False, Record(request.key, version, there, owner, max(0, alive_until - now) / SECOND_US))
+    if data is None or (clock % FORGET_EVERY_COUNT == 0 and execute(SQL["any_over"], (clock,)).fetchone()):
         return None
-    key, keep = prefix + request.key, us(request.keep)
-    version = max(at.clock, request.expected + 1)
-    alive_until = at.now + us(request.ttl) if request.ttl else 0
-    values = (key, version, request.data, request.owner, alive_until, at.clock + keep, keep)
-    if request.expected:
-        written = execute(SQL["swap_record"], (*values, request.expected, at.clock)).rowcount
-    else:
-        written = execute(SQL["add_record"], values).rowcount
-    if written == 1:
-        return Swapped(True, Record(request.key, version, request.data, request.owner, request.ttl))
-    stored = SQLiteRecords(execute, prefix).load_record(request.key)
-    if stored is None or not stored.keep or stored.kept_until <= at.clock or stored.version == request.expected:
-        return None
-    return Swapped(False, record_view(request.key, stored, at))
+    version, keep = max(clock, expected + 1), us(request.keep)
+    alive_until = now + us(request.ttl) if request.ttl else 0
+    values = (key, version, data, request.owner, alive_until, clock + keep, keep)
+    written = execute(SWAP_RECORD, (*values, expected, clock)) if expected else execute(ADD_RECORD, values)
+    return Swapped(True, Record(request.key, version, data, request.owner, request.ttl)) if written.rowcount else None

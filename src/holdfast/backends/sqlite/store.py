@@ -19,14 +19,15 @@ from typing import NamedTuple, overload
 from ..._core.line import Place, look_again
 from ...clock import calendar_us, now
 from ...model import Claim
+from ...record import Swapped
 from ..execute import SECOND_US, Moment, carry_out, us
 from ..execute_records import carry_out_record
 from ..queue_backend import QueueReply, QueueRequest, Release, Renew, Survey, Take, Taken, patience
-from ..record_requests import RECORD_REQUESTS, ListRecords, ReadRecord, RecordRequest
+from ..record_requests import RECORD_REQUESTS, ListRecords, ReadRecord, RecordRequest, SwapRecord
 from .file import BEGIN, COMMIT, SNAPSHOT, LockFile
 from .programs import SQL
 from .queue import FIRST_COUNT, FURTHER_RATIO, Further, SQLiteLines
-from .records import SQLiteRecords, quick_record
+from .records import SQLiteRecords, quick_swap
 
 TAKE_FREE = SQL["take_free"]
 RELEASE_ALONE = SQL["release_alone"]
@@ -174,6 +175,15 @@ class SQLiteStore:
             lines.save(gone.name, line)
         return [promotion(gone.name, place) for place in promoted]
 
+    def swap_record(self, request: SwapRecord) -> Swapped | None:
+        """What most swaps of records are; None if it is not that simple."""
+        moment = now()
+        self._file.stay(moment)
+        try:
+            return quick_swap(self._execute, self._prefix, request, int(moment * 1e6), calendar_us())
+        except sqlite3.Error as error:
+            raise self._file.translated(error) from error
+
     @overload
     def carry_out(self, request: Take, wake: str) -> tuple[list[Taken], list[Promotion]]: ...
 
@@ -208,13 +218,6 @@ class SQLiteStore:
 
     def _carry_out_record(self, request: RecordRequest) -> QueueReply:
         self._file.stay(now())
-        moment = Moment(us(now()), calendar_us())
-        try:
-            quick = quick_record(self._execute, self._prefix, request, moment)
-        except sqlite3.Error as error:
-            raise self._file.translated(error) from error
-        if quick is not None:
-            return quick
         with self._file.transaction(SNAPSHOT if isinstance(request, (ReadRecord, ListRecords)) else BEGIN) as execute:
             return carry_out_record(SQLiteRecords(execute, self._prefix), request, Moment(us(now()), calendar_us()))
 

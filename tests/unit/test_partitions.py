@@ -6,8 +6,9 @@ import asyncio
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -15,9 +16,20 @@ import pytest
 
 import holdfast
 from holdfast import aio
-from holdfast.errors import Misconfigured, NotAcquired
+from holdfast._core.flow import Flow, Sleep
+from holdfast.errors import BackendUnavailable, Misconfigured, NotAcquired
+from holdfast.model import State
+from holdfast.recipes import partition_member
+from holdfast.recipes.partition_member import Member
 from holdfast.recipes.partition_spec import MAX_SHARDS_COUNT
 from holdfast.testing import FakeClock
+
+
+@asynccontextmanager
+async def group(count: int) -> AsyncIterator[list[aio.Coordinator]]:
+    url = f"memory://partitions-{os.urandom(4).hex()}"
+    async with AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(aio.connect(url, ttl=30)) for _ in range(count)]
 
 
 @asynccontextmanager
@@ -298,6 +310,57 @@ async def test_what_is_evicted_is_taken_again_and_a_member_too() -> None:
 
 
 @virtually
+async def test_who_loses_a_shard_of_a_settled_group_takes_it_again_soon() -> None:
+    """By the ids it would be the turn of another one, which is at rest and reads the shards once in a long while."""
+    async with group(3) as locks:
+        members = sorted((each.partitions("p", shards=4) for each in locks), key=lambda one: one._loop._member.id)
+        async with members[2], members[1]:
+            await until(lambda: [len(one) for one in members] == [0, 2, 2])
+            async with members[0]:  # with the lowest id; the extra shard stays with one of the others
+                await until(lambda: len(members[0]) == 1 and len(members[1]) + len(members[2]) == 3)
+                await asyncio.sleep(100)  # all are at rest
+                [owner] = [one for one in members if len(one) == 2]
+                assert owner is not members[0]
+                lost = next(iter(owner))
+                assert await locks[0].evict(f"p/shards/4/{lost}", owner[lost].token)
+                await until(lambda: lost not in owner)
+                await until(lambda: lost in owner, within=10)
+                assert [len(one) for one in members] == [1, 1, 2] or [len(one) for one in members] == [1, 2, 1]
+
+
+@pytest.mark.parametrize(("poison", "most"), [(None, 1.5), (0, 3.0)])
+def test_a_group_at_rest_reads_all_shards_about_as_often_as_one_member_looks(
+    poison: int | None, most: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if it is not settled, because nobody can start one of the shards: only who waits for it looks on."""
+    reads: Counter[str] = Counter()
+    survey = partition_member._survey
+
+    def counted(backend: Any, prefix: str, exact: bool = False) -> Any:
+        reads[prefix] += 1
+        return survey(backend, prefix, exact)
+
+    def on_assigned(shard: int, lease: aio.Lease) -> None:
+        if shard == poison:
+            raise RuntimeError("planted")
+
+    async def rest() -> float:
+        async with group(40) as locks, AsyncExitStack() as stack:
+            members = [each.partitions("p", shards=40, on_assigned=on_assigned) for each in locks]
+            for one in members:
+                await stack.enter_async_context(one)
+            await asyncio.sleep(120)
+            assert sum(map(len, members)) == 40 - (poison is not None)
+            reads.clear()
+            await asyncio.sleep(120)  # 4 ttls
+            return reads["p/members/40"] / 40
+
+    monkeypatch.setattr(partition_member, "_survey", counted)
+    looks = FakeClock().run(rest())
+    assert 0 < reads["p/shards/40/"] < most * looks
+
+
+@virtually
 async def test_run_serves_until_it_is_stopped_and_can_be_run_again() -> None:
     async with two() as (one, _):
         member = one.partitions("p", shards=3)
@@ -309,6 +372,33 @@ async def test_run_serves_until_it_is_stopped_and_can_be_run_again() -> None:
             await running
             assert await member.wait_for_change({0, 1, 2}) == frozenset()
             assert await one.survey() == []
+
+
+def test_who_leaves_drains_first_if_the_engine_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The membership is given up meanwhile: after a request that hangs, the leases may have ended."""
+    withdraw = Member.withdraw
+    states: list[State] = []
+
+    def hangs(self: Member) -> Flow[None]:
+        yield Sleep(100)
+        yield from withdraw(self)
+
+    async def leave() -> None:
+        async with two() as (one, _):
+            member: aio.Partitions
+            drained = lambda shard, deadline: states.append(member[shard].state)  # noqa: E731
+            member = one.partitions("p", shards=1, on_revoking=drained)
+            async with member:
+                await until(lambda: len(member) == 1)
+                monkeypatch.setattr(Member, "withdraw", hangs)
+                monkeypatch.setattr(one._core.backend, "renew", lambda *_: fails())
+
+    def fails() -> Flow[None]:
+        yield Sleep(1)
+        raise BackendUnavailable("planted")
+
+    FakeClock().run(leave())
+    assert states == [State.HELD]
 
 
 @virtually

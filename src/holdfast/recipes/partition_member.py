@@ -12,13 +12,17 @@ Invariants, and what each rests on:
 4. Every shard is owned in the end, by members with equal shares: each looks at the members now and then, and at all
    shards for as long as something is amiss; see `partition_plan` for who takes and gives what.
 5. In a stable group a look is one read. Where it takes long, it is done less often (twice in a ttl at least), so that
-   looking is a tenth of the time at most. All shards are read once in `ALL_LOOKS_COUNT` looks, for the case that
-   members saw different things and each leaves a shard to another.
+   looking is a tenth of the time at most. All shards are read once in `ALL_LOOKS_COUNT` looks, or in as many as there
+   are members, for the case that members saw different things and each leaves a shard to another: so a group together
+   reads them as often as one member looks. A member that has its share reads them no more often, either, after
+   `OTHERS_LOOKS_COUNT` looks without a move: a shard that nobody can start, or a long drain, must not cost all members.
+6. A member that loses a shard of a group that was settled takes it again, although after the loss it may look as if the
+   shard were another one's, whose turn it is by its id: that one is at rest, and does not know.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from .._core.coordinator_core import CoordinatorCore
 from .._core.flow import NOW, RANDOM, Flow
@@ -32,6 +36,7 @@ from .partition_spec import MemberView, PartitionSpec, read_partition
 LEAST_LOOK_S, MOST_LOOK_S = 0.05, 2.0
 """A member looks at the others every tenth of the ttl, within these bounds."""
 ALL_LOOKS_COUNT = 20
+OTHERS_LOOKS_COUNT = 10
 
 
 class Member:
@@ -55,10 +60,17 @@ class Member:
         self._next_move = 0.0
         self._hold: Hold | None = None
         self._quota: int | None = None
-        self._settled: dict[str, int] = {}
-        """The members at the last look, if all shards were where they should be; else empty."""
+        self._members: dict[str, int] = {}
+        """With their weights, at the last look."""
+        self._settled = False
+        """Whether all shards were where they should be when they were last read."""
+        self._rest: tuple[dict[str, int], int] = ({}, 0)
+        """The members and this one's quota when that was last so."""
+        self._owned: Mapping[str, int] = {}
         self._free: Collection[int] = ()
-        self._looks = 0
+        """How many shards each member had, and which were free, when they were last read."""
+        self._quiet = 0
+        """The looks since something has moved, or this member had to take or to give up something."""
 
     def join(self, actor: str) -> Flow[None]:
         """Become a member; refused while members with another number of shards live."""
@@ -94,18 +106,33 @@ class Member:
             yield from self.join(actor)
         weights = {each.id: each.weight for each in (yield from read_members(self.core.backend, self.spec))}
         taken = 0
-        self._looks += 1
-        if self.id in weights and (weights != self._settled or self._looks % ALL_LOOKS_COUNT == 0):
+        if weights != self._members:
+            self._members, self._quiet, self._settled = weights, 0, False
+        if self.id in weights and self._all_due():
             plan = make_plan(weights, (yield from self._owners()), self.spec.shards)
-            self._quota = plan.quotas[self.id]
-            taken = yield from self._take(plan, actor, began)
-            self._settled = weights if plan.settled else {}
-            self._free = frozenset(plan.free)
+            quota = plan.quotas[self.id]
+            if plan.free and weights == self._rest[0]:  # rule 6
+                quota = max(quota, self._rest[1])
+            self._quota = quota
+            taken = yield from self._take(plan, quota, actor, began)
+            moved = plan.owned != self._owned
+            self._owned, self._free = plan.owned, frozenset(plan.free)
+            self._settled = plan.settled
+            if plan.settled:
+                self._rest = (weights, quota)
+            elif moved or len(self.own) != quota or self.draining:
+                self._quiet = 0
+        self._quiet += 1
         now: float = yield NOW
         chance: float = yield RANDOM
         if taken:
             return LEAST_LOOK_S
         return max(self.pause, min(10 * (now - began), self.spec.ttl / 2)) * (0.75 + chance / 2)
+
+    def _all_due(self) -> bool:
+        """Whether it is time to read all shards (rule 5)."""
+        at_rest = self._settled or self._quiet > OTHERS_LOOKS_COUNT
+        return not at_rest or self._quiet % max(ALL_LOOKS_COUNT, len(self._members)) == 0
 
     def _owners(self) -> Flow[dict[int, str]]:
         """Who owns each shard. Of its own it knows without being told."""
@@ -114,13 +141,13 @@ class Member:
         owners = {shard: owner for shard, owner in owners.items() if shard < self.spec.shards and owner != self.id}
         return owners | dict.fromkeys(self.own, self.id)
 
-    def _take(self, plan: ShardPlan, actor: str, now: float) -> Flow[int]:
+    def _take(self, plan: ShardPlan, quota: int, actor: str, now: float) -> Flow[int]:
         """Take free shards up to the quota; answers how many.
 
         After a pause, or as long as the look has taken, it is time to look again: whether it is to stop, has drained
         something, or what is left for it.
         """
-        missing = plan.quotas[self.id] - len(self.own) + len(self.draining)
+        missing = quota - len(self.own) + len(self.draining)
         looked: float = yield NOW
         end = looked + max(self.pause, looked - now)
         self.avoided = {shard: until for shard, until in self.avoided.items() if until > now}
@@ -181,7 +208,7 @@ class Member:
 
     def _look_at_all(self) -> None:
         """At the next look, and until all is settled."""
-        self._settled = {}
+        self._settled, self._quiet = False, 0
 
 
 def read_members(backend: AnyBackend, spec: PartitionSpec) -> Flow[tuple[MemberView, ...]]:

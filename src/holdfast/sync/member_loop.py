@@ -9,7 +9,8 @@
 3. A shard whose `on_assigned` raises is released, and left alone for a ttl by this member: then it is tried again.
 4. A shard that is being used (`Partitions.using`) is drained once it is not, or at the deadline.
 5. An engine out of reach ends nothing here: what is held is lost with its ttl, and taken again afterwards.
-6. A member that leaves gives up its membership first, so that the others take each shard as soon as it is drained.
+6. A member that leaves has its shards drained, and gives up its membership meanwhile, so that the others take each
+   shard as soon as it is drained.
 """
 
 from __future__ import annotations
@@ -119,17 +120,19 @@ class MemberLoop:
         """Drain all, release, and be no member any more: others take over without waiting for a ttl."""
         member, closes = self._member, self._member.core.admission
         try:
+            for shard in self.owned():  # before any request: leases end while an engine out of reach is waited for
+                member.draining.add(shard)
+                self._revoke(shard)
             if not closes.closed:
                 self._coordinator._run(member.withdraw())
                 self._coordinator._run(member.release([each for each in member.own if each not in self.leases]))
-                for shard in [each for each in member.own if each not in self._drains]:
-                    member.draining.add(shard)
-                    self._revoke(shard)
-            while self._drains and not closes.closed:
+            while not closes.closed:
                 self.wake.clear()
                 self._coordinator._run(member.drop_lost())
                 self._note()
-                if not self._end_drains() and self._drains:
+                if not self._end_drains():
+                    if not self._drains:
+                        break
                     self._wait(None, now() + member.pause)
         except Misconfigured:
             if not closes.closed:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,38 +11,24 @@ import pytest
 
 from holdfast.doctor.checks.client import ThisProcess, clock_source
 from tests.cli.harness import HOLDFAST, LONG
-from tests.doctor.cases import ids_of
+from tests.doctor.cases import elsewhere, ids_of
 
 WITHOUT_HIREDIS = """
 import importlib.util as u
 find = u.find_spec
 u.find_spec = lambda name, package=None: None if name == "hiredis" else find(name, package)
 """
-LOOK = "import json, holdfast.doctor as d; print(json.dumps(d.examine({url!r}, say=lambda _: None).as_data()))"
-
-
-def outcome(check_id: str, *words: str, url: str = "memory://", before: str = "", **environment: str) -> str:
-    """In a process of its own."""
-    done = subprocess.run(
-        [*words, "-c", before + LOOK.format(url=url)],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=LONG * 3,
-        check=True,
-    )
-    return str(next(each["outcome"] for each in json.loads(done.stdout)["findings"] if each["id"] == check_id))
 
 
 def test_python_without_assertions() -> None:
-    assert outcome("client.python", sys.executable, "-O") == "warning"
-    assert outcome("client.python", sys.executable) == "fine"
+    assert elsewhere("client.python", sys.executable, "-O") == "warning"
+    assert elsewhere("client.python", sys.executable) == "fine"
 
 
 @pytest.mark.parametrize(("limit", "expected"), [(64, "failed"), (400, "warning"), (4096, "fine")])
 def test_few_open_files(limit: int, expected: str) -> None:
     shell = ("sh", "-c", f'ulimit -S -n {limit}; exec "$0" "$@"', sys.executable)
-    assert outcome("client.open-files", *shell) == expected
+    assert elsewhere("client.open-files", *shell) == expected
 
 
 def test_a_slow_clock(tmp_path: Path) -> None:
@@ -54,13 +39,13 @@ def test_a_slow_clock(tmp_path: Path) -> None:
 
 
 def test_replies_that_are_read_by_python_code() -> None:
-    assert outcome("client.hiredis", sys.executable, url="redis://127.0.0.1:1", before=WITHOUT_HIREDIS) == "warning"
-    assert outcome("client.hiredis", sys.executable, url="redis://127.0.0.1:1") == "fine"
+    assert elsewhere("client.hiredis", sys.executable, url="redis://127.0.0.1:1", before=WITHOUT_HIREDIS) == "warning"
+    assert elsewhere("client.hiredis", sys.executable, url="redis://127.0.0.1:1") == "fine"
 
 
 def test_the_debug_mode_of_asyncio() -> None:
-    assert outcome("client.event-loop", sys.executable, PYTHONASYNCIODEBUG="1") == "warning"
-    assert outcome("client.event-loop", sys.executable) == "fine"
+    assert elsewhere("client.event-loop", sys.executable, PYTHONASYNCIODEBUG="1") == "warning"
+    assert elsewhere("client.event-loop", sys.executable) == "fine"
 
 
 def test_every_check_has_a_test() -> None:

@@ -22,6 +22,7 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_file_is_measured_and_settings_are_proposed(tmp_path: Path) -> None:
     url = f"sqlite://{tmp_path}/locks.db"
+    holdfast.connect(url).close()
     report = examine(url, experiments=True, say=lambda _: None)
     for check_id in ids_of("experiment"):
         assert finding_of(report, check_id).outcome in (Outcome.FINE, Outcome.WARNING), finding_of(report, check_id)

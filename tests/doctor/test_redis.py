@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.doctor import Outcome, Report, examine
-from holdfast.torture.sandbox.clock import Clock
-from tests.doctor.cases import finding_of, ids_of
+from holdfast.doctor import Outcome
+from tests.doctor.cases import finding_of, ids_of, look, with_a_wrong_clock
 from tests.support.redis_server import RedisServer, other, running
 from tests.support.redis_topologies import await_true, with_cluster, with_replicas, with_sentinel
 
@@ -44,10 +43,6 @@ BY_SETTING = {
 }
 ELSEWHERE = {"redis.version", "redis.role", "redis.persistence-works", "redis.replicas", "redis.clock", "redis.cluster"}
 """Checks with a test of their own below."""
-
-
-def look(url: str) -> Report:
-    return examine(url, request_timeout=20.0, say=lambda _: None)
 
 
 def test_every_check_is_seen_failing() -> None:
@@ -99,15 +94,9 @@ def test_a_disk_that_cannot_be_written() -> None:
 
 
 def test_a_clock_that_is_wrong(tmp_path: Path) -> None:
-    clock = Clock(tmp_path / "clock")
-    clock.move(60.0)
     with running() as server:
-        server.stop()
-        server.words = ["env", *(f"{name}={value}" for name, value in clock.environment().items()), *server.words]
-        server.start()
-        finding = finding_of(look(server.url), "redis.clock")
-        assert finding.outcome is Outcome.WARNING
-        assert "ahead of this machine" in finding.seen
+        assert with_a_wrong_clock("redis.clock", server.url, tmp_path) == "warning"
+        assert finding_of(look(server.url), "redis.clock").outcome is Outcome.FINE
 
 
 def test_the_primary_of_a_sentinel() -> None:

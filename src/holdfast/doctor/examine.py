@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 
 from .. import connect
+from ..backends.sqlite.address import path_of
 from ..errors import HoldfastError, Misconfigured
 from .checks import client
 from .experiments import Experiments
@@ -15,6 +16,10 @@ from .report import Report
 NAMESPACE = "holdfast-doctor"
 CHECKS_OF = {
     **dict.fromkeys(("redis", "rediss", "unix", "redis+unix", "redis+sentinel", "redis+cluster"), "redis"),
+    "redlock": "redlock",
+    "sqlite": "sqlite",
+    **dict.fromkeys(("postgresql", "postgres", "postgresql+session", "postgres+session"), "postgresql"),
+    **dict.fromkeys(("mysql", "mariadb", "mysql+session", "mariadb+session"), "mysql"),
 }
 """The module of an engine's checks, by the scheme of its URL."""
 
@@ -34,6 +39,9 @@ def examine(
     """
     say("looking at this process")
     findings = list(client.examination(url).findings())
+    if url.startswith("sqlite://") and not path_of(url).exists():
+        findings.append(found("engine.reachable", fine("the file is not there yet; the first lock makes it")))
+        return Report(shown or url, (*findings, *_settings(url, request_timeout, say)))
     say("connecting")
     try:
         with connect(url, namespace=NAMESPACE, request_timeout=request_timeout) as locks:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -38,6 +39,23 @@ def user_file_url() -> str:
     else:
         folder = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
     return "sqlite://" + quote(os.fsencode(folder / "holdfast" / "locks.db"))
+
+
+def without_passwords(url: str) -> str:
+    """A URL that can be shown: without its passwords, in the address or among the options."""
+    scheme, separator, rest = url.partition("://")
+    if scheme == "sqlite" or not separator:
+        return url
+    address, question, options = rest.partition("?")
+    hosts = ",".join(_without_password(host) for host in address.split(","))
+    return scheme + separator + hosts + question + re.sub(r"((?:^|&)[^=&]*pass[^=&]*=)[^&]*", r"\1…", options)
+
+
+def _without_password(host: str) -> str:
+    """`user:password@host` without the password, which may hold characters that should have been escaped."""
+    login, at, rest = host.rpartition("@")
+    user, colon, _ = login.partition(":")
+    return f"{user}:…@{rest}" if colon else login + at + rest
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.cli.engine_choice import without_passwords
 from holdfast.cli.options import SECONDS
 from holdfast.cli.runner.request import RunRequest, allowance, default_grace, least_ttl
 from holdfast.cli.views import seconds
 from holdfast.errors import Misconfigured
+from holdfast.settings import without_passwords
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ from dataclasses import asdict
 import click
 
 from ..recipes.actor_record import ActorView, DeadLetter
+from ..settings import without_passwords
 from . import exit_codes
-from .engine_choice import chosen_url, coordinator_for_viewing, without_passwords
+from .engine_choice import chosen_url, coordinator_for_viewing
 from .options import engine_options, json_option, print_json
 from .tables import show
 

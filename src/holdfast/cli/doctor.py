@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .engine_choice import announce_default_engine, chosen_url, sqlite_file, without_passwords
+from .engine_choice import announce_default_engine, chosen_url, sqlite_file
 from .options import SECONDS, debug_option, json_option, print_json, quiet_option
 
 if TYPE_CHECKING:
@@ -70,7 +70,6 @@ def doctor(
     named = url if url is not None else option
     announce_default_engine(named, quiet or as_json)
     chosen = chosen_url(named)
-    shown = without_passwords(chosen)
     silent = quiet or as_json or not sys.stderr.isatty()
 
     def say(doing: str) -> None:
@@ -78,7 +77,7 @@ def doctor(
             click.echo(f"\r\x1b[2K{doing} …", nl=False, err=True)
 
     try:
-        report = examine(chosen, shown=shown, request_timeout=request_timeout, experiments=experiment, say=say)
+        report = examine(chosen, request_timeout=request_timeout, experiments=experiment, say=say)
     finally:
         if not silent:
             click.echo("\r\x1b[2K", nl=False, err=True)

@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 import click
@@ -17,7 +16,7 @@ import click
 from .. import Coordinator, connect
 from ..backends.sqlite.address import path_of, url_of
 from ..errors import Misconfigured
-from ..settings import default_url
+from ..settings import default_url, without_passwords
 
 
 def named(url: str | None) -> bool:
@@ -35,23 +34,6 @@ def chosen_url(url: str | None) -> str:
 def sqlite_file(url: str) -> Path | None:
     """The file of an embedded engine; None for any other."""
     return path_of(url) if url.startswith("sqlite://") else None
-
-
-def without_passwords(url: str) -> str:
-    """A URL that can be shown: without its passwords, in the address or among the options."""
-    scheme, separator, rest = url.partition("://")
-    if scheme == "sqlite" or not separator:
-        return url
-    address, question, options = rest.partition("?")
-    hosts = ",".join(_without_password(host) for host in address.split(","))
-    return scheme + separator + hosts + question + re.sub(r"((?:^|&)[^=&]*pass[^=&]*=)[^&]*", r"\1…", options)
-
-
-def _without_password(host: str) -> str:
-    """`user:password@host` without the password, which may hold characters that should have been escaped."""
-    login, at, rest = host.rpartition("@")
-    user, colon, _ = login.partition(":")
-    return f"{user}:…@{rest}" if colon else login + at + rest
 
 
 def announce_default_engine(url: str | None, quiet: bool) -> None:

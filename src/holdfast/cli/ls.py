@@ -7,8 +7,9 @@ import sys
 import click
 
 from ..model import LockView
+from ..settings import without_passwords
 from . import views
-from .engine_choice import chosen_url, coordinator_for_viewing, without_passwords
+from .engine_choice import chosen_url, coordinator_for_viewing
 from .options import engine_options, json_option, print_json, quiet_option
 
 

@@ -10,9 +10,10 @@ import click
 
 from .. import Coordinator
 from ..recipes.once_record import AttemptView
+from ..settings import without_passwords
 from ..sync.once import Once
 from . import exit_codes
-from .engine_choice import chosen_url, coordinator_for_viewing, without_passwords
+from .engine_choice import chosen_url, coordinator_for_viewing
 from .options import engine_options, json_option, print_json
 from .tables import show as show_table
 

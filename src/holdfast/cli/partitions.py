@@ -14,8 +14,9 @@ import click
 
 from .. import connect
 from ..model import LockView
+from ..settings import without_passwords
 from . import partition_views, views
-from .engine_choice import chosen_url, coordinator_for_viewing, without_passwords
+from .engine_choice import chosen_url, coordinator_for_viewing
 from .options import SECONDS, engine_options, json_option, print_json, quiet_option
 from .watch import Look, looks, print_line
 

@@ -18,8 +18,9 @@ import click
 from .. import Coordinator, connect
 from ..errors import BackendUnavailable
 from ..model import LockView
+from ..settings import without_passwords
 from . import views
-from .engine_choice import chosen_url, coordinator_for_viewing, without_passwords
+from .engine_choice import chosen_url, coordinator_for_viewing
 from .options import SECONDS, engine_options, json_option, quiet_option
 
 Look = tuple[list[LockView], str]

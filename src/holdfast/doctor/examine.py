@@ -8,6 +8,7 @@ from importlib import import_module
 from .. import connect
 from ..backends.sqlite.address import path_of
 from ..errors import HoldfastError, Misconfigured
+from ..settings import without_passwords
 from .checks import client
 from .experiments import Experiments
 from .finding import HealthFinding, Outcome, failed, fine, found, unknown
@@ -18,6 +19,8 @@ CHECKS_OF = {
     **dict.fromkeys(("redis", "rediss", "unix", "redis+unix", "redis+sentinel", "redis+cluster"), "redis"),
     "redlock": "redlock",
     "sqlite": "sqlite",
+    **dict.fromkeys(("etcd", "etcds"), "etcd"),
+    **dict.fromkeys(("zookeeper", "zookeepers"), "zookeeper"),
     **dict.fromkeys(("postgresql", "postgres", "postgresql+session", "postgres+session"), "postgresql"),
     **dict.fromkeys(("mysql", "mariadb", "mysql+session", "mariadb+session"), "mysql"),
 }
@@ -27,21 +30,21 @@ CHECKS_OF = {
 def examine(
     url: str,
     *,
-    shown: str = "",
     request_timeout: float = 5.0,
     experiments: bool = False,
     say: Callable[[str], None] = print,
 ) -> Report:
-    """Look at the engine of a URL and at this process. `shown` is the URL without its passwords.
+    """Look at the engine of a URL and at this process.
 
     `say` is told what is being done. `Misconfigured` for a URL that no engine takes; whatever else goes wrong is a
     finding.
     """
+    shown = without_passwords(url)
     say("looking at this process")
     findings = list(client.examination(url).findings())
     if url.startswith("sqlite://") and not path_of(url).exists():
         findings.append(found("engine.reachable", fine("the file is not there yet; the first lock makes it")))
-        return Report(shown or url, (*findings, *_settings(url, request_timeout, say)))
+        return Report(shown, (*findings, *_settings(url, request_timeout, say)))
     say("connecting")
     try:
         with connect(url, namespace=NAMESPACE, request_timeout=request_timeout) as locks:
@@ -49,12 +52,12 @@ def examine(
             findings.append(found("engine.reachable", fine("it answers")))
             findings += _settings(url, request_timeout, say)
             if not experiments:
-                return Report(shown or url, tuple(findings))
+                return Report(shown, tuple(findings))
             experiment = Experiments(say)
             findings += experiment.run(locks, url)
-            return Report(shown or url, tuple(findings), tuple(experiment.measurements), tuple(experiment.proposals()))
+            return Report(shown, tuple(findings), tuple(experiment.measurements), tuple(experiment.proposals()))
     except HoldfastError as error:
-        return Report(shown or url, (*findings, *_without_locks(url, request_timeout, say, error)))
+        return Report(shown, (*findings, *_without_locks(url, request_timeout, say, error)))
 
 
 def _without_locks(

@@ -33,7 +33,7 @@ FOLDERS = {
     "cli": "py toml",
     "cas": "py lua",
     "fenced": "py lua sql",
-    "log": "py sql",
+    "log": "py lua sql",
     "observe": "py",
     "recipes": "py",
     "sql": "py sql",

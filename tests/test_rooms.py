@@ -94,7 +94,7 @@ ROOMS = (
     Room("aio", "aio/*", f"{DATA} event clock recipes shared settings", ANY),
     Room("log-aio", "log/aio/*", f"{DATA} clock fences sql aio log", ANY),
     Room("log-sync", "log/__init__.py log/sync/*", f"{DATA} clock fences sql sync log"),
-    Room("log", "log/*", f"{DATA} recipes sql", WORLD - {"uuid"}),
+    Room("log", "log/*", f"{DATA} recipes fences cas sql", WORLD - {"uuid"}),
     Room("public", "__init__.py", f"{DATA} event shared recipes settings sync aio fences"),
     Room("engine-authors", "flow.py engine.py", "core line connections client-engine", WORLD),
     # tools on top: nothing above imports them

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.log.databases import ENGINES, Database, new_mariadb, new_postgresql, new_sqlite
+from tests.log.databases import ENGINES, Database, new_mariadb, new_postgresql, new_redis, new_sqlite
 
 
 @pytest.fixture(params=ENGINES)
@@ -25,6 +25,13 @@ def postgresql(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Datab
 
 
 @pytest.fixture
+def redis_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    made = new_database("redis", request, tmp_path)
+    with made.stack:
+        yield made
+
+
+@pytest.fixture
 def mariadb(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     made = new_database("mariadb", request, tmp_path)
     with made.stack:
@@ -36,4 +43,6 @@ def new_database(engine: str, request: pytest.FixtureRequest, folder: Path) -> D
         return new_sqlite(folder)
     if engine == "postgresql":
         return new_postgresql(request.getfixturevalue("postgresql_server"))
+    if engine == "redis":
+        return new_redis(request.getfixturevalue("redis_server"))
     return new_mariadb(request.getfixturevalue("mariadb_server"))

@@ -1,4 +1,7 @@
-"""Databases of the three engines, each new, with the log's tables where they have to be made by hand."""
+"""Databases of the engines, each new, with the log's tables where they have to be made by hand.
+
+Redis has no transaction: here a client has a `commit` and a `rollback` that do nothing, so that the same tests run.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from holdfast.fenced.mysql.programs import schema as fence_schema
 from holdfast.log.programs import schema_statements
 
 ENGINES = ("sqlite", "postgresql", "mariadb")
+everywhere = pytest.mark.parametrize("database", [*ENGINES, "redis"], indirect=True)
+"""For tests of what is promised without a transaction, too."""
 _numbers = itertools.count(1)
 
 
@@ -50,9 +57,22 @@ def open_connection(engine: str, *address: Any) -> Any:
         import psycopg
 
         return psycopg.connect(address[0])
+    if engine == "redis":
+        return open_client(*address)
     from tests.mysql.server import connect
 
     return connect(address[0], database=address[1])
+
+
+def open_client(path: str) -> Any:
+    import redis
+
+    class Client(redis.Redis):
+        def commit(self) -> None: ...
+
+        def rollback(self) -> None: ...
+
+    return Client(unix_socket_path=path)
 
 
 def execute(connection: Any, statement: str) -> list[Any]:
@@ -72,6 +92,12 @@ def new_postgresql(server: Any) -> Database:
     name = f"log{os.getpid()}_{next(_numbers)}"
     server.execute(f"CREATE DATABASE {name}")
     return Database("postgresql", (server.url(name),))
+
+
+def new_redis(server: Any) -> Database:
+    server.raw("FLUSHALL")
+    server.raw("SCRIPT", "FLUSH")
+    return Database("redis", (str(server.unix_path),))
 
 
 def new_mariadb(server: Any) -> Database:

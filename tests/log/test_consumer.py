@@ -32,7 +32,7 @@ from holdfast.log import (
     truncate_log,
 )
 from holdfast.recipes.partition_spec import shard_of
-from tests.log.databases import Database, execute
+from tests.log.databases import Database, everywhere, execute
 
 
 def fill(database: Database, *streams: str) -> Any:
@@ -65,6 +65,7 @@ def test_events_come_again_until_they_are_acknowledged(database: Database) -> No
     connection.commit()
 
 
+@everywhere
 def test_a_cursor_never_goes_back(database: Database) -> None:
     connection = fill(database, "a", "b", "c")
     consumer = Consumer(connection, "billing", lease=5)
@@ -85,6 +86,7 @@ def test_a_cursor_never_goes_back(database: Database) -> None:
     assert polled(consumer) == [2]
 
 
+@everywhere
 def test_a_zombie_is_refused(database: Database) -> None:
     connection = fill(database, "a", "b", "c")
     zombie, heir = Consumer(connection, "billing", lease=5), Consumer(database.connect(), "billing", lease=6)
@@ -132,6 +134,7 @@ def test_autocommit_is_refused(engine: str, request: pytest.FixtureRequest, tmp_
                 call()
 
 
+@everywhere
 def test_partitions_share_the_streams(database: Database) -> None:
     streams = [f"orders/{number % 30}" for number in range(120)]
     connection = fill(database, *streams)
@@ -150,9 +153,11 @@ def test_partitions_share_the_streams(database: Database) -> None:
         Consumer(connection, "billing", lease=5, partitions=8).poll()
 
 
+@everywhere
 def test_an_idle_partition_keeps_up(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """It neither reads others' events again and again, nor is it told of a truncation that does not concern it."""
     monkeypatch.setattr("holdfast.log.cursors.WINDOW_COUNT", 10)
+    monkeypatch.setattr("holdfast.log.redis.flows.PAGE_COUNT", 10)
     busy = next(f"s{n}" for n in range(100) if shard_of(f"s{n}", 2) == 0)
     other = next(f"s{n}" for n in range(100) if shard_of(f"s{n}", 2) == 1)
     connection = fill(database, *[busy] * 45)

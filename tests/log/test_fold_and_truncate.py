@@ -25,7 +25,7 @@ from holdfast.log import (
     truncate,
     truncate_log,
 )
-from tests.log.databases import Database, execute
+from tests.log.databases import Database, everywhere, execute
 
 
 def fill(database: Database, stream: str, count: int, size: int = 50) -> Any:
@@ -42,6 +42,7 @@ def total(state: list[int], event: RecordedEvent) -> list[int]:
     return [state[0] + event.data, state[1] + 1]
 
 
+@everywhere
 def test_read_gives_pages(database: Database) -> None:
     connection = fill(database, "s", 12)
     assert read(connection, "nothing") == []
@@ -50,13 +51,16 @@ def test_read_gives_pages(database: Database) -> None:
     assert read(connection, "s", after=12) == read(connection, "s", after=99) == []
 
 
+@everywhere
 def test_there_is_nothing_to_read_before_there_is_a_log(database: Database) -> None:
     connection = database.connect()
     assert read(connection, "s") == [] == tail(connection)
     assert fold(connection, "s", total, [0, 0], snapshot="total") == Folded([0, 0], 0)
-    execute(connection, "SELECT 1")  # the transaction can be used further
+    if database.engine != "redis":
+        execute(connection, "SELECT 1")  # the transaction can be used further
 
 
+@everywhere
 def test_a_fold_with_snapshots_is_a_fold_without(database: Database) -> None:
     connection = fill(database, "s", 0)
     seen: list[int] = []
@@ -75,9 +79,11 @@ def test_a_fold_with_snapshots_is_a_fold_without(database: Database) -> None:
     assert plain.version == 116
     assert fold(connection, "s", lambda n, e: n + 1, 0, snapshot="another") == Folded(116, 116)
     connection.commit()
-    assert len(database.execute("SELECT version FROM holdfast_log_snapshot")) == 2
+    if database.engine != "redis":
+        assert len(database.execute("SELECT version FROM holdfast_log_snapshot")) == 2
 
 
+@everywhere
 def test_a_long_stream_is_folded_in_pages(database: Database) -> None:
     connection = fill(database, "s", 1203, size=400)
     assert fold(connection, "s", total, [0, 0]) == Folded([sum(range(1203)), 1203], 1203)
@@ -91,6 +97,7 @@ def test_a_snapshot_falls_with_the_transaction(database: Database) -> None:
     assert fold(connection, "s", total, [0, 0], snapshot="total", every=1) == Folded([10, 5], 5)
 
 
+@everywhere
 def test_a_state_that_is_not_json_is_refused(database: Database) -> None:
     connection = fill(database, "s", 5)
     with pytest.raises(Misconfigured, match="JSON"):
@@ -99,6 +106,7 @@ def test_a_state_that_is_not_json_is_refused(database: Database) -> None:
     assert fold(connection, "s", lambda s, e: s | {e.id}, {"x"}).version == 5
 
 
+@everywhere
 def test_truncation_goes_in_steps_and_readers_behind_it_are_told(database: Database) -> None:
     connection = fill(database, "s", 30)
     fill(database, "t", 3).commit()
@@ -122,6 +130,7 @@ def test_truncation_goes_in_steps_and_readers_behind_it_are_told(database: Datab
     assert len(read(connection, "t")) == 3
 
 
+@everywhere
 def test_a_stream_that_was_truncated_as_a_whole_goes_on(database: Database) -> None:
     connection = fill(database, "s", 5)
     last = tail(connection)[-1].position
@@ -135,6 +144,7 @@ def test_a_stream_that_was_truncated_as_a_whole_goes_on(database: Database) -> N
     assert [event.version for event in tail(connection, after=last)] == [6]
 
 
+@everywhere
 def test_the_whole_log_is_truncated_before_a_position(database: Database) -> None:
     connection = fill(database, "s", 10)
     fill(database, "t", 10)
@@ -190,6 +200,7 @@ def costs(path: Path, count: int) -> list[int]:
     return found
 
 
+@everywhere
 def test_a_fenced_fold_expects_what_it_read(database: Database) -> None:
     connection = fill(database, "s", 3)
     folded = fold(connection, "s", total, [0, 0])

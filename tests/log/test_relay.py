@@ -16,9 +16,10 @@ import pytest
 import holdfast
 import holdfast.aio
 from holdfast.errors import Misconfigured
-from holdfast.log import ANY, Consumer, EventData, Position, RecordedEvent, Relay, append
+from holdfast.log import ANY, Consumer, EventData, Position, RecordedEvent, Relay, append, tail
+from holdfast.log.redis.keys import cursors_key
 from holdfast.log.relay_queue import RelayQueue
-from tests.log.databases import Database, execute
+from tests.log.databases import Database, everywhere, execute
 
 WAIT_S = 120.0
 
@@ -33,6 +34,11 @@ def fill(database: Database, count: int = 12) -> None:
 def left(database: Database) -> list[int]:
     """What the relay has not acknowledged."""
     with closing(database.open()) as connection:
+        if database.engine == "redis":  # where a claim stays
+            cursor = connection.hget(cursors_key("outbox"), "0") or b"0-0"
+            return [
+                event.data for event in tail(connection, after=Position.parse(cursor.decode()), allow_truncated=True)
+            ]
         return [event.data for event in Consumer(connection, "outbox", lease=2**63 - 1).poll()]
 
 
@@ -49,6 +55,7 @@ def relayed(
             timer.cancel()
 
 
+@everywhere
 def test_everything_is_published_once_and_in_order(database: Database, tmp_path: Path) -> None:
     fill(database)
     stop, seen = threading.Event(), []
@@ -68,6 +75,7 @@ def test_everything_is_published_once_and_in_order(database: Database, tmp_path:
     assert left(database) == []
 
 
+@everywhere
 def test_it_stops_after_the_event_in_hand(database: Database, tmp_path: Path) -> None:
     fill(database)
     stop, seen = threading.Event(), []
@@ -82,6 +90,7 @@ def test_it_stops_after_the_event_in_hand(database: Database, tmp_path: Path) ->
     assert left(database) == list(range(4, 12))
 
 
+@everywhere
 def test_a_failure_holds_up_its_stream_only(database: Database, tmp_path: Path) -> None:
     fill(database)
     stop = threading.Event()
@@ -106,6 +115,7 @@ def test_a_failure_holds_up_its_stream_only(database: Database, tmp_path: Path) 
     assert left(database) == []
 
 
+@everywhere
 def test_or_it_stops_as_asked(database: Database, tmp_path: Path) -> None:
     fill(database)
     seen = []
@@ -145,6 +155,7 @@ def test_a_database_that_fails_is_tried_again(database: Database, tmp_path: Path
     assert len(opened) == 4
 
 
+@everywhere
 def test_one_relay_at_a_time(database: Database, tmp_path: Path) -> None:
     fill(database)
     stop, seen = threading.Event(), []
@@ -188,6 +199,7 @@ relay.run(threading.Event())
 """
 
 
+@everywhere
 def test_a_crash_between_publish_and_acknowledge_publishes_again(database: Database, tmp_path: Path) -> None:
     """Killed after every third event, of which two are acknowledged. The receiver knows an event by its id."""
     fill(database)
@@ -263,6 +275,7 @@ def test_bad_input(tmp_path: Path) -> None:
                 Relay(**{**good, **bad})
 
 
+@everywhere
 def test_truncated_ends_the_relay(database: Database, tmp_path: Path) -> None:
     """It would skip events in silence."""
     from holdfast.log import Truncated, truncate
@@ -271,7 +284,8 @@ def test_truncated_ends_the_relay(database: Database, tmp_path: Path) -> None:
     with closing(database.open()) as connection:
         truncate(connection, "s0", before=2)
         connection.commit()
-        assert execute(connection, "SELECT 1")
+        if database.engine != "redis":
+            assert execute(connection, "SELECT 1")
     with pytest.raises(Truncated):
         relayed(database, print, threading.Event(), tmp_path)
     stop, seen = threading.Event(), []

@@ -1,4 +1,4 @@
-"""An event log on your own database connection, in your own transaction; for asyncio see `holdfast.log.aio`.
+"""An event log on your own database connection, in your own transaction, or in Redis; asyncio: `holdfast.log.aio`.
 
     append(conn, "order-7", [EventData("paid", {"amount": 5})], expected=3)   only if nobody else was quicker
     read(conn, "order-7", after=3)                    the events of a stream
@@ -9,7 +9,8 @@
     truncate(conn, "order-7", before=100)             remove old ones, in small steps
 
 A connection is one of psycopg 3, SQLAlchemy (Connection or Session, on any of these), PyMySQL or sqlite3. Nothing here
-commits your transaction: events stand or fall with your rows.
+commits your transaction: events stand or fall with your rows. Or it is a client of redis-py: then each call is a step
+of its own.
 
 >>> import sqlite3
 >>> shop = sqlite3.connect(":memory:")

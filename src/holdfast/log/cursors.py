@@ -45,10 +45,7 @@ def cursor(dialect: str, partition: ConsumerPartition) -> Exchange[Position]:
     result = yield statement(dialect, "cursor", name, parts, part)
     for row in result.rows:
         if int(row["parts"]) != parts:
-            raise Misconfigured(
-                f"consumer {name!r} has cursors for {row['parts']} partitions, not for {parts}: with another number "
-                "every partition would begin anew. Keep the number, or take another name"
-            )
+            raise other_partitions(partition, int(row["parts"]))
     return next((Position(int(row["major"]), int(row["minor"])) for row in result.rows), START)
 
 
@@ -93,8 +90,21 @@ def acknowledge(dialect: str, partition: ConsumerPartition, position: Position) 
     at = place(dialect, position)
     result = yield statement(dialect, "known", *at, *at)
     if not result.rows or not result.rows[0]["known"]:
-        raise Misconfigured(
-            f"consumer {partition.consumer!r} cannot acknowledge {position}: there is no event that a poll could have "
-            "given it there; acknowledge event.position of an event that was polled"
-        )
+        raise unknown_position(partition, position)
     yield statement(dialect, "move", *partition, *position)
+
+
+def other_partitions(partition: ConsumerPartition, found: int) -> Misconfigured:
+    """The error of rule 4."""
+    return Misconfigured(
+        f"consumer {partition.consumer!r} has cursors for {found} partitions, not for {partition.parts}: with another "
+        "number every partition would begin anew. Keep the number, or take another name"
+    )
+
+
+def unknown_position(partition: ConsumerPartition, position: Position) -> Misconfigured:
+    """The error of rule 2, for a position where no event is."""
+    return Misconfigured(
+        f"consumer {partition.consumer!r} cannot acknowledge {position}: there is no event that a poll could have "
+        "given it there; acknowledge event.position of an event that was polled"
+    )

@@ -31,7 +31,7 @@ class AppendConflict(VersionConflict):
             "has been appended to since this transaction began to read" if actual is None else f"is at version {actual}"
         )
         text = f"stream {stream!r} was expected {wanted}, and {found}; nothing was appended"
-        self.args = (f"{text}. Roll back, read it again and retry",)
+        self.args = (f"{text}. Roll back (where there is a transaction), read it again and retry",)
 
     def __reduce__(self) -> tuple[object, ...]:
         return (AppendConflict, (self.stream, self.expected, self.actual))
@@ -73,7 +73,7 @@ class AlreadyAcknowledged(HoldfastError):
         self.consumer, self.position, self.cursor = consumer, position, cursor
         super().__init__(
             f"consumer {consumer!r} has acknowledged up to {cursor}, and {position} is not behind that; nothing was "
-            "changed. What you did for these events was done before: roll back, and poll again"
+            "changed. What you did for these events was done before: roll back (in a transaction), and poll again"
         )
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -1,28 +1,23 @@
-"""Reading, folding and following the log, as statements (see `holdfast.sql.statements`).
+"""Reading and following the log, and the snapshots of folds, as statements (see `holdfast.sql.statements`).
 
 1. Versions have no hole, so an event that is missing between `after` and the stream's version was truncated: an error,
    not silence. The same along the log, where the highest position that was removed is kept.
 2. `tail` gives only events before which nothing can appear any more (`docs/log.md` says how, for each engine).
-3. A snapshot is written when enough events lie behind the last one, in the user's transaction, with the fold's state as
-   JSON. Its name stands for the function: another function needs another name.
+3. A snapshot is written in the user's transaction, with the fold's state as JSON.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from ..errors import Misconfigured
 from ..sql.error_mapping import LockUnavailable, StaleSnapshot
 from ..sql.statements import Exchange, Result
 from .errors import Truncated
-from .model import Folded, Position, RecordedEvent, encode_json
+from .model import Position, RecordedEvent
 from .programs import statement
 from .tables import query
-
-S = TypeVar("S")
-FOLD_PAGE_COUNT = 500
 
 
 def read(dialect: str, stream: str, after: int, limit: int) -> Exchange[list[RecordedEvent]]:
@@ -35,30 +30,18 @@ def read(dialect: str, stream: str, after: int, limit: int) -> Exchange[list[Rec
     return events
 
 
-def fold(
-    dialect: str, stream: str, function: Callable[[S, RecordedEvent], S], initial: S, snapshot: str | None, every: int
-) -> Exchange[Folded[S]]:
-    state, version, saved = initial, 0, 0
-    if snapshot is not None:
-        result = yield from query(dialect, "snapshot", stream, snapshot)
-        for row in result.rows:
-            state, version = json.loads(row["state"]), int(row["version"])
-            saved = version
-    while True:
-        events = yield from read(dialect, stream, version, FOLD_PAGE_COUNT)
-        for event in events:
-            state, version = function(state, event), event.version
-        if len(events) < FOLD_PAGE_COUNT:
-            break
-    if snapshot is not None and version - saved >= every:
-        text = encode_json(state, f"the state of the fold {snapshot!r}")
-        try:
-            yield statement(dialect, "save", stream, snapshot, version, text)
-        except (LockUnavailable, StaleSnapshot):
-            if dialect == "postgresql":  # which has ended the transaction
-                raise
-            # somebody else writes: a later fold will save
-    return Folded(state, version)
+def snapshot(dialect: str, stream: str, name: str) -> Exchange[tuple[str, int] | None]:
+    result = yield from query(dialect, "snapshot", stream, name)
+    return next(((row["state"], int(row["version"])) for row in result.rows), None)
+
+
+def save(dialect: str, stream: str, name: str, version: int, state: str) -> Exchange[None]:
+    try:
+        yield statement(dialect, "save", stream, name, version, state)
+    except (LockUnavailable, StaleSnapshot):
+        if dialect == "postgresql":  # which has ended the transaction
+            raise
+        # somebody else writes: a later fold will save
 
 
 def tail(dialect: str, after: Position, limit: int, allow_truncated: bool) -> Exchange[list[RecordedEvent]]:

@@ -1,4 +1,5 @@
-"""The event log on asyncio connections: psycopg's AsyncConnection, SQLAlchemy's AsyncConnection and AsyncSession."""
+"""The event log on asyncio connections: psycopg's AsyncConnection, SQLAlchemy's AsyncConnection and AsyncSession;
+and on clients of `redis.asyncio`."""
 
 from __future__ import annotations
 

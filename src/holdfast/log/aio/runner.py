@@ -1,31 +1,91 @@
-"""Runs the log's exchanges on asyncio connections, behind a fence where there is a lease; and how a relay waits."""
+"""Runs the log's flows on asyncio connections and clients, behind a fence where there is a lease; how a relay waits."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from ...aio.base_lock import acquire_unless
 from ...aio.lease import Lease
 from ...aio.lock import Lock
+from ...fenced.clients import is_asyncio
 from ...fenced.holder import Holder
-from ...sql.adapters import Adapter
+from ...sql.aio import runner as sql
 from ...sql.aio.fence import Fence
-from ...sql.aio.runner import adapter_for, run
 from ...sql.statements import Exchange
+from .. import target
+from ..flows import LogFlow
+from ..redis.requests import RedisExchange, RedisRequest, is_unknown_program
+from ..target import LogTarget
 
-__all__ = ["Lease", "Lock", "acquire_unless", "adapter_for", "run", "run_fenced", "wait_for_stop"]
+__all__ = [
+    "Lease",
+    "Lock",
+    "acquire_unless",
+    "close",
+    "commit",
+    "run",
+    "run_fenced",
+    "target_for",
+    "wait_for_stop",
+]
 
 T = TypeVar("T")
 
 
-async def run_fenced(
-    connection: Any, exchange: Exchange[T], adapter: Adapter, resource: str, lease: Holder | None
-) -> T:
-    """Claim the resource, if there is a lease, then run the exchange."""
-    if lease is not None:
-        await Fence(connection).claim(resource, lease)
-    return await run(connection, exchange, adapter)
+def target_for(connection: Any) -> LogTarget:
+    """The target of an asyncio connection or client, or `Misconfigured`."""
+    return target.target_for(connection, asynchronous=True)
+
+
+async def run(target: LogTarget, flow: LogFlow[T]) -> T:
+    """Run a flow to its end."""
+    if target.adapter is None:
+        return await _run_on_redis(target.connection, cast("RedisExchange[T]", flow))
+    return await sql.run(target.connection, cast("Exchange[T]", flow), target.adapter)
+
+
+async def run_fenced(target: LogTarget, flow: LogFlow[T], resource: str, lease: Holder | None) -> T:
+    """Claim the resource, if there is a lease, then run the flow. A program of Redis claims by itself."""
+    if lease is not None and target.adapter is not None:
+        await Fence(target.connection).claim(resource, lease)
+    return await run(target, flow)
+
+
+async def _run_on_redis(client: Any, flow: RedisExchange[T]) -> T:
+    """A task that is cancelled may have changed something or not: its request may be on its way."""
+    try:
+        request = next(flow)
+        while True:
+            try:
+                reply = await _send(client, request)
+            except Exception as error:  # noqa: BLE001  the flow decides what it means
+                request = flow.throw(error)
+            else:
+                request = flow.send(reply)
+    except StopIteration as stop:
+        outcome: T = stop.value
+        return outcome
+
+
+async def _send(client: Any, request: RedisRequest) -> object:
+    try:
+        return await client.execute_command(*request.by_digest(), NEVER_DECODE=True)
+    except Exception as error:
+        if not is_unknown_program(error):
+            raise
+    return await client.execute_command(*request.by_text(), NEVER_DECODE=True)
+
+
+async def commit(connection: Any) -> None:
+    """Commit what a relay has done, where there is a transaction."""
+    if is_asyncio(connection) is None:
+        await connection.commit()
+
+
+async def close(connection: Any) -> None:
+    """Close what a relay has opened."""
+    await (connection.close() if is_asyncio(connection) is None else connection.aclose())
 
 
 async def wait_for_stop(stop: asyncio.Event, seconds: float) -> None:

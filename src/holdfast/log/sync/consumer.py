@@ -7,10 +7,9 @@ from typing import Any
 
 from ..._core.pickling import unpicklable
 from ...fenced.holder import Holder, token_of
-from .. import cursors
 from ..cursors import ConsumerPartition
 from ..model import MAX_ID_BYTES, MAX_LIMIT_COUNT, Position, RecordedEvent, check_bounded, check_count, check_position
-from .runner import adapter_for, run_fenced
+from .runner import run_fenced, target_for
 
 MAX_PARTITIONS_COUNT = 65536
 
@@ -21,11 +20,11 @@ class Consumer:
     With `partitions` it has the streams of one `partition`, from 0; `locks.partitions` puts a stream in the same shard.
     """
 
-    __slots__ = ("_adapter", "_connection", "_lease", "_partition")
+    __slots__ = ("_connection", "_lease", "_partition", "_target")
 
     def __init__(self, connection: Any, name: str, *, lease: Holder, partition: int = 0, partitions: int = 1) -> None:
         self._connection = connection
-        self._adapter = adapter_for(connection)
+        self._target = target_for(connection)
         check_bounded(name, "consumer", MAX_ID_BYTES)
         check_count(partitions, "partitions=", 1, MAX_PARTITIONS_COUNT)
         check_count(partition, "partition=", 0, partitions - 1)
@@ -45,10 +44,9 @@ class Consumer:
         """
         check_count(limit, "limit", 1, MAX_LIMIT_COUNT)
         if after is not None:
-            check_position(after, "after=")
-        exchange = cursors.poll(self._adapter.dialect, self._partition, after, limit, allow_truncated)
-        resource = self._partition.resource
-        return run_fenced(self._connection, exchange, self._adapter, resource, self._lease)
+            after = check_position(after, "after=")
+        flow = self._target.flows.poll(self._partition, token_of(self._lease), after, limit, allow_truncated)
+        return run_fenced(self._target, flow, self._partition.resource, self._lease)
 
     def acknowledge(self, position: Position) -> None:
         """Move the cursor to the position of an event: it and all events before it are done with.
@@ -57,15 +55,13 @@ class Consumer:
         `AlreadyAcknowledged` if the cursor is there or beyond: then roll back, it was done before.
         """
         position = check_position(position, "position")
-        exchange = cursors.acknowledge(self._adapter.dialect, self._partition, position)
-        resource = self._partition.resource
-        run_fenced(self._connection, exchange, self._adapter, resource, self._lease)
+        flow = self._target.flows.acknowledge(self._partition, token_of(self._lease), position)
+        run_fenced(self._target, flow, self._partition.resource, self._lease)
 
     def cursor(self) -> Position:
         """How far this partition has been acknowledged; claims it, as `poll` does."""
-        exchange = cursors.cursor(self._adapter.dialect, self._partition)
-        resource = self._partition.resource
-        return run_fenced(self._connection, exchange, self._adapter, resource, self._lease)
+        flow = self._target.flows.cursor(self._partition, token_of(self._lease))
+        return run_fenced(self._target, flow, self._partition.resource, self._lease)
 
     def __repr__(self) -> str:
         return f"<Consumer {self._partition.consumer!r}, partition {self._partition.part} of {self._partition.parts}>"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from ...fenced.holder import Holder, token_of
-from .. import appends, reads, truncation
+from .. import flows
 from ..model import (
     MAX_ID_BYTES,
     MAX_LIMIT_COUNT,
@@ -24,7 +24,7 @@ from ..model import (
     check_stream,
     encode_events,
 )
-from .runner import adapter_for, run, run_fenced
+from .runner import run, run_fenced, target_for
 
 S = TypeVar("S")
 
@@ -43,20 +43,19 @@ def append(
     the real version. The same event ids again are the same append, and have the same answer. With a lease (or a token)
     it is fenced: `FenceRejected` once a newer token has appended to the stream.
     """
-    adapter = adapter_for(connection)
+    target = target_for(connection)
     encoded = encode_events(events)
-    exchange = appends.append(adapter.dialect, check_stream(stream), encoded, check_expected(expected))
-    if lease is not None:
-        token_of(lease)
-    return run_fenced(connection, exchange, adapter, f"log/{stream}", lease)
+    token = None if lease is None else token_of(lease)
+    flow = target.flows.append(check_stream(stream), encoded, check_expected(expected), token)
+    return run_fenced(target, flow, f"log/{stream}", lease)
 
 
 def read(connection: Any, stream: str, *, after: int = 0, limit: int = 1000) -> list[RecordedEvent]:
     """The events of a stream behind version `after`, at most `limit`; `Truncated` if some of them were removed."""
-    adapter = adapter_for(connection)
+    target = target_for(connection)
     check_count(after, "after=", 0)
     check_count(limit, "limit=", 1, MAX_LIMIT_COUNT)
-    return run(connection, reads.read(adapter.dialect, check_stream(stream), after, limit), adapter)
+    return run(target, target.flows.read(check_stream(stream), after, limit))
 
 
 def fold(
@@ -73,12 +72,11 @@ def fold(
     `snapshot` names the function: the state is then kept (as JSON, in your transaction) whenever `every` events or more
     lie behind the last snapshot, and the next fold begins there. A function that has changed needs another name.
     """
-    adapter = adapter_for(connection)
+    target = target_for(connection)
     check_count(every, "every=", 1)
     if snapshot is not None:
         check_bounded(snapshot, "snapshot", MAX_ID_BYTES)
-    exchange = reads.fold(adapter.dialect, check_stream(stream), function, initial, snapshot, every)
-    return run(connection, exchange, adapter)
+    return run(target, flows.fold(target.flows, check_stream(stream), function, initial, snapshot, every))
 
 
 def tail(
@@ -89,10 +87,9 @@ def tail(
     Nothing appears before an event that was given: go on with `after=events[-1].position`. `Truncated` if an event
     behind `after` was removed; with `allow_truncated` you get what is left.
     """
-    adapter = adapter_for(connection)
+    target = target_for(connection)
     check_count(limit, "limit=", 1, MAX_LIMIT_COUNT)
-    exchange = reads.tail(adapter.dialect, check_position(after, "after="), limit, allow_truncated)
-    return run(connection, exchange, adapter)
+    return run(target, target.flows.tail(check_position(after, "after="), limit, allow_truncated))
 
 
 def truncate(connection: Any, stream: str, *, before: int, limit: int = 1000) -> int:
@@ -100,16 +97,14 @@ def truncate(connection: Any, stream: str, *, before: int, limit: int = 1000) ->
 
     In your transaction, which should be a short one of its own; again, until there were less than `limit`.
     """
-    adapter = adapter_for(connection)
+    target = target_for(connection)
     check_count(before, "before=", 0)
     check_count(limit, "limit=", 1, MAX_LIMIT_COUNT)
-    exchange = truncation.truncate_stream(adapter.dialect, check_stream(stream), before, limit)
-    return run_fenced(connection, exchange, adapter, "", None)
+    return run_fenced(target, target.flows.truncate_stream(check_stream(stream), before, limit), "", None)
 
 
 def truncate_log(connection: Any, *, before: Position, limit: int = 1000) -> int:
     """Remove events of all streams before position `before`, as `truncate` does."""
-    adapter = adapter_for(connection)
+    target = target_for(connection)
     check_count(limit, "limit=", 1, MAX_LIMIT_COUNT)
-    exchange = truncation.truncate_log(adapter.dialect, check_position(before, "before="), limit)
-    return run_fenced(connection, exchange, adapter, "", None)
+    return run_fenced(target, target.flows.truncate_log(check_position(before, "before="), limit), "", None)

@@ -26,7 +26,7 @@ from ...model import check_seconds
 from ..model import MAX_ID_BYTES, MAX_LIMIT_COUNT, RecordedEvent, check_bounded, check_count
 from ..relay_queue import PublishFailed, RelayQueue
 from .consumer import Consumer
-from .runner import Lease, Lock, acquire_unless, wait_for_stop
+from .runner import Lease, Lock, acquire_unless, close, commit, wait_for_stop
 
 logger = logging.getLogger("holdfast")
 RETRIED = (BackendUnavailable, FenceRejected, LeaseLost)
@@ -109,7 +109,7 @@ class Relay:
                     wait_for_stop(stop, max(pause, 0.0))
         finally:
             try:
-                connection.close()
+                close(connection)
             except Exception as error:  # noqa: BLE001  what ended the lead says why, also a cancellation
                 logger.warning("relay %r could not close its connection: %r", self._name, error)
 
@@ -118,7 +118,7 @@ class Relay:
         if room <= 0:
             return False
         events = consumer.poll(room, after=queue.read, allow_truncated=self._allow_truncated)
-        connection.commit()
+        commit(connection)
         queue.feed(events)
         return bool(events)
 
@@ -146,5 +146,5 @@ class Relay:
         position = queue.acknowledgeable()
         if position is not None:
             consumer.acknowledge(position)
-            connection.commit()
+            commit(connection)
             queue.acknowledged(position)

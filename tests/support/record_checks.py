@@ -127,7 +127,8 @@ def check_forgotten(records: RecordClient, least_keep: float = 0.05) -> None:
 
 def check_list(records: RecordClient) -> None:
     """In the order of the keys, page by page; odd keys stay apart."""
-    keys = [f"once:f:{key}" for key in ("%", "a b", "a*", "a?b", "b", "b/c", "zürich", "[x]")]
+    last = chr(0x10FFFF)  # nothing comes behind it, so it must not be taken for the end of a range
+    keys = [f"once:f:{key}" for key in ("%", "a b", "a*", "a?b", "b", "b/c", "zürich", "[x]", last, last + "b")]
     for key in [*keys, "once:g:b", "once:f"]:
         assert records.swap(key, 0, b"x").done
     assert records.keys("once:f:") == sorted(keys)
@@ -135,6 +136,7 @@ def check_list(records: RecordClient) -> None:
     while page := records.keys("once:f:", pages[-1] if pages else "", limit=3):
         pages += page
     assert pages == sorted(keys)
+    assert records.keys(f"once:f:{last}") == [f"once:f:{last}", f"once:f:{last}b"]
 
 
 CHECKS = (check_swap, check_delete, check_touch, check_death, check_forgotten, check_list)

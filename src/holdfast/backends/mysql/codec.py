@@ -15,14 +15,12 @@ from ..execute import us
 from ..queue_backend import Allow, Evict, QueueRequest, Release, Renew, Survey, Take, Taken, patience
 from ..relational.batch import LeaveAll, Left, LookAll, Looked, left_of, looked_of
 from ..relational.error_mapping import Refused
+from ..relational.records import behind_prefix
 from ..relational.replies import Released, allowed_of, pushes_of, taken_of, text_of, views_of
 from .packets import QueryReply, number_value, text_value
 from .short_cuts import NOW, QUICK_ENTER, QUICK_RELEASE, QUICK_TAKE, RELEASE_VALUES, TAKE_VALUES
 
 T = TypeVar("T")
-
-LAST = chr(0x10FFFF)
-"""After every name."""
 
 KEPT_COUNT = 1024
 QUARTERS_COUNT = 40
@@ -121,7 +119,7 @@ class Codec:
             case Evict(name=name, token=token):
                 return Order(b"CALL holdfast_evict(%b,%d)" % (self._key(name), token), _yes)
             case Survey(prefix=prefix, contended=contended):
-                bounds = {b"first": self._key(prefix), b"last": self._key(prefix + LAST)}
+                bounds = {b"first": self._key(prefix), b"last": hexed(behind_prefix(self._prefix + prefix))}
                 return Order(SURVEY % {b"now": NOW, b"contended": b"%d" % contended, **bounds}, self.views)
             case Allow(name=name):
                 numbers = us(request.interval), request.burst, request.cost, us(request.reserve)

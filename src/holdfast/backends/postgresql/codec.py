@@ -13,11 +13,10 @@ from ..execute import us
 from ..queue_backend import Allow, Evict, QueueRequest, Release, Renew, Survey, Take, Taken, patience
 from ..relational.batch import LeaveAll, Left, LookAll, Looked, left_of, looked_of
 from ..relational.error_mapping import Rows
+from ..relational.records import behind_prefix
 from ..relational.replies import Released, allowed_of, pushes_of, taken_of, views_of
 from .programs import SQL, ProgramStatement
 
-LAST = chr(0x10FFFF)
-"""After every name that begins with what stands before it."""
 NEXT = chr(1)
 """After that very name, and before every longer one: names have no control characters."""
 
@@ -86,7 +85,7 @@ class Codec:
                 return Order(SQL["evict"], (self.key(name), b"%d" % token), yes)
             case Survey(prefix=prefix, exact=exact, contended=contended):
                 first = self._prefix + prefix
-                last = first + (NEXT if exact else LAST)
+                last = first + NEXT if exact else behind_prefix(first)
                 return Order(SQL["survey"], (first.encode(), last.encode(), b"t" if contended else b"f"), self.views)
             case Allow(name=name):
                 numbers = (us(request.interval), request.burst, request.cost, us(request.reserve))

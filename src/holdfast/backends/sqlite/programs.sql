@@ -135,9 +135,9 @@ DELETE FROM claim WHERE name = ?1 AND place = ?2;
 UPDATE claim SET mark = ?2 WHERE name = ?1 AND place = 0;
 
 -- name: names
--- All names from ?1 on that begin with it; the end of the range is the prefix with the last character there is. With ?2
--- those only for which somebody waits.
-SELECT DISTINCT name FROM claim WHERE owner IS NOT NULL AND (token = 0 OR NOT ?2) AND name >= ?1 AND name < ?1 || char(0x10FFFF) ORDER BY name;
+-- All names that begin with ?1: those from it to ?3, which is behind all of them. With ?2 those only for which somebody
+-- waits.
+SELECT DISTINCT name FROM claim WHERE owner IS NOT NULL AND (token = 0 OR NOT ?2) AND name >= ?1 AND name < ?3 ORDER BY name;
 
 -- name: load_tat
 SELECT tat FROM rate WHERE name = ?1;
@@ -190,8 +190,8 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
 ON CONFLICT (key) DO UPDATE SET version = ?2, data = ?3, owner = ?4, alive_until = ?5, kept_until = ?6, keep = ?7;
 
 -- name: record_keys
--- All keys behind ?2 that begin with ?1, as in `names`.
-SELECT key FROM record WHERE key >= ?1 AND key > ?2 AND key < ?1 || char(0x10FFFF) ORDER BY key;
+-- All keys behind ?2 that begin with ?1, with ?3 as in `names`.
+SELECT key FROM record WHERE key >= ?1 AND key > ?2 AND key < ?3 ORDER BY key;
 
 -- name: add_record
 -- A record where there is none. No row: there is one, or what is left of one.

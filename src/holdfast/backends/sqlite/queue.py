@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..._core.line import Line, Place
+from ..relational.records import behind_prefix
 from .programs import SQL
 
 Execute = Callable[..., sqlite3.Cursor]
@@ -138,7 +139,8 @@ class SQLiteLines:
         )  # fmt: skip
 
     def names(self, prefix: str) -> Iterable[str]:
-        rows = self._execute(SQL["names"], (self._prefix + prefix, self._contended)).fetchall()
+        first = self._prefix + prefix
+        rows = self._execute(SQL["names"], (first, self._contended, behind_prefix(first))).fetchall()
         return [name.removeprefix(self._prefix) for (name,) in rows]
 
     def load_tat(self, name: str) -> int:

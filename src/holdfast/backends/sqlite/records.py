@@ -12,6 +12,7 @@ from ...record import Record, Swapped
 from ..execute import SECOND_US, us
 from ..execute_records import StoredRecord
 from ..record_requests import SwapRecord
+from ..relational.records import behind_prefix
 from .programs import SQL
 from .queue import Execute
 
@@ -39,7 +40,8 @@ class SQLiteRecords:
         )  # fmt: skip
 
     def record_keys(self, prefix: str, after: str) -> Iterable[str]:
-        rows = self._execute(SQL["record_keys"], (self._prefix + prefix, self._prefix + after))
+        first = self._prefix + prefix
+        rows = self._execute(SQL["record_keys"], (first, self._prefix + after, behind_prefix(first)))
         return (key[len(self._prefix) :] for (key,) in rows)
 
     def forget_records(self, clock: int, limit: int, but: str) -> None:

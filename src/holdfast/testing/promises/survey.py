@@ -9,6 +9,9 @@ from ...errors import Misconfigured
 from ..context import Context
 from ..promise import promise
 
+LAST = chr(0x10FFFF)
+"""Nothing comes behind this character, so it must not be taken for the end of a range."""
+
 
 @promise(needs={"queue"})
 async def holders_and_waiters_in_order(context: Context) -> None:
@@ -47,9 +50,9 @@ async def _older(context: Context, age: float) -> bool:
 async def by_prefix(context: Context) -> None:
     """Only names that begin with it, in order, or the one that it is; the empty prefix is all."""
     locks = await context.connect()
-    names = ["orders", "orders/7", "orders/70", "people/7", "Orders/7", "orders%", "orders_"]
+    names = ["orders", "orders/7", "orders/70", "people/7", "Orders/7", "orders%", "orders_", f"orders{LAST}"]
     leases = [await locks.lock(name).acquire() for name in names]
-    for prefix in ("", "orders", "orders/", "orders/7", "orders/70", "o", "p", "x", "orders%", "_", "%"):
+    for prefix in ("", "orders", "orders/", "orders/7", "orders/70", "o", "p", "x", "orders%", "_", "%", LAST):
         found = [view.name for view in await locks.survey(prefix)]
         assert found == sorted(name for name in names if name.startswith(prefix)), prefix
         if prefix:

@@ -9,7 +9,8 @@ from ....model import Claim
 from ...execute import us
 from ...queue_backend import Allow, Survey
 from ...relational.error_mapping import Refused
-from ..codec import KEPT_COUNT, LAST, Codec, Order, RecentNames, hexed
+from ...relational.records import behind_prefix
+from ..codec import KEPT_COUNT, Codec, Order, RecentNames, hexed
 from ..packets import QueryReply, bound, text_value
 from ..short_cuts import NOW, written_if
 
@@ -150,7 +151,8 @@ class SessionCodec:
     def write(self, request: Survey | Allow) -> Order:
         if isinstance(request, Allow):
             return self._lines.write(request)
-        first, last = hexed(self._prefix + request.prefix), hexed(self._prefix + request.prefix + LAST)
+        prefix = self._prefix + request.prefix
+        first, last = hexed(prefix), hexed(behind_prefix(prefix))
         return Order(
             SURVEY % {b"now": NOW, b"first": first, b"last": last, b"contended": b"%d" % request.contended},
             self._lines.views,

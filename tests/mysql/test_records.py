@@ -6,7 +6,7 @@ import pytest
 
 import holdfast
 from holdfast.errors import Misconfigured
-from tests.mysql.server import Server, serving
+from tests.mysql.server import Server, connect, serving
 from tests.relational import test_records as shared
 from tests.relational.test_records import client_of
 from tests.support.record_checks import CHECKS
@@ -40,6 +40,16 @@ def test_tables_of_an_older_holdfast_get_records_from_who_may(server: Server, da
                 check(client_of(locks))
     finally:
         server.execute("DROP USER clerk@'127.0.0.1'")
+
+
+def test_a_replay_waits_for_nobody(server: Server, database: str) -> None:
+    with holdfast.connect(server.url(database)) as locks, connect(server.port, database=database) as other:
+        once = locks.once("payments", keep="1h", takeover="refuse")
+        with once.attempt("7") as attempt:
+            attempt.complete("paid")
+        other.cursor().execute("SELECT 1 FROM holdfast_record FOR UPDATE")
+        with once.attempt("7") as attempt:
+            assert attempt.result == "paid"
 
 
 def test_under_repeatable_read_with_a_binary_log_by_statement() -> None:

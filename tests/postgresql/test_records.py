@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import psycopg
 import pytest
 
 import holdfast
@@ -58,6 +59,21 @@ def test_other_settings_change_nothing(server: Server, database: str, setting: s
     with holdfast.connect(server.url(database)) as locks:
         for check in CHECKS:
             check(client_of(locks))
+
+
+def test_a_replay_waits_for_nobody_and_writes_nothing(server: Server, database: str) -> None:
+    with holdfast.connect(server.url(database)) as locks, psycopg.connect(server.url(database)) as other:
+        once = locks.once("payments", keep="1h", takeover="refuse")
+        with once.attempt("7") as attempt:
+            attempt.complete("paid")
+        other.execute("SELECT pg_advisory_xact_lock(1752132449, hashtext(name)) FROM holdfast_record")
+        [[row]] = other.execute("SELECT ctid FROM holdfast_record FOR UPDATE").fetchall()
+        with once.attempt("7") as attempt:
+            assert attempt.result == "paid"
+        other.rollback()
+        with once.attempt("7") as attempt:
+            assert attempt.result == "paid"
+        assert other.execute("SELECT ctid FROM holdfast_record").fetchall() == [(row,)]
 
 
 def test_what_is_to_be_forgotten_is_found_by_its_index(server: Server, database: str) -> None:

@@ -1,10 +1,12 @@
 -- Records: small values with versions, which stay when nobody holds a lock. The rules are in `holdfast/record.py`.
 --
--- 1. Whoever swaps locks the record's row, or makes it, and reads the clock after that: versions grow also across a delete.
---    It waits for no other row once it has written: nobody waits in a circle.
--- 2. A touch locks the rows of its owner, in the order of their names.
--- 3. A record whose time is over is not there. It is removed by those who write others, two with each, so there are
---    always fewer. Rows that somebody else has locked are left out.
+-- 1. Whoever makes or deletes a record locks its row, or makes it, and reads the clock after that: versions grow also
+--    across a delete. It waits for no other row once it has written: nobody waits in a circle. A change is one statement:
+--    its version follows that of the row.
+-- 2. Whoever finds a record where it wanted to make one has locked nothing, and written nothing.
+-- 3. A touch locks the rows of its owner, in the order of their names.
+-- 4. A record whose time is over is not there. It is removed by those who add others, two with each, so there are always
+--    fewer. Rows that somebody else has locked are left out.
 
 CREATE TABLE IF NOT EXISTS holdfast_record (
     name        varbinary(1300) NOT NULL PRIMARY KEY,
@@ -23,15 +25,33 @@ DELIMITER $$
 -- what is there then; of what was written only the version and how long it is alive.
 CREATE OR REPLACE PROCEDURE holdfast_swap_record(n varbinary(1300), expected bigint, data_ mediumblob, owner_ varbinary(255),
     ttl bigint, keep_ bigint) SQL SECURITY INVOKER
-BEGIN
-    DECLARE now, version_, kept_ bigint;
+swap: BEGIN
+    DECLARE now, version_, kept_, alive_ bigint;
     DECLARE over_ varbinary(1300);
+    DECLARE there_owner varbinary(255);
+    DECLARE there_data mediumblob;
     DECLARE done boolean DEFAULT true;
-    DECLARE left_ int DEFAULT 2;
+    DECLARE left_ int DEFAULT IF(expected = 0, 2, 0);
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    SET now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    IF expected = 0 THEN  -- mostly there is a result: see rule 2
+        SELECT r.version, r.data, r.owner, r.alive_until, r.kept_until INTO version_, there_data, there_owner, alive_, kept_
+            FROM holdfast_record r WHERE r.name = n AND r.version > 0;
+        IF kept_ > now THEN
+            SELECT 0, version_, there_data, there_owner, GREATEST(0, alive_ - now);
+            LEAVE swap;
+        END IF;
+    ELSEIF data_ IS NOT NULL THEN
+        UPDATE holdfast_record r SET r.version = LAST_INSERT_ID(GREATEST(r.version + 1, now)), r.owner = owner_,
+            r.alive_until = IF(ttl > 0, now + ttl, 0), r.kept_until = now + keep_, r.keep = keep_, r.data = data_
+            WHERE r.name = n AND r.version = expected AND r.kept_until > now;
+        IF ROW_COUNT() = 1 THEN
+            SELECT 1, LAST_INSERT_ID(), NULL, NULL, ttl;
+            LEAVE swap;
+        END IF;
+    END IF;
     START TRANSACTION;
     IF expected = 0 AND data_ IS NOT NULL THEN  -- a new row is at version 0 until its lock is ours
-        SET now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
         INSERT INTO holdfast_record (name, version, owner, alive_until, kept_until, keep, data)
             VALUES (n, 0, owner_, IF(ttl > 0, now + ttl, 0), now + keep_, keep_, data_) ON DUPLICATE KEY UPDATE name = n;
     END IF;

@@ -1,11 +1,13 @@
 -- Records: small values with versions, which stay when nobody holds a lock. The rules are in `holdfast/record.py`.
 --
--- 1. Whoever swaps holds an advisory lock of the name until the commit, so the clock that a version is made from was read
---    when everybody before had committed: versions grow also across a delete. It waits for one other lock at most, the
---    row's (a touch has it), and for none once it has written: nobody waits in a circle.
--- 2. A touch locks the rows of its owner, in the order of their names.
--- 3. A record whose time is over is not there. It is removed by those who write others, two with each, so there are
---    always fewer. Rows that somebody else has locked are left out.
+-- 1. Whoever makes or deletes a record holds an advisory lock of its name until the commit, so the clock that a version is
+--    made from was read when everybody before had committed: versions grow also across a delete. It waits for one other
+--    lock at most, the row's (a touch has it), and for none once it has written: nobody waits in a circle. A change needs
+--    no more than the row's lock: its version follows that of the row.
+-- 2. Whoever finds a record where it wanted to make one has locked nothing, and written nothing.
+-- 3. A touch locks the rows of its owner, in the order of their names.
+-- 4. A record whose time is over is not there. It is removed by those who add others, two with each, so there are always
+--    fewer. Rows that somebody else has locked are left out.
 
 CREATE TABLE IF NOT EXISTS holdfast_record (
     name        text COLLATE "C" PRIMARY KEY,
@@ -37,7 +39,18 @@ DECLARE
     now   bigint;
     alive bigint;
 BEGIN
-    PERFORM pg_advisory_xact_lock(1752132449, hashtext(n));  -- two numbers: session locks have one
+    IF expected = 0 THEN  -- mostly there is a result: see rule 2
+        now := holdfast_now();
+        SELECT false, r.version, encode(r.data, 'hex'), r.owner, greatest(0, r.alive_until - now)
+            INTO done, there_version, there_data, there_owner, remaining
+            FROM holdfast_record r WHERE r.name = n AND r.kept_until > now;
+        IF FOUND THEN
+            RETURN;
+        END IF;
+    END IF;
+    IF expected = 0 OR data_ IS NULL THEN
+        PERFORM pg_advisory_xact_lock(1752132449, hashtext(n));  -- two numbers: session locks have one
+    END IF;
     now := holdfast_now();
     alive := CASE WHEN ttl > 0 THEN now + ttl ELSE 0 END;
     IF data_ IS NULL THEN
@@ -51,6 +64,7 @@ BEGIN
             WHERE r.kept_until <= now
             RETURNING r.version INTO there_version;
         done := FOUND;
+        PERFORM holdfast_forget_records(now);
     ELSE
         UPDATE holdfast_record r SET version = greatest(r.version + 1, now), data = data_, owner = owner_,
                 alive_until = alive, kept_until = now + keep_, keep = keep_
@@ -64,7 +78,6 @@ BEGIN
             INTO there_version, there_data, there_owner, remaining
             FROM holdfast_record r WHERE r.name = n AND r.kept_until > now;
     END IF;
-    PERFORM holdfast_forget_records(now);
 END $$;
 
 -- Have these records live for another ttl, each if it is this owner's. For each whether it was (t or f), in one word.

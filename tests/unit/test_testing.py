@@ -9,14 +9,18 @@ import pytest
 
 import holdfast
 import holdfast.aio
-from holdfast import Coordinator, LeaseLost, State, clock
+from holdfast import BackendUnavailable, Coordinator, LeaseLost, OutcomeUnknown, State, clock
 from holdfast.aio import Coordinator as AioCoordinator
 from holdfast.model import Promises
 from holdfast.testing import (
     BODIES,
     EngineUnderTest,
     FakeClock,
+    Fault,
+    FaultInjector,
+    aio_connect_faulty,
     aio_granted,
+    connect_faulty,
     contract_promises,
     granted,
     lose,
@@ -49,6 +53,42 @@ def test_the_same_for_asyncio() -> None:
         assert lease.token == 42
         lose(lease)
         assert lease.reason == "expired"
+
+    asyncio.run(main())
+
+
+def test_an_engine_that_is_out_of_reach_for_a_while() -> None:
+    faults = FaultInjector()
+    with connect_faulty(faults, ttl=30.0) as locks:
+        lease = locks.lock("a").acquire()
+        faults.cut()
+        with pytest.raises(BackendUnavailable, match="made so by a test"):
+            lease.renew()
+        assert lease.state is State.HELD, "its ttl has not run out"
+        faults.heal()
+        lease.renew()
+
+
+def test_a_reply_that_is_lost() -> None:
+    faults = FaultInjector()
+    with connect_faulty(faults) as locks:
+        faults.at(0, Fault.REPLY_LOST)
+        with pytest.raises(OutcomeUnknown):
+            locks.lock("a").try_acquire()
+        lease = locks.lock("a").acquire(timeout=10)
+        assert lease.state is State.HELD, "what may have been granted was given back"
+
+
+def test_an_engine_out_of_reach_for_asyncio() -> None:
+    async def main() -> None:
+        faults = FaultInjector()
+        async with await aio_connect_faulty(faults) as locks:
+            faults.cut()
+            with pytest.raises(BackendUnavailable):
+                await locks.lock("a").try_acquire()
+            faults.heal()
+            async with locks.lock("a"):
+                pass
 
     asyncio.run(main())
 

@@ -1,4 +1,5 @@
-"""For tests: the contract that every engine keeps, a clock that you move, and leases with the token you want.
+"""For tests: the contract that every engine keeps, a clock that you move, leases with the token you want, and an
+engine that is out of reach (docs/testing.md).
 
 A backend of your own is tested in three lines (see `contract`), without pytest being imported here:
 
@@ -17,7 +18,7 @@ from .clock import FakeClock
 from .context import BODIES, Body, Context
 from .contract import Contract, run_promise
 from .engine_under_test import EngineUnderTest, memory_engine_under_test
-from .fakes import aio_granted, granted, lose, memory_engine
+from .fakes import aio_connect_faulty, aio_granted, connect_faulty, granted, lose, memory_engine
 from .faults import Fault, FaultInjector, Interrupted
 from .promise import Promise, contract_promises, promise
 from .proxy import Network
@@ -34,7 +35,9 @@ __all__ = [
     "Interrupted",
     "Network",
     "Promise",
+    "aio_connect_faulty",
     "aio_granted",
+    "connect_faulty",
     "contract_promises",
     "granted",
     "lose",

@@ -18,11 +18,12 @@ from typing import Any, cast
 
 import pytest
 
+from holdfast._core.actor_exchange import ActorExchange
 from holdfast._core.coordinator_core import CoordinatorCore
 from holdfast._core.flow import Flow
 from holdfast.recipes import actor_inbox, actor_store, actor_worker
 from holdfast.recipes.actor_options import plan_actors
-from holdfast.recipes.actor_record import ActorRecord, InboxMessage
+from holdfast.recipes.actor_record import ActorRecord, Handled, InboxMessage
 from tests.support.interleavings import Schedule, Somebody
 
 PLAN = plan_actors("lists", ttl=1.0, concurrency=1, capacity=100, tries=100, backoff=0.0)
@@ -46,8 +47,8 @@ class World(Schedule):
     def core(self) -> CoordinatorCore:
         """Of one of two coordinators, or of another each time. Nobody waits for somebody else's turn, and what one of
         them has read or written is remembered by all of its coordinator, also by those who died."""
-        known = self.chance.choice([*self.known, {}])
-        return cast(CoordinatorCore, SimpleNamespace(backend=self.backend, turns={}, known=known))
+        actors = ActorExchange(known=self.chance.choice([*self.known, {}]))
+        return cast(CoordinatorCore, SimpleNamespace(backend=self.backend, actors=actors))
 
     def tell(self, number: int) -> None:
         name = f"m{number}"
@@ -64,13 +65,29 @@ class World(Schedule):
             if not actor_worker.is_ready(found):
                 continue
             claimed = yield from actor_worker.claim(self.core, PLAN, "k", found.version, token, f"w{token}")
-            while (head := claimed.record.head) is not None:
-                state = json.loads(claimed.record.state) or []
-                effect = [json.loads(head.body), token]
-                text = json.dumps([*state, effect])
-                yield from actor_worker.acknowledge(self.core, PLAN, claimed, text, None, True)
-                self.acknowledged.append(effect)
+            yield from self._handle(claimed, token)
             yield from actor_worker.let_go(self.core, PLAN, claimed)
+
+    def _handle(self, claimed: actor_worker.Claimed, token: int) -> Flow[None]:
+        """In groups of any size, within what may be begun."""
+        while True:
+            record, limit = claimed.record, self.chance.randrange(4)
+            count = min(record.waiting, record.begun)
+            if count:
+                effects, offset = list[list[Any]](), 0
+                for _ in range(self.chance.randint(1, count)):
+                    message, offset = record.message_at(offset)
+                    effects.append([json.loads(message.body), token])
+                text = json.dumps([*(json.loads(record.state) or []), *effects])
+                handled = [Handled(name) for name, _ in effects]
+                yield from actor_worker.acknowledge(self.core, PLAN, claimed, text, handled, limit)
+                self.acknowledged += effects
+            elif record.waiting:
+                yield from actor_worker.acknowledge(self.core, PLAN, claimed, record.state, (), limit + 1)
+            elif self.chance.random() < 0.5:
+                yield from actor_worker.refresh(self.core, PLAN, claimed)
+            else:
+                return
 
     def ended(self, who: Somebody) -> None:
         assert who.ended in ("done", "FenceRejected", "OutcomeUnknown", "BackendUnavailable"), who.ended
@@ -139,12 +156,23 @@ def _an_empty_actor_is_not_claimed(patch: pytest.MonkeyPatch) -> None:
 
 
 def _listed_for_ever(patch: pytest.MonkeyPatch) -> None:
-    real = ActorRecord.without_head
-    patch.setattr(ActorRecord, "without_head", lambda *given: real(*given)._replace(listed=True))
+    patch.setattr(ActorRecord, "resting", lambda self: self._replace(begun=0))
 
 
 def _the_mark_is_not_compared(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(actor_worker, "_check_mark", lambda *given: None)
+
+
+def _a_lost_acknowledgement_is_written_again(patch: pytest.MonkeyPatch) -> None:
+    def acknowledge(
+        core: Any, plan: Any, claimed: Any, state: str, handled: Any, limit: int, within: float | None = None
+    ) -> Flow[None]:
+        def change(found: ActorRecord) -> ActorRecord:
+            return found.without_first(state, handled[: found.waiting]).beginning(limit)
+
+        return actor_worker._change(core, plan, claimed, change, lambda found: False, 0.0)
+
+    patch.setattr(actor_worker, "acknowledge", acknowledge)
 
 
 def _ids_are_not_remembered(patch: pytest.MonkeyPatch) -> None:
@@ -153,9 +181,9 @@ def _ids_are_not_remembered(patch: pytest.MonkeyPatch) -> None:
 
 def _what_is_remembered_is_not_corrected(patch: pytest.MonkeyPatch) -> None:
     def remember(core: Any, key: str, record: Any, found: ActorRecord) -> actor_store.SeenActor:
-        old = core.known.get(key)
+        old = core.actors.known.get(key)
         seen = actor_store.SeenActor(0 if record is None else record.version, found if old is None else old.record)
-        core.known[key] = actor_store.SeenActor(seen.version, found)
+        core.actors.known[key] = actor_store.SeenActor(seen.version, found)
         return seen
 
     patch.setattr(actor_store, "_remember", remember)
@@ -171,6 +199,7 @@ def _what_is_remembered_is_not_corrected(patch: pytest.MonkeyPatch) -> None:
         _listed_for_ever,
         _the_mark_is_not_compared,
         _ids_are_not_remembered,
+        _a_lost_acknowledgement_is_written_again,
     ],
     ids=lambda plant: plant.__name__,
 )

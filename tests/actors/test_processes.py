@@ -20,24 +20,26 @@ PROGRAM = """
 import os, sys, time
 import holdfast
 
-url, pause, mark = sys.argv[1], float(sys.argv[2]), sys.argv[3]
+url, pause, mark, tries = sys.argv[1], float(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 
 def handle(actor, message):
     with open(mark, "a") as file:
         file.write(f"{os.getpid()} {actor.key} {message}\\n")
     time.sleep(pause)
+    if message == "end":
+        os._exit(7)
     actor.state = [*(actor.state or []), message]
     return os.getpid()
 
 with holdfast.connect(url) as locks:
-    locks.actors("lists", handle, ttl=1.0, tries=50).run()
+    locks.actors("lists", handle, ttl=1.0, tries=tries).run()
 """
 LONG_S = 100.0
 
 
 @contextmanager
-def worker(url: str, pause: float, mark: Path) -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen([sys.executable, "-c", PROGRAM, url, str(pause), str(mark)])
+def worker(url: str, pause: float, mark: Path, tries: int = 50) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen([sys.executable, "-c", PROGRAM, url, str(pause), str(mark), str(tries)])
     try:
         yield process
     finally:
@@ -81,6 +83,26 @@ def test_killed_workers_neither_lose_nor_double_an_effect(tmp_path: Path) -> Non
         assert pid != os.getpid()
         assert len(mark.read_text().splitlines()) >= 120
         assert lists.dead_letters() == []
+
+
+def test_a_message_that_ends_its_process_is_put_out_of_the_way_of_its_neighbours(tmp_path: Path) -> None:
+    url, mark = f"sqlite:///{tmp_path}/locks.db", tmp_path / "tries"
+    with holdfast.connect(url) as locks:
+        lists = locks.actors("lists")
+        for number in range(40):
+            lists.tell("a", number if number != 20 else "end")
+        end = time.monotonic() + LONG_S
+        while (view := lists.look("a")) is None or view.inbox:
+            with worker(url, 0.0, mark, tries=2) as process:
+                while process.poll() is None and (view := lists.look("a")) is not None and view.inbox:
+                    assert time.monotonic() < end, "the inbox should be empty by now"
+                    time.sleep(0.02)
+        assert state_of(lists, "a") == [number for number in range(40) if number != 20]
+        [letter] = lists.dead_letters()
+        assert (letter.message, letter.tries) == ("end", 2)
+        tries = [line.split()[-1] for line in mark.read_text().splitlines()]
+        assert 2 <= tries.count("end") <= 3
+        assert max(tries.count(str(number)) for number in range(40)) <= 3
 
 
 def test_a_stopped_worker_that_goes_on_changes_nothing(tmp_path: Path) -> None:

@@ -37,12 +37,12 @@ def test_the_largest_record_fits(message_id: str, body: str) -> None:
     record = ActorRecord()
     for number in range(2 * REMEMBERED_COUNT):
         handled = Handled(message_id, largest(MAX_ANSWER_BYTES)) if number % 2 else Handled(message_id, None, "é" * 500)
-        record = record.with_message(InboxMessage(message_id, body)).without_head("null", handled)
+        record = record.with_message(InboxMessage(message_id, body)).without_first("null", [handled])
     message = InboxMessage(message_id, body, True)
     while _has_room(record, message, PLAN):
         record = record.with_message(message)
     record = record.claimed(1 << 62).with_head(1, "é" * 500)
-    record = record.with_message(message).without_head(largest(MAX_STATE_BYTES), Handled(message_id))
+    record = record.with_message(message).without_first(largest(MAX_STATE_BYTES), [Handled(message_id)])
     assert len(record.encode()) <= MAX_RECORD_BYTES
 
 

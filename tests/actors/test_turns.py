@@ -27,7 +27,7 @@ def requests_of_many() -> Counter[str]:
             view = await lists.look("a")
             assert view is not None
             assert view.inbox == TELLERS_COUNT
-            assert locks._core.turns == {}
+            assert locks._core.actors.turns == {}
 
     FakeClock().run(main())
     return Counter(type(request).__name__ for request in faults.requests)

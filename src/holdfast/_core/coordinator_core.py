@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias, TypeVar
 
@@ -17,8 +16,9 @@ from ..model import ATTEMPT_MODE, Claim, Grant, LockSpec, Queued, Sequencer, che
 from ..observe.event import Event
 from ..ports import AnyBackend, Asks, Guards, Surveys
 from .acquire import Admission, acquire, rollback, within
+from .actor_exchange import ActorExchange
 from .deadlock import LOOSE
-from .flow import NOW, Flow, Shield, Sleep, Spawn, WakeEvent
+from .flow import NOW, Flow, Shield, Sleep, Spawn
 from .lease import Hold
 from .renewal import Keeper, renew_now
 from .withdraw import Patience, release_all_until_done, release_each, release_until_done, withdraw
@@ -34,15 +34,6 @@ class CallBeside(Protocol):
     """Has a function called soon, by somebody who may wait for it."""
 
     def __call__(self, function: Callable[[A], object], argument: A, /) -> None: ...
-
-
-class Turn:
-    """One who waits to write to a record, or who does so. `event` wakes whoever waits."""
-
-    __slots__ = ("event",)
-
-    def __init__(self) -> None:
-        self.event: WakeEvent | None = None
 
 
 class CoordinatorCore:
@@ -68,14 +59,8 @@ class CoordinatorCore:
         self._prefix = prefix
         self.partitions: set[str] = set()
         """The partitions that this coordinator is a member of."""
-        self.turns: dict[str, deque[Turn]] = {}
-        """Who writes to an actor, by its record, in turn."""
-        self.known: dict[str, object] = {}
-        """Records of actors as they were seen last, with their versions."""
-        self.wakes: dict[str, set[WakeEvent]] = {}
-        """What wakes the workers of actors in this coordinator, by the name of the actors."""
-        self.answers: dict[str, WakeEvent] = {}
-        """What wakes those of this coordinator who wait for an answer of an actor, by the id of their message."""
+        self.actors = ActorExchange()
+        """What those share who tell, ask and handle messages of actors."""
         self._numbers = itertools.count(1)
         self._least_ttl = backend.least_ttl
         self._enter = keeper.enter

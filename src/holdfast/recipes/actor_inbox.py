@@ -127,7 +127,7 @@ def _forget_answer(core: CoordinatorCore, records: Records, key: str, message_id
     try:
         for _ in range(HASTE_COUNT):
             version, found = known(core, key) or seen
-            new = found.without_answer(message_id)
+            new = found.without_answers([message_id])
             done, seen = yield from swap_actor(core, records, key, version, new, message_id)
             if done or not seen.version:
                 break

@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from json.encoder import encode_basestring_ascii as quote
 from typing import Any, NamedTuple
@@ -32,7 +32,7 @@ ERROR_BYTES = 500
 
 @dataclass(frozen=True, slots=True)
 class InboxMessage:
-    """A message in an inbox. `tries` counts how often its handling has begun."""
+    """A message in an inbox. `tries` counts how often its handling has ended badly."""
 
     id: str
     body: str
@@ -74,11 +74,23 @@ class ActorRecord(NamedTuple):
     mark: int = 0
     listed: bool = False
     """Whether a record of the index of actors with messages stands for it (see `actor_inbox`)."""
+    begun: int = 0
+    """So many of the first messages may be under way: its worker begins no others before its next write."""
+    careful: int = 0
+    """So many of the first messages are begun one at a time (see `actor_worker`)."""
 
     @property
     def head(self) -> InboxMessage | None:
         """The message whose turn it is."""
-        return message_of(self.inbox[1 : self._end(1)]) if self.inbox else None
+        return self.message_at(0)[0] if self.inbox else None
+
+    def message_at(self, begin: int) -> tuple[InboxMessage, int]:
+        """The message whose line begins there, and where the next one does."""
+        end = self.inbox.find("\n", begin + 1)
+        end = len(self.inbox) if end < 0 else end
+        marks, _, body = self.inbox[begin + 1 : end].partition("\t")
+        message_id, asked, tries, error = json.loads(marks)
+        return InboxMessage(message_id, body, bool(asked), tries, error), end
 
     @property
     def head_number(self) -> int:
@@ -112,53 +124,63 @@ class ActorRecord(NamedTuple):
         )
 
     def claimed(self, token: int) -> ActorRecord:
-        """Marked by a worker, which begins with the first message. `listed` is false from now on if there is none."""
-        return self._replace(mark=token, listed=bool(self.inbox)).begun()
+        """Marked by a worker, which begins with the first message. What another one has begun has ended badly: if it
+        was one message, that is known to be the one. `listed` is false from now on if there is none."""
+        new = self._replace(mark=token, listed=bool(self.inbox))
+        if self.begun == 1 and (head := self.head) is not None:
+            new = new.with_head(head.tries + 1, head.error)
+        elif self.begun > 1:
+            new = new._replace(careful=max(self.careful, self.begun))
+        return new.beginning(1)
 
-    def begun(self) -> ActorRecord:
-        """Its first message is being tried once more."""
-        head = self.head
-        return self if head is None else self.with_head(head.tries + 1, head.error)
+    def beginning(self, limit: int) -> ActorRecord:
+        """So many messages may be begun before the next write; beyond those that are there only where it is several,
+        because one alone is taken for the culprit if its worker dies."""
+        several = limit > 1 and not self.careful
+        return self._replace(begun=limit if several else min(limit, self.waiting, 1))
 
     def with_head(self, tries: int, error: str) -> ActorRecord:
         """With other marks of its first message."""
-        head = self.head
-        if head is None:
+        if not self.inbox:
             return self
-        new = InboxMessage(head.id, head.body, head.asked, tries, error)
-        return self._replace(inbox=new.line() + self.inbox[self._end(1) :])
+        head, end = self.message_at(0)
+        return self._replace(inbox=InboxMessage(head.id, head.body, head.asked, tries, error).line() + self.inbox[end:])
 
-    def without_head(self, state: str, handled: Handled) -> ActorRecord:
-        """Its first message is done."""
-        ids, count = f"{self.ids}{quote(handled.id)[1:-1]}\t", self.remembered + 1
-        if count > REMEMBERED_COUNT:
-            ids, count = ids[ids.index("\t", 1) :], REMEMBERED_COUNT
+    def without_first(self, state: str, handled: Sequence[Handled]) -> ActorRecord:
+        """So many of its first messages are done."""
+        count = len(handled)
+        ids = self.ids + "".join([f"{quote(each.id)[1:-1]}\t" for each in handled])
+        surplus = max(0, self.remembered + count - REMEMBERED_COUNT)
+        if surplus:
+            ids = "\t" + ids.split("\t", surplus + 1)[-1]
         outcomes = self.outcomes
-        if outcomes != "{}" or handled.answer is not None or handled.error is not None:
-            outcomes = _outcomes({**json.loads(outcomes), handled.id: handled[1:]}, ids)
+        if outcomes != "{}" or any(each.answer is not None or each.error is not None for each in handled):
+            outcomes = _outcomes({**json.loads(outcomes), **{each.id: each[1:] for each in handled}}, ids)
         return self._replace(
             state=state,
-            inbox=self.inbox[self._end(1) :],
-            waiting=self.waiting - 1,
+            inbox="\n" + self.inbox.split("\n", count + 1)[-1] if self.waiting > count else "",
+            waiting=self.waiting - count,
             ids=ids,
-            remembered=count,
+            remembered=self.remembered + count - surplus,
             outcomes=outcomes,
-            listed=self.waiting > 1,
+            careful=max(0, self.careful - count),
         )
 
-    def without_answer(self, message_id: str) -> ActorRecord:
-        """Somebody has fetched the answer."""
+    def without_answers(self, message_ids: Iterable[str]) -> ActorRecord:
+        """Somebody has fetched them."""
         outcomes = json.loads(self.outcomes)
-        outcomes.pop(message_id, None)
+        for message_id in message_ids:
+            outcomes.pop(message_id, None)
         return self._replace(outcomes=_outcomes(outcomes, self.ids))
 
-    def _end(self, begin: int) -> int:
-        """Where the message ends that begins there."""
-        end = self.inbox.find("\n", begin)
-        return len(self.inbox) if end < 0 else end
+    def resting(self) -> ActorRecord:
+        """Nothing is under way; `listed` is false if there is no message."""
+        return self._replace(begun=0, listed=bool(self.inbox))
 
     def encode(self) -> bytes:
-        numbers = f"{self.told},{self.mark},{int(self.listed)},{self.waiting},{self.remembered}"
+        numbers = (
+            f"{self.told},{self.mark},{int(self.listed)},{self.waiting},{self.remembered},{self.begun},{self.careful}"
+        )
         return f'["{LAYOUT}",{numbers}]\n{self.state}\n{self.outcomes}\n{self.ids}{self.inbox}'.encode("ascii")
 
     @classmethod
@@ -168,7 +190,8 @@ class ActorRecord(NamedTuple):
             return cls()
         try:
             numbers, state, outcomes, rest = record.data.decode("ascii").split("\n", 3)
-            layout, told, mark, listed, waiting, remembered = json.loads(numbers)
+            layout, told, mark, listed, *counts = json.loads(numbers)
+            waiting, remembered, begun, careful = counts
             if layout != LAYOUT:
                 raise ValueError(f"its layout is {layout!r}")
         except (ValueError, TypeError) as error:
@@ -177,14 +200,7 @@ class ActorRecord(NamedTuple):
                 "that has written it"
             ) from error
         ids, feed, inbox = rest.partition("\n")
-        return cls(state, feed + inbox, waiting, ids, remembered, outcomes, told, mark, bool(listed))
-
-
-def message_of(line: str) -> InboxMessage:
-    """A message of an inbox, from its line."""
-    marks, _, body = line.partition("\t")
-    message_id, asked, tries, error = json.loads(marks)
-    return InboxMessage(message_id, body, bool(asked), tries, error)
+        return cls(state, feed + inbox, waiting, ids, remembered, outcomes, told, mark, bool(listed), begun, careful)
 
 
 def _outcomes(found: dict[str, Iterable[str | None]], ids: str) -> str:

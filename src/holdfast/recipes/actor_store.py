@@ -14,7 +14,8 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 from .._core import backoff
-from .._core.coordinator_core import CoordinatorCore, Turn
+from .._core.actor_exchange import Turn
+from .._core.coordinator_core import CoordinatorCore
 from .._core.flow import NEW_EVENT, NOW, Flow, WaitEvent
 from ..errors import BackendUnavailable
 from ..ports import Records
@@ -48,7 +49,7 @@ class ActorSwapped(NamedTuple):
 
 def known(core: CoordinatorCore, key: str) -> SeenActor | None:
     """The record as somebody of this coordinator has seen it last."""
-    seen = core.known.get(key)
+    seen = core.actors.known.get(key)
     return seen if isinstance(seen, SeenActor) else None
 
 
@@ -71,11 +72,11 @@ def swap_actor(
 
 def _remember(core: CoordinatorCore, key: str, record: Record | None, found: ActorRecord) -> SeenActor:
     if record is None or len(record.data) > KNOWN_BYTES:
-        core.known.pop(key, None)
+        core.actors.known.pop(key, None)
         return SeenActor(0 if record is None else record.version, found)
-    if len(core.known) >= KNOWN_COUNT and key not in core.known:
-        core.known.clear()
-    seen = core.known[key] = SeenActor(record.version, found)
+    if len(core.actors.known) >= KNOWN_COUNT and key not in core.actors.known:
+        core.actors.known.clear()
+    seen = core.actors.known[key] = SeenActor(record.version, found)
     return seen
 
 
@@ -95,7 +96,7 @@ def retried(attempt: Callable[[], Flow[T]], within: float = 0.0) -> Flow[T]:
 
 def in_turn(core: CoordinatorCore, key: str, patience: float, flow: Flow[T]) -> Flow[T]:
     """Run a flow after those that this coordinator has begun before it for the same record (rule 2)."""
-    turns, me = core.turns.setdefault(key, deque()), Turn()
+    turns, me = core.actors.turns.setdefault(key, deque()), Turn()
     turns.append(me)
     try:
         if turns[0] is not me:
@@ -107,6 +108,6 @@ def in_turn(core: CoordinatorCore, key: str, patience: float, flow: Flow[T]) -> 
     finally:
         turns.remove(me)
         if not turns:
-            core.turns.pop(key, None)
+            core.actors.turns.pop(key, None)
         elif (event := turns[0].event) is not None:
             event.set()

@@ -72,7 +72,7 @@ def _dead_of(plan: ActorPlan, key: str, message_id: str) -> str:
 def _view(key: str, record: Record) -> ActorView:
     found = ActorRecord.decode(record)
     head = found.head
-    tries, error = (0, "") if head is None else (head.tries, head.error)
+    tries, error = (0, "") if head is None else (head.tries + (found.begun > 0), head.error)
     return ActorView(key, json.loads(found.state), found.waiting, tries, error, found.mark)
 
 

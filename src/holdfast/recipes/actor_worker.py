@@ -1,12 +1,14 @@
-"""Handle an actor's messages: claim it, acknowledge them one by one, let go of it. Flows over records.
+"""Handle an actor's messages: claim it, acknowledge them one by one or in groups, let go of it. Flows over records.
 
 1. A worker holds the actor's lock. It first claims the record: it writes its token as the mark, unless the mark is
    larger. Whatever it writes afterwards needs the mark to be its own: a zombie, whose lock was lost and whose actor was
    claimed by another worker, is refused (`FenceRejected`), and nothing is changed.
-2. The write that acknowledges a message is the one that takes it from the inbox and sets the state. Messages that came
+2. The write that acknowledges messages is the one that takes them from the inbox and sets the state. Those that came
    meanwhile are kept: only the worker removes any.
-3. A try is counted when it begins, by the claim or by the acknowledgement of the message before, which are written
-   anyway: so a message that ends its process becomes a dead letter, too.
+3. Before a message is begun it is written that it may be (`begun`), with the claim or the acknowledgement before.
+   Whoever claims the actor of a worker that has died finds it there. One message has had a try: one that ends its
+   process becomes a dead letter, too. Of several nobody knows which it was: none has had a try, and as many messages
+   are begun one at a time from then on (`careful`). So none is charged for another, and none is tried for ever.
 4. A dead letter is written before its message is removed, under the same id. Whoever finds the message after a crash
    in between does the same again, and does not handle it: its tries are used up.
 """
@@ -14,8 +16,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 from .._core.coordinator_core import CoordinatorCore
@@ -24,7 +26,7 @@ from ..errors import FenceRejected
 from ..record import Record, check_record
 from .actor_inbox import READY, unlist
 from .actor_options import KEEP_S, ActorPlan
-from .actor_record import ERROR_BYTES, ActorRecord, Handled, InboxMessage
+from .actor_record import ERROR_BYTES, ActorRecord, Handled
 from .actor_store import ActorSwapped, in_turn, known, read_actor, retried, swap_actor
 from .records import records_of
 
@@ -43,6 +45,8 @@ class Claimed:
     """Of the record of the index that led here."""
     version: int
     record: ActorRecord
+    fetched: list[str] = field(default_factory=list)
+    """Whose answers were fetched, and can be removed with the next write."""
 
 
 def ready(core: CoordinatorCore, plan: ActorPlan, after: str) -> Flow[list[Record]]:
@@ -60,47 +64,85 @@ def is_ready(record: Record) -> bool:
 def claim(
     core: CoordinatorCore, plan: ActorPlan, key: str, ready_version: int, token: int, owner: str
 ) -> Flow[Claimed]:
-    """Claim an actor with the token of its lock (rule 1)."""
+    """Claim an actor with the token of its lock (rule 1), and begin with its first message."""
     records, full = records_of(core.backend, plan.name), plan.record_of(key)
     version, found = known(core, full) or (yield from read_actor(core, records, full))
     claimed = Claimed(key, token, owner, ready_version, version, found)
-    _check_mark(plan, claimed, claimed.record, False)
     yield from _change(
         core, plan, claimed, lambda found: found.claimed(token), lambda found: found.mark == token, 0.0, marked=False
     )
     return claimed
 
 
+def refresh(core: CoordinatorCore, plan: ActorPlan, claimed: Claimed) -> Flow[None]:
+    """See what came meanwhile: what this coordinator knows, or else what is there."""
+    records, full = records_of(core.backend, plan.name), plan.record_of(claimed.key)
+    seen = known(core, full) or (yield from read_actor(core, records, full))
+    if seen.version > claimed.version:
+        _check_mark(plan, claimed, seen.record, True)
+        claimed.version, claimed.record = seen
+
+
 def acknowledge(
-    core: CoordinatorCore, plan: ActorPlan, claimed: Claimed, state: str, answer: str | None, begin: bool
+    core: CoordinatorCore,
+    plan: ActorPlan,
+    claimed: Claimed,
+    state: str,
+    handled: Sequence[Handled],
+    limit: int,
+    within: float | None = None,
 ) -> Flow[None]:
-    """The first message is handled: take it from the inbox, with the new state. `begin` the next one, if there is."""
-    head, number = _head(claimed), claimed.record.head_number
-    yield from _remove(core, plan, claimed, number, state, Handled(head.id, answer), begin)
+    """The first messages are handled: take them from the inbox, with the new state. Begin with `limit` others."""
+    end = claimed.record.head_number + len(handled)
+
+    def change(found: ActorRecord) -> ActorRecord:
+        left = found if found.head_number >= end else found.without_first(state, handled)
+        return left.beginning(limit)
+
+    def is_done(found: ActorRecord) -> bool:
+        return found.head_number >= end and found.begun == found.beginning(limit).begun
+
+    yield from _change(core, plan, claimed, change, is_done, plan.ttl if within is None else within)
 
 
-def note_failure(core: CoordinatorCore, plan: ActorPlan, claimed: Claimed, error: str, begin: bool) -> Flow[None]:
-    """A try of the first message has failed. `begin` another one."""
-    yield from _set_tries(core, plan, claimed, int(begin), error[:ERROR_BYTES], plan.ttl)
+def note_failure(core: CoordinatorCore, plan: ActorPlan, claimed: Claimed, error: str) -> Flow[None]:
+    """A try of the first message has failed; nothing is under way."""
+    head, number = claimed.record.head, claimed.record.head_number
+    assert head is not None, "a message has failed"
+    tries = head.tries + 1
+
+    def is_done(found: ActorRecord) -> bool:
+        head = found.head
+        return found.head_number != number or head is None or head.tries == tries
+
+    def change(found: ActorRecord) -> ActorRecord:
+        return found.with_head(tries, error[:ERROR_BYTES]).beginning(0)
+
+    yield from _change(core, plan, claimed, change, is_done, plan.ttl)
 
 
-def take_back(core: CoordinatorCore, plan: ActorPlan, claimed: Claimed) -> Flow[None]:
-    """A try that was begun is none: its worker was stopped."""
-    yield from _set_tries(core, plan, claimed, -1, _head(claimed).error, 0.0)
-
-
-def give_up(core: CoordinatorCore, plan: ActorPlan, claimed: Claimed, error: str, begin: bool) -> Flow[None]:
+def give_up(
+    core: CoordinatorCore, plan: ActorPlan, claimed: Claimed, tries: int, error: str, limit: int
+) -> Flow[Handled]:
     """Make the first message a dead letter (rule 4)."""
-    head, number = _head(claimed), claimed.record.head_number
+    head = claimed.record.head
+    assert head is not None, "a message has failed"
     error = error[:ERROR_BYTES]
-    letter = {"key": claimed.key, "id": head.id, "number": number, "body": head.body, "tries": head.tries}
-    yield from _write_letter(core, plan, claimed, letter | {"error": error})
+    letter = {"key": claimed.key, "id": head.id, "number": claimed.record.head_number, "body": head.body}
+    yield from _write_letter(core, plan, claimed, letter | {"tries": tries, "error": error})
     handled = Handled(head.id, None, error if head.asked else None)
-    yield from _remove(core, plan, claimed, number, claimed.record.state, handled, begin)
+    yield from acknowledge(core, plan, claimed, claimed.record.state, [handled], limit)
+    return handled
 
 
 def let_go(core: CoordinatorCore, plan: ActorPlan, claimed: Claimed) -> Flow[None]:
-    """If there are no messages, say so in the index."""
+    """Nothing is under way any more. If there are no messages, say so in the index."""
+
+    def is_done(found: ActorRecord) -> bool:
+        return found.resting() == found and not claimed.fetched
+
+    if not is_done(claimed.record):
+        yield from _change(core, plan, claimed, ActorRecord.resting, is_done, 0.0)
     if not claimed.record.inbox:
         records = records_of(core.backend, plan.name)
         yield from unlist(records, plan.ready_of(claimed.key), claimed.ready_version)
@@ -122,34 +164,6 @@ def _write_letter(core: CoordinatorCore, plan: ActorPlan, claimed: Claimed, lett
         letter["id"] = f"{message_id}~{letter['number']}"
 
 
-def _remove(
-    core: CoordinatorCore,
-    plan: ActorPlan,
-    claimed: Claimed,
-    number: int,
-    state: str,
-    handled: Handled,
-    begin: bool,
-) -> Flow[None]:
-    def change(found: ActorRecord) -> ActorRecord:
-        new = found.without_head(state, handled)
-        return new.begun() if begin else new
-
-    yield from _change(core, plan, claimed, change, lambda found: found.head_number > number, plan.ttl)
-
-
-def _set_tries(
-    core: CoordinatorCore, plan: ActorPlan, claimed: Claimed, by: int, error: str, within: float
-) -> Flow[None]:
-    number, tries = claimed.record.head_number, _head(claimed).tries + by
-
-    def is_done(found: ActorRecord) -> bool:
-        head = found.head
-        return found.head_number != number or head is None or (head.tries, head.error) == (tries, error)
-
-    yield from _change(core, plan, claimed, lambda found: found.with_head(tries, error), is_done, within)
-
-
 def _change(
     core: CoordinatorCore,
     plan: ActorPlan,
@@ -164,6 +178,8 @@ def _change(
 
     def attempt() -> Flow[ActorSwapped]:
         new = change(claimed.record)
+        if claimed.fetched:
+            new = new.without_answers(claimed.fetched)
         return (yield from swap_actor(core, records, full, claimed.version, new, claimed.owner))
 
     def changed() -> Flow[None]:
@@ -172,21 +188,17 @@ def _change(
             claimed.version, claimed.record = seen
             if is_done(claimed.record):
                 return
+        _check_mark(plan, claimed, claimed.record, marked)
         while True:
             done, (claimed.version, claimed.record) = yield from retried(attempt, within)
             if done:
+                claimed.fetched.clear()
                 return
             _check_mark(plan, claimed, claimed.record, marked)
             if is_done(claimed.record):
                 return
 
     yield from in_turn(core, full, plan.ttl / 4, changed())
-
-
-def _head(claimed: Claimed) -> InboxMessage:
-    head = claimed.record.head
-    assert head is not None, "there is a message"
-    return head
 
 
 def _check_mark(plan: ActorPlan, claimed: Claimed, found: ActorRecord, marked: bool) -> None:

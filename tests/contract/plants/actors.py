@@ -35,20 +35,23 @@ def every_worker_has_a_lock_of_its_own(patch: pytest.MonkeyPatch) -> None:
 
 @plant("actors.an_actor_answers")
 def an_actor_counts_as_listed_for_ever(patch: pytest.MonkeyPatch) -> None:
-    real = ActorRecord.without_head
-    patch.setattr(ActorRecord, "without_head", lambda *given: real(*given)._replace(listed=True))
+    patch.setattr(ActorRecord, "resting", lambda self: self._replace(begun=0))
 
 
 @plant("actors.an_actor_answers", "actors.a_lost_reply_does_not_repeat_the_effect")
 def the_state_is_not_written(patch: pytest.MonkeyPatch) -> None:
-    real = ActorRecord.without_head
-    patch.setattr(ActorRecord, "without_head", lambda self, state, handled: real(self, self.state, handled))
+    real = ActorRecord.without_first
+    patch.setattr(ActorRecord, "without_first", lambda self, state, handled: real(self, self.state, handled))
 
 
 @plant("actors.a_late_answer_can_be_fetched")
 def answers_are_not_kept(patch: pytest.MonkeyPatch) -> None:
-    real = ActorRecord.without_head
-    patch.setattr(ActorRecord, "without_head", lambda self, state, handled: real(self, state, Handled(handled.id)))
+    real = ActorRecord.without_first
+
+    def without_first(self: ActorRecord, state: str, handled: Any) -> ActorRecord:
+        return real(self, state, [Handled(each.id) for each in handled])
+
+    patch.setattr(ActorRecord, "without_first", without_first)
 
 
 @plant("actors.at_most_so_many_at_once")
@@ -64,14 +67,15 @@ def ids_are_not_remembered(patch: pytest.MonkeyPatch) -> None:
 
 @plant("actors.a_lost_reply_does_not_repeat_the_effect")
 def a_lost_acknowledgement_is_written_again(patch: pytest.MonkeyPatch) -> None:
-    real = actor_worker._change
-
-    def change(
-        core: Any, plan: Any, claimed: Any, change: Any, is_done: Any, within: float, marked: bool = True
+    def acknowledge(
+        core: Any, plan: Any, claimed: Any, state: str, handled: Any, limit: int, within: float | None = None
     ) -> Any:
-        return real(core, plan, claimed, change, lambda found: False, within, marked)
+        def change(found: ActorRecord) -> ActorRecord:
+            return found.without_first(state, handled[: found.waiting]).beginning(limit)
 
-    patch.setattr(actor_worker, "_change", change)
+        return actor_worker._change(core, plan, claimed, change, lambda found: False, plan.ttl)
+
+    patch.setattr(actor_worker, "acknowledge", acknowledge)
 
 
 @plant("actors.a_zombie_cannot_acknowledge")

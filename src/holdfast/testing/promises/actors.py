@@ -230,15 +230,19 @@ async def a_full_inbox_pushes_back(context: Context) -> None:
 
 @promise(needs={"records"})
 async def a_late_answer_can_be_fetched(context: Context) -> None:
-    """Whoever has not waited long enough asks again under the same id."""
-    locks = await context.connect()
-    accounts = locks.actors("accounts", _add)
+    """Whoever has not waited long enough asks again under the same id, wherever it was handled."""
+    asking, working = await context.connect(), await context.connect()
+    accounts, others = asking.actors("accounts"), working.actors("accounts", _add)
     error = await context.raises(NoAnswer, accounts.ask("alice", 5, timeout=0.01))
     assert isinstance(error, TimeoutError)
-    async with accounts:
+    assert isinstance(error, NoAnswer)
+    late = await context.raises(NoAnswer, others.ask("bob", 7, timeout=0.01))
+    assert isinstance(late, NoAnswer)
+    async with others:
         assert await accounts.ask("alice", 5, message_id=error.message_id) == 5
         assert await accounts.ask("alice", 1) == 6
         await context.raises(NoAnswer, accounts.ask("alice", 5, message_id=error.message_id))
+        assert await others.ask("bob", 7, message_id=late.message_id) == 7
 
 
 @promise(needs={"records"})

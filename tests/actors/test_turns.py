@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from holdfast.aio import Coordinator
+from holdfast.aio import Actor, Coordinator, connect
 from holdfast.recipes import actor_store
 from holdfast.testing import FakeClock, memory_engine
 from holdfast.testing.faults import FaultInjector, FaultyEngine
@@ -47,3 +47,24 @@ def test_without_a_memory_each_reads_first(monkeypatch: pytest.MonkeyPatch) -> N
 def test_without_turns_most_write_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(actor_store, "TURN_S", 0.0)
     assert requests_of_many()["SwapRecord"] > 2 * TELLERS_COUNT
+
+
+def test_who_waits_for_room_is_not_in_the_way_of_the_worker() -> None:
+    """Neither in the time of the ttl, nor in that of a turn: the clock is virtual."""
+
+    async def handle(actor: Actor, message: int) -> None:
+        actor.state = message
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        async with connect("memory://turns-room") as locks:
+            numbers = locks.actors("numbers", handle, capacity=1)
+            await numbers.tell("a", 0)
+            began = loop.time()
+            telling = [asyncio.ensure_future(numbers.tell("a", number, timeout=None)) for number in range(5)]
+            await asyncio.sleep(0.1)
+            async with numbers:
+                await asyncio.gather(*telling)
+            assert loop.time() - began < actor_store.TURN_S / 4
+
+    FakeClock().run(main())

@@ -28,7 +28,17 @@ from ..errors import BackendUnavailable, InboxFull, MessageFailed, NoAnswer, Out
 from ..ports import Records
 from .actor_options import KEEP_S, MAX_INBOX_BYTES, ActorPlan
 from .actor_record import ActorRecord, InboxMessage
-from .actor_store import TRIES_COUNT, TURN_S, SeenActor, in_turn, known, read_actor, retried, swap_actor
+from .actor_store import (
+    TRIES_COUNT,
+    TURN_S,
+    ActorSwapped,
+    SeenActor,
+    in_turn,
+    known,
+    read_actor,
+    retried,
+    swap_actor,
+)
 from .records import records_of
 
 POLL_S, POLL_CAP_S = 0.005, 0.25
@@ -43,10 +53,13 @@ REMOVED_S = 1.0
 
 
 def tell(core: CoordinatorCore, plan: ActorPlan, key: str, message: InboxMessage, timeout: float | None) -> Flow[None]:
-    """Append a message to the inbox; raises `InboxFull` once `timeout` has passed."""
+    """Append a message to the inbox; raises `InboxFull` once `timeout` has passed.
+
+    Tellers have turns of their own: one that waits for room is not in the way of the worker that makes some.
+    """
     began: float = yield NOW
     patience = TURN_S if timeout is None else timeout
-    yield from in_turn(core, plan.record_of(key), patience, _tell(core, plan, key, message, timeout, began))
+    yield from in_turn(core, plan.ready_of(key), patience, _tell(core, plan, key, message, timeout, began))
 
 
 def _tell(
@@ -56,13 +69,13 @@ def _tell(
     doubtful: int | None = None
     failures = conflicts = looks = 0
     seen = known(core, full)
-    fresh = seen is None
-    version, found = seen or (yield from read_actor(core, records, full))
     while True:
+        if fresh := seen is None:
+            seen = yield from read_actor(core, records, full)
+        found = seen.record
         told, room = found.knows(message.id), _has_room(found, message, plan)
         if not fresh and (told or not room):
-            version, found = yield from read_actor(core, records, full)
-            fresh = True
+            seen = None
             continue
         if told:
             return
@@ -77,28 +90,40 @@ def _tell(
                 raise InboxFull(plan.name, key, found.waiting, waited)
             yield Sleep(pause_s(looks, timeout, waited, (yield RANDOM)))
             looks += 1
-            version, found = yield from read_actor(core, records, full)
+            seen = None
             continue
-        if not found.listed:
-            yield from _list(records, plan.ready_of(key), message.id)
-        new, fresh = found.with_message(message), True
         try:
-            done, (version, found) = yield from swap_actor(core, records, full, version, new, message.id)
+            done, seen = yield from in_turn(core, full, TURN_S, _append(core, records, plan, key, message, seen))
         except BackendUnavailable as error:
             failures += 1
             if isinstance(error, OutcomeUnknown):
-                doubtful = new.told
+                doubtful = found.told + 1  # or higher
             if failures == TRIES_COUNT:
                 raise
             yield from backoff.pause(failures, base=0.05)
-            version, found = yield from read_actor(core, records, full)
+            seen = None
             continue
         if done:
             return
         conflicts += 1
         if conflicts > HASTE_COUNT:
             yield from backoff.pause(conflicts - HASTE_COUNT, base=0.002, cap=0.1)
-            version, found = yield from read_actor(core, records, full)
+            seen = None
+
+
+def _append(
+    core: CoordinatorCore, records: Records, plan: ActorPlan, key: str, message: InboxMessage, seen: SeenActor
+) -> Flow[ActorSwapped]:
+    """Append to what was seen; or to what somebody of this coordinator has seen since."""
+    full = plan.record_of(key)
+    latest = known(core, full)
+    if latest is not None and latest.version > seen.version:
+        if latest.record.knows(message.id) or not _has_room(latest.record, message, plan):
+            return ActorSwapped(False, latest)
+        seen = latest
+    if not seen.record.listed:
+        yield from _list(records, plan.ready_of(key), message.id)
+    return (yield from swap_actor(core, records, full, seen.version, seen.record.with_message(message), message.id))
 
 
 def look_for_answer(core: CoordinatorCore, plan: ActorPlan, key: str, message_id: str) -> Flow[str | None]:

@@ -93,14 +93,14 @@ def acknowledge(
     within: float | None = None,
 ) -> Flow[None]:
     """The first messages are handled: take them from the inbox, with the new state. Begin with `limit` others."""
-    end = claimed.record.head_number + len(handled)
+    number = claimed.record.head_number
 
     def change(found: ActorRecord) -> ActorRecord:
-        left = found if found.head_number >= end else found.without_first(state, handled)
+        left = found.without_first(state, handled) if handled and found.head_number == number else found
         return left.beginning(limit)
 
     def is_done(found: ActorRecord) -> bool:
-        return found.head_number >= end and found.begun == found.beginning(limit).begun
+        return not (handled and found.head_number == number) and found.begun == found.beginning(limit).begun
 
     yield from _change(core, plan, claimed, change, is_done, plan.ttl if within is None else within)
 

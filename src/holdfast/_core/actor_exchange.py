@@ -34,7 +34,7 @@ class Asker:
 
 
 @dataclass(slots=True, eq=False)
-class Worker:
+class ActiveWorker:
     """One who handles messages of an actor. If it is `idle` it is woken by every message, else by who asks."""
 
     event: WakeEvent
@@ -49,7 +49,7 @@ class ActorExchange:
     """Who writes to an actor, in turn."""
     known: dict[str, object] = field(default_factory=dict)
     """Records as they were seen last, with their versions."""
-    workers: dict[str, Worker] = field(default_factory=dict)
+    workers: dict[str, ActiveWorker] = field(default_factory=dict)
     """Who handles messages now."""
     wakes: dict[str, set[WakeEvent]] = field(default_factory=dict)
     """What wakes those who look for actors with messages."""

@@ -117,11 +117,8 @@ class ActorSystem:
         finally:
             if core.actors.askers.get(sent.id) is asker:
                 core.actors.askers.pop(sent.id, None)
-        return self._answer_of(asker, key, sent.id)
-
-    def _answer_of(self, asker: Asker, key: str, message_id: str) -> Any:
         if asker.answer is None:
-            raise MessageFailed(self.name, key, message_id, asker.error or "")
+            raise MessageFailed(self.name, key, sent.id, asker.error or "")
         return json.loads(asker.answer)
 
     def _message(

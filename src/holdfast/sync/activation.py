@@ -21,7 +21,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .._core.actor_exchange import Worker
+from .._core.actor_exchange import ActiveWorker
 from .._core.backoff import ceiling
 from ..clock import now
 from ..errors import HoldfastError, LeaseLost
@@ -95,7 +95,7 @@ class Activation:
         self._over = over
         self._is_wanted = is_wanted
         self._wake = threading.Event()
-        self._worker = Worker(self._wake)
+        self._worker = ActiveWorker(self._wake)
         self._left = TURN_COUNT
         self._limit = 1
         """How large the next group may be."""

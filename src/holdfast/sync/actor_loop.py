@@ -18,7 +18,7 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING
 
-from .._core.actor_exchange import Worker
+from .._core.actor_exchange import ActiveWorker
 from .._core.backoff import ceiling
 from ..clock import now
 from ..errors import BackendUnavailable, LeaseLost, Misconfigured
@@ -140,7 +140,7 @@ class ActorLoop:
             begun += 1
         return begun
 
-    def _idle_workers(self) -> list[Worker]:
+    def _idle_workers(self) -> list[ActiveWorker]:
         workers, plan = self._coordinator._core.actors.workers, self._plan
         found = [workers.get(plan.record_of(key)) for key in list(self._active)]
         return [each for each in found if each is not None and each.idle]

@@ -77,7 +77,8 @@ def tell(target: Target) -> Iterator[Callable[[], object]]:
 
 
 def append(connect: Callable[[Target], AbstractContextManager[Any]]) -> ToolContender:
-    """`connect` opens a connection of the user's, which is not in autocommit mode, with the log's tables."""
+    """`connect` opens a connection of the user's, which is not in autocommit mode, with the log's tables; or a client
+    of Redis, which has nothing to commit."""
 
     @contextmanager
     def open_append(target: Target) -> Iterator[Callable[[], object]]:
@@ -85,10 +86,11 @@ def append(connect: Callable[[Target], AbstractContextManager[Any]]) -> ToolCont
 
         stream, versions, event_type = uuid.uuid4().hex, itertools.count(0), "paid"
         with connect(target) as connection:
+            commit = getattr(connection, "commit", bool)
 
             def call() -> None:
                 log.append(connection, stream, log.EventData(event_type, {"amount": 100}), expected=next(versions))
-                connection.commit()
+                commit()
 
             yield call
 

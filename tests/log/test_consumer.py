@@ -180,6 +180,25 @@ def test_an_idle_partition_keeps_up(database: Database, monkeypatch: pytest.Monk
     assert polled(Consumer(connection, "billing", lease=5, partition=1, partitions=2)) == ["new"]
 
 
+@everywhere
+def test_a_partition_whose_events_were_removed_is_told_so_again_and_again(database: Database) -> None:
+    """Also if what is left belongs to others: it would go on in silence."""
+    mine = next(f"s{n}" for n in range(100) if shard_of(f"s{n}", 2) == 1)
+    other = next(f"s{n}" for n in range(100) if shard_of(f"s{n}", 2) == 0)
+    connection = fill(database, mine, other)
+    truncate(connection, mine, before=2)
+    connection.commit()
+    consumer = Consumer(connection, "billing", lease=5, partition=1, partitions=2)
+    for _ in range(2):
+        with pytest.raises(Truncated):
+            consumer.poll()
+        connection.rollback()
+    assert consumer.cursor() == START
+    assert consumer.poll(allow_truncated=True) == []
+    connection.commit()
+    assert consumer.poll() == []
+
+
 @pytest.mark.parametrize(
     "options",
     [

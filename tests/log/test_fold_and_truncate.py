@@ -84,6 +84,27 @@ def test_a_fold_with_snapshots_is_a_fold_without(database: Database) -> None:
 
 
 @everywhere
+def test_a_snapshot_never_goes_back(database: Database) -> None:
+    """Another fold is quicker, and has seen more."""
+    connection = fill(database, "s", 5)
+    seen: list[int] = []
+
+    def slow(state: list[int], event: RecordedEvent) -> list[int]:
+        if event.version == 5:
+            append(connection, "s", EventData("added", 5), expected=5)
+            assert fold(connection, "s", total, [0, 0], snapshot="total", every=1).version == 6
+        return total(state, event)
+
+    def counted(state: list[int], event: RecordedEvent) -> list[int]:
+        seen.append(event.version)
+        return total(state, event)
+
+    assert fold(connection, "s", slow, [0, 0], snapshot="total", every=1).version == 5
+    assert fold(connection, "s", counted, [0, 0], snapshot="total", every=1) == Folded([15, 6], 6)
+    assert seen == []
+
+
+@everywhere
 def test_a_long_stream_is_folded_in_pages(database: Database) -> None:
     connection = fill(database, "s", 1203, size=400)
     assert fold(connection, "s", total, [0, 0]) == Folded([sum(range(1203)), 1203], 1203)

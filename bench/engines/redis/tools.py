@@ -1,9 +1,17 @@
-"""`once` and actors beside commands on a raw socket: SET NX, SET XX and GET; RPUSH, and a transaction that handles."""
+"""`once` and actors beside commands on a raw socket: SET NX, SET XX and GET; RPUSH, and a transaction that handles.
+
+`log.append` is beside a program on the same client of redis-py: it compares a version, and adds the event to its stream
+and to that of all events.
+"""
 
 from __future__ import annotations
 
+import itertools
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
 
 from bench import holdfast_tools
 from bench.engines.redis import command, connect
@@ -64,11 +72,35 @@ def tell(target: Target) -> Iterator[Callable[[], object]]:
         yield call
 
 
+def user_client(target: Target) -> Any:
+    """A client of the user's."""
+    return import_module("redis").Redis.from_url(target.url)
+
+
+APPEND = """
+if redis.call('XLEN', KEYS[2]) ~= tonumber(ARGV[1]) then
+  return 0
+end
+redis.call('XADD', KEYS[1], '*', 'stream', KEYS[2], 'version', ARGV[1] + 1, 'body', ARGV[2])
+redis.call('XADD', KEYS[2], '*', 'body', ARGV[2])
+return 1
+"""
+
+
+@contextmanager
+def append(target: Target) -> Iterator[Callable[[], object]]:
+    with user_client(target) as client:
+        script, stream, versions = client.register_script(APPEND), f"hand:{uuid.uuid4().hex}", itertools.count(0)
+        yield lambda: script(keys=("hand:all", stream), args=(next(versions), RESULT))
+
+
 TOOLS = (
     ToolContender("once, first call", BY_HAND, "floor", first_call),
     ToolContender("once, replay", BY_HAND, "floor", replay),
     ToolContender("tell and handle a message", BY_HAND, "floor", tell, TOLD_COUNT),
+    ToolContender("append of an event", BY_HAND, "floor", append),
     *holdfast_tools.ONCE,
+    holdfast_tools.append(user_client),
     holdfast_tools.TELL,
 )
 ZOMBIES = (holdfast_tools.ZOMBIE,)

@@ -28,6 +28,7 @@ MAX_APPEND_BYTES = 8 * MAX_DATA_BYTES
 MAX_STREAM_BYTES = 400
 MAX_ID_BYTES = 200
 MAX_LIMIT_COUNT = 10_000
+_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 S = TypeVar("S")
 
 
@@ -150,7 +151,7 @@ def _encoded(event: object) -> EncodedEvent:
 
 def encode_json(value: object, what: str) -> str:
     try:
-        text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+        text = _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise Misconfigured(f"{what} cannot be written as JSON: {error}; give what json.dumps() takes") from error
     if len(text) > MAX_DATA_BYTES:

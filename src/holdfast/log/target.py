@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakSet
 
 from ..cas.redis.clients import check_redis_client
 from ..errors import Misconfigured
@@ -14,10 +14,11 @@ from .redis.flows import RedisFlows
 from .sql_flows import SqlFlows
 
 REDIS_FLOWS = RedisFlows()
+_REDIS_CLIENTS: dict[bool, WeakSet[type]] = {False: WeakSet(), True: WeakSet()}
+"""Classes of clients that have been checked, blocking and asyncio: a check costs as much as the rest of a call."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogTarget:
+class LogTarget(NamedTuple):
     """A connection, and how it is spoken to. Without an adapter it is a client of redis-py."""
 
     connection: Any
@@ -27,6 +28,9 @@ class LogTarget:
 
 def target_for(connection: Any, asynchronous: bool) -> LogTarget:
     """The target of a connection or client, or `Misconfigured`."""
+    kind = type(connection)
+    if kind in _REDIS_CLIENTS[asynchronous]:
+        return LogTarget(connection, REDIS_FLOWS, None)
     colour = is_asyncio(connection)
     if colour is None:
         try:
@@ -39,7 +43,8 @@ def target_for(connection: Any, asynchronous: bool) -> LogTarget:
     if colour is not asynchronous:
         raise Misconfigured(
             f"{where} takes {'an asyncio' if asynchronous else 'a blocking'} client; for a "
-            f"{type(connection).__module__.partition('.client')[0]} client there is "
+            f"{kind.__module__.partition('.client')[0]} client there is "
             f"{'holdfast.log' if asynchronous else 'holdfast.log.aio'}"
         )
+    _REDIS_CLIENTS[asynchronous].add(kind)
     return LogTarget(connection, REDIS_FLOWS, None)

@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha1
 from importlib.resources import files
 from typing import NamedTuple
@@ -55,6 +55,7 @@ def cursors_key(consumer: str) -> str:
     return f"{PREFIX}cursors/{consumer}"
 
 
+@lru_cache(1024)
 def append_keys(stream: str) -> tuple[str, ...]:
     key = stream_key(stream)
     return ALL, key, mark_key(key)

@@ -9,8 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from ...errors import OutcomeUnknown
 from .keys import program
@@ -23,8 +22,7 @@ _PASSING = frozenset({"ReadOnlyError", "ClusterDownError", "MasterDownError", "T
 """Those among them that a copy of a request meets while another server takes over."""
 
 
-@dataclass(frozen=True, slots=True)
-class RedisRequest:
+class RedisRequest(NamedTuple):
     """A program by its name, with its keys and words."""
 
     name: str
@@ -41,7 +39,7 @@ class RedisRequest:
 
     def _rest(self) -> list[object]:
         # In UTF-8, whatever encoding the client has.
-        words = [word.encode() if isinstance(word, str) else word for word in (*self.keys, *self.words)]
+        words = [word.encode() if type(word) is str else word for word in (*self.keys, *self.words)]
         return [len(self.keys), *words]
 
 

@@ -21,8 +21,9 @@ local fields = {}
 for n = 1, count do
   fields[n] = 'i:' .. ARGV[3 * n + 2]
 end
+fields[count + 1] = 'last'
 local known = redis.call('HMGET', stream, unpack(fields))
-local there = {}
+local version, there = known[count + 1] or '0', {}
 for n = 1, count do
   if known[n] then
     there[#there + 1] = ARGV[3 * n + 2]
@@ -31,8 +32,7 @@ end
 
 local function is_same_append()
   for n = 1, count do
-    local version = tonumber(known[n])
-    if version ~= tonumber(known[1]) + n - 1 then
+    if known[n] - known[1] ~= n - 1 then
       return false
     end
     local position = redis.call('HGET', stream, 'v:' .. known[n])
@@ -54,7 +54,6 @@ end
 if #there > 0 then
   return {'ids', unpack(there)}
 end
-local version = redis.call('HGET', stream, 'last') or '0'
 if expected ~= '' and expected ~= version then
   return {'conflict', version}
 end

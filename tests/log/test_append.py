@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import threading
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import pytest
 
 from holdfast.errors import FenceRejected, Misconfigured
-from holdfast.log import ANY, NONE, AppendConflict, EventData, EventIdConflict, append, fold, read
+from holdfast.log import ANY, NONE, AppendConflict, EventData, EventIdConflict, append, fold, read, tail
+from holdfast.log.model import MAX_APPEND_BYTES, MAX_DATA_BYTES
 from holdfast.sql import retry
 from tests.log.databases import Database, everywhere, execute
 
@@ -84,6 +86,22 @@ def test_the_same_ids_are_the_same_append(database: Database) -> None:
     connection.commit()
     assert ids(connection) == ["a", "b", "c", "d"]
     assert append(connection, "other", events("a"), expected=NONE) == 1
+
+
+@everywhere
+@pytest.mark.parametrize("letter", ["x", '"'], ids=["plain", "quoted"])
+def test_the_largest_append(database: Database, letter: str) -> None:
+    """More than one packet of MariaDB may have."""
+    connection = database.connect()
+    text = letter * ((MAX_DATA_BYTES - 2) // (len(json.dumps(letter)) - 2))
+    large = [EventData("happened", text) for _ in range(MAX_APPEND_BYTES // MAX_DATA_BYTES)]
+    assert append(connection, "s", large, expected=NONE) == len(large)
+    assert append(connection, "s", large, expected=NONE) == len(large)
+    connection.commit()
+    found = tail(connection)
+    assert [event.version for event in found] == list(range(1, len(large) + 1))
+    assert [event.id for event in found] == [event.id for event in large]
+    assert all(event.data == text for event in found)
 
 
 @everywhere

@@ -128,6 +128,29 @@ def test_a_state_that_is_not_json_is_refused(database: Database) -> None:
 
 
 @everywhere
+@pytest.mark.parametrize("state", [{1: "a"}, (1, 2)], ids=["keys", "tuple"])
+def test_a_state_that_json_would_change_is_refused(database: Database, state: object) -> None:
+    """Else the fold would go on with another state as soon as there is a snapshot."""
+    connection = fill(database, "s", 5)
+    with pytest.raises(Misconfigured, match="comes back from JSON as another value"):
+        fold(connection, "s", lambda s, e: s, state, snapshot="same", every=1)
+    connection.rollback()
+    assert fold(connection, "s", lambda s, e: s, state).state == state
+
+
+def test_no_snapshot_is_kept_of_what_is_not_committed(mariadb: Database) -> None:
+    """It would outlive the rollback, and every append would expect a version that is not there."""
+    fill(mariadb, "s", 1)
+    writer, reader = mariadb.connect(), mariadb.connect()
+    append(writer, "s", [EventData("happened") for _ in range(5)], expected=1)
+    execute(reader, "SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
+    assert fold(reader, "s", lambda count, e: count + 1, 0, snapshot="count", every=2) == (6, 6)
+    reader.commit()
+    writer.rollback()
+    assert fold(mariadb.connect(), "s", lambda count, e: count + 1, 0, snapshot="count", every=2) == (1, 1)
+
+
+@everywhere
 def test_truncation_goes_in_steps_and_readers_behind_it_are_told(database: Database) -> None:
     connection = fill(database, "s", 30)
     fill(database, "t", 3).commit()

@@ -256,6 +256,23 @@ def test_a_queue_goes_no_further_than_it_may_acknowledge() -> None:
     assert (queue.due(300), queue.next_at()) == (None, None)
 
 
+def test_streams_that_are_held_up_take_turns_with_the_others() -> None:
+    """Each try takes so long that another stream's is due by then: the others go on all the same."""
+    queue = RelayQueue(0.0, 0.0)
+    queue.feed(RecordedEvent(Position(n, 0), s, n, f"e{n}", "t", n) for n, s in enumerate("abababxyxy", 1))
+    tried = []
+    for now in range(20):
+        event = queue.due(float(now))
+        assert event is not None
+        tried.append(event.stream)
+        if event.stream in "ab":
+            queue.failed(event, float(now), 0.0)
+        else:
+            queue.published(event)
+    assert "".join(stream for stream in tried if stream in "xy") == "xyxy"
+    assert {"a", "b"} == set(tried[-2:])
+
+
 def test_bad_input(tmp_path: Path) -> None:
     with holdfast.connect("memory://relay") as locks:
         lock = locks.lock("outbox", ttl=10)

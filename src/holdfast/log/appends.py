@@ -23,6 +23,10 @@ from .programs import statement
 from .reads import text_of
 from .tables import begin, create, no_tables
 
+MAX_PACKET_BYTES = 1 << 22
+"""Of data in one INSERT of MariaDB. Its packets have 16 MiB unless it is told otherwise, and on the wire the data may
+take twice as much."""
+
 
 def append(dialect: str, stream: str, events: Sequence[EncodedEvent], expected: int | Expected) -> Exchange[int]:
     """Append, unless that is done; gives the version of the last event."""
@@ -92,10 +96,15 @@ def _insert_counted(dialect: str, stream: str, events: Sequence[EncodedEvent], v
     if mysql:
         yield statement(dialect, "advance", count)
     values: list[object] = []
+    rows = size = 0
     for number, event in enumerate(events, 1):
+        if mysql and size + len(event.data) > MAX_PACKET_BYTES:
+            yield statement(dialect, "insert", *values, rows=rows)
+            values, rows, size = [], 0, 0
         values += [count - number] if mysql else []
         values += [stream, version + number, slot, *event]
-    return (yield statement(dialect, "insert", *values, rows=count))
+        rows, size = rows + 1, size + len(event.data)
+    return (yield statement(dialect, "insert", *values, rows=rows))
 
 
 def _insert_on_postgresql(stream: str, events: Sequence[EncodedEvent], version: int, here: int) -> Exchange[int | None]:

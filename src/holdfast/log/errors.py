@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import HoldfastError, VersionConflict
-from .model import NONE, Expected, Position
+from .model import ANY, NONE, Expected, Position
 
 
 class AppendConflict(VersionConflict):
@@ -30,8 +30,8 @@ class AppendConflict(VersionConflict):
         found = (
             "has been appended to since this transaction began to read" if actual is None else f"is at version {actual}"
         )
-        text = f"stream {stream!r} was expected {wanted}, and {found}; nothing was appended"
-        self.args = (f"{text}. Roll back (where there is a transaction), read it again and retry",)
+        text = f"stream {stream!r} " + ("" if expected is ANY else f"was expected {wanted}, and ") + found
+        self.args = (f"{text}; nothing was appended. Roll back (where there is a transaction), read it again and retry",)
 
     def __reduce__(self) -> tuple[object, ...]:
         return (AppendConflict, (self.stream, self.expected, self.actual))

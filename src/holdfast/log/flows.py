@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from .cursors import ConsumerPartition
-from .model import EncodedEvent, Expected, Folded, Position, RecordedEvent, encode_json
+from .model import EncodedEvent, Expected, Folded, Position, RecordedEvent, encode_state
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -73,5 +73,5 @@ def fold(
         if len(events) < FOLD_PAGE_COUNT:
             break
     if snapshot is not None and version - saved >= every:
-        yield from flows.save(stream, snapshot, version, encode_json(state, f"the state of the fold {snapshot!r}"))
+        yield from flows.save(stream, snapshot, version, encode_state(state, f"the state of the fold {snapshot!r}"))
     return Folded(state, version)

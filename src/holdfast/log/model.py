@@ -161,6 +161,17 @@ def encode_json(value: object, what: str) -> str:
     return text
 
 
+def encode_state(state: object, what: str) -> str:
+    """The state of a fold as JSON; refused if it would come back as another one: the fold would go on with that."""
+    text = encode_json(state, what)
+    if json.loads(text) != state:
+        raise Misconfigured(
+            f"{what} comes back from JSON as another value (keys become text, tuples lists); use what JSON keeps, or "
+            "fold without snapshot="
+        )
+    return text
+
+
 def check_bounded(name: str, what: str, limit: int) -> str:
     check_name(name, what)
     if len(name.encode()) > limit:

@@ -1,7 +1,8 @@
 """What a relay has read and not acknowledged yet: which event is due, and how far it may acknowledge. No I/O here.
 
 1. Events are published in the order of the log. An event that could not be published holds up its stream only: later
-   events of the stream wait behind it, and it is tried again after a pause that doubles.
+   events of the stream wait behind it, and it is tried again after a pause that doubles. Streams that are held up take
+   turns with the others: however long each of their tries takes, it costs the others no more than one.
 2. The cursor cannot pass an event that was not published, so what was published behind it is published again by whoever
    takes over: at least once. How far the relay goes on behind a stream that is held up is bounded by its window.
 """
@@ -40,6 +41,8 @@ class RelayQueue:
         self._published: set[Position] = set()
         self._fresh: deque[RecordedEvent] = deque()
         self._held: dict[str, HeldStream] = {}
+        self._fresh_next = False
+        """Whether what was tried last is of a stream that is held up."""
 
     def __len__(self) -> int:
         return len(self._unacknowledged)
@@ -52,15 +55,15 @@ class RelayQueue:
 
     def due(self, now: float) -> RecordedEvent | None:
         """The event to publish next, if there is one."""
-        for held in self._held.values():
-            if held.not_before <= now:
-                return held.waiting[0]
-        while self._fresh:
+        again = min(self._held.values(), key=lambda held: held.not_before, default=None)
+        if again is not None and again.not_before > now:
+            again = None
+        while self._fresh and (again is None or self._fresh_next):
             event = self._fresh[0]
             if event.stream not in self._held:
                 return event
             self._held[event.stream].waiting.append(self._fresh.popleft())
-        return None
+        return None if again is None else again.waiting[0]
 
     def next_at(self) -> float | None:
         """When a stream that is held up is tried again."""
@@ -70,6 +73,7 @@ class RelayQueue:
         """What was due has been published."""
         self._published.add(event.position)
         held = self._held.get(event.stream)
+        self._fresh_next = held is not None
         if held is None:
             self._fresh.popleft()
             return
@@ -81,6 +85,7 @@ class RelayQueue:
     def failed(self, event: RecordedEvent, now: float, chance: float) -> int:
         """What was due has not been published: hold its stream up for a while. Gives how often it has failed."""
         held = self._held.get(event.stream)
+        self._fresh_next = held is not None
         if held is None:
             held = self._held[event.stream] = HeldStream()
             held.waiting.append(self._fresh.popleft())

@@ -49,10 +49,13 @@ FROM holdfast_log_state t LEFT JOIN (
 -- name: snapshot
 SELECT version, state FROM holdfast_log_snapshot WHERE stream = {} AND name = {};
 
+-- Not of what others may still roll back: the snapshot would outlive it.
 -- name: save
-INSERT INTO holdfast_log_snapshot (stream, name, version, state) VALUES ({}, {}, {}, {})
-ON DUPLICATE KEY UPDATE state = IF(VALUES(version) > version, VALUES(state), state),
-    version = GREATEST(version, VALUES(version));
+INSERT INTO holdfast_log_snapshot (stream, name, version, state)
+SELECT {}, {}, {}, {} FROM DUAL WHERE @@tx_isolation <> 'READ-UNCOMMITTED'
+ON DUPLICATE KEY UPDATE
+    state = IF(VALUES(version) > holdfast_log_snapshot.version, VALUES(state), holdfast_log_snapshot.state),
+    version = GREATEST(holdfast_log_snapshot.version, VALUES(version));
 
 -- The oldest first, so that what is left of a stream has no hole.
 -- name: oldest_of_stream

@@ -428,6 +428,49 @@ async def test_a_coordinator_that_is_closed_ends_its_member() -> None:
 
 
 @virtually
+async def test_a_coordinator_may_be_closed_in_a_hook_and_during_a_drain() -> None:
+    async with two() as (one, other):
+
+        async def on_assigned(shard: int, lease: aio.Lease) -> None:
+            await one.close()
+            raise RuntimeError("planted")  # what was begun cannot be given back any more
+
+        async with one.partitions("p", shards=1, on_assigned=on_assigned) as member:
+            await until(lambda: member._loop.over.is_set())
+        assert await other.survey() == []
+
+
+@virtually
+async def test_a_shard_whose_lease_the_user_releases_is_left_alone_for_a_while() -> None:
+    """Else it would be taken and released on the spot, for ever."""
+    tokens: list[int] = []
+
+    async def on_assigned(shard: int, lease: aio.Lease) -> None:
+        tokens.append(lease.token)
+        await lease.release()
+
+    async with two() as (one, _):
+        async with one.partitions("p", shards=1, on_assigned=on_assigned):
+            await asyncio.sleep(100)  # of ttls of 30
+        assert 2 <= len(tokens) <= 4
+
+
+@virtually
+async def test_a_use_that_outlasts_its_member_does_not_hold_up_the_next_one() -> None:
+    async with two() as (one, _):
+        member = one.partitions("p", shards=1, drain=5)
+        async with member:
+            await until(lambda: len(member) == 1)
+            use = member.using(0)
+            use.__enter__()
+        async with member:
+            await until(lambda: len(member) == 1)
+            use.__exit__(None, None, None)
+            began = asyncio.get_running_loop().time()
+        assert asyncio.get_running_loop().time() - began < 1
+
+
+@virtually
 async def test_a_member_that_finds_another_number_when_it_comes_back_is_told() -> None:
     """It was away for longer than its ttl; meanwhile the number has been changed."""
     async with two() as (one, other):

@@ -82,7 +82,7 @@ class MemberLoop:
             )
         core.partitions.add(name)
         self._member = Member(core, self._spec)
-        self.leases, self._starts, self._drains, self._uses = {}, {}, {}, {}
+        self.leases, self._starts, self._drains = {}, {}, {}  # and not the uses, which may go on
         self.failure = None
         self.over.clear()
 
@@ -102,7 +102,14 @@ class MemberLoop:
             await finish(self.leave)
 
     async def serve(self, stop: asyncio.Event | None) -> None:
-        """Be a member until it is stopped."""
+        """Be a member until it is stopped, or its coordinator is closed: then all is released."""
+        try:
+            await self._serve(stop)
+        except Misconfigured:
+            if not self._member.core.admission.closed:
+                raise
+
+    async def _serve(self, stop: asyncio.Event | None) -> None:
         member, look_at = self._member, 0.0
         while not (self.over.is_set() or (stop is not None and stop.is_set())):
             self.wake.clear()
@@ -167,11 +174,6 @@ class MemberLoop:
             return await self._coordinator._run(member.step(self._coordinator._actors.current(False)))
         except BackendUnavailable:
             return self._member.pause  # rule 5
-        except Misconfigured:
-            if not self._member.core.admission.closed:
-                raise
-            self.over.set()  # closed: all is released
-            return 0.0
 
     def _note(self) -> None:
         """Tell of what has been taken, and forget what has been lost."""

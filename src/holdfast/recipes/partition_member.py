@@ -28,7 +28,7 @@ from .._core.coordinator_core import CoordinatorCore
 from .._core.flow import NOW, RANDOM, Flow
 from .._core.lease import NEVER, Hold
 from ..errors import Misconfigured, NotAcquired
-from ..model import ClaimView, LockView
+from ..model import ClaimView, LockView, State
 from ..ports import AnyBackend, Surveys
 from .partition_plan import ShardPlan, make_plan
 from .partition_spec import MemberView, PartitionSpec, read_partition
@@ -50,7 +50,7 @@ class Member:
         """What it holds, in the order of acquisition: also what is being drained."""
         self.draining: set[int] = set()
         self.avoided: dict[int, float] = {}
-        """Shards that it does not take again before that time: it could not start them."""
+        """Shards that it does not take again before that time: the user could not start them, or has released them."""
         self.busy: Collection[int] = ()
         """Shards that it leaves alone, because it has not ended the work on them."""
         self.pause = min(MOST_LOOK_S, max(LEAST_LOOK_S, spec.ttl / 10))
@@ -197,8 +197,13 @@ class Member:
         """Put an end to what has been lost, or was released by the user. Whoever listens has been told."""
         if self._hold is not None and not self._hold.alive:
             yield from self.withdraw()
-        if lost := [shard for shard, hold in self.own.items() if not hold.alive]:
-            yield from self.release(lost)
+        now: float = yield NOW
+        ended = [shard for shard, hold in self.own.items() if not hold.alive]
+        for shard in ended:
+            if self.own[shard].state is State.RELEASED:  # by the user, who does not want it now
+                self.avoided[shard] = now + self.spec.ttl
+        if ended:
+            yield from self.release(ended)
 
     def withdraw(self) -> Flow[None]:
         """Be no member any more: others may take what it owns as soon as it is released."""

@@ -83,7 +83,7 @@ class MemberLoop:
             )
         core.partitions.add(name)
         self._member = Member(core, self._spec)
-        self.leases, self._starts, self._drains, self._uses = {}, {}, {}, {}
+        self.leases, self._starts, self._drains = {}, {}, {}  # and not the uses, which may go on
         self.failure = None
         self.over.clear()
 
@@ -103,7 +103,14 @@ class MemberLoop:
             finish(self.leave)
 
     def serve(self, stop: threading.Event | None) -> None:
-        """Be a member until it is stopped."""
+        """Be a member until it is stopped, or its coordinator is closed: then all is released."""
+        try:
+            self._serve(stop)
+        except Misconfigured:
+            if not self._member.core.admission.closed:
+                raise
+
+    def _serve(self, stop: threading.Event | None) -> None:
         member, look_at = self._member, 0.0
         while not (self.over.is_set() or (stop is not None and stop.is_set())):
             self.wake.clear()
@@ -168,11 +175,6 @@ class MemberLoop:
             return self._coordinator._run(member.step(self._coordinator._actors.current(False)))
         except BackendUnavailable:
             return self._member.pause  # rule 5
-        except Misconfigured:
-            if not self._member.core.admission.closed:
-                raise
-            self.over.set()  # closed: all is released
-            return 0.0
 
     def _note(self) -> None:
         """Tell of what has been taken, and forget what has been lost."""

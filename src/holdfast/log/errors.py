@@ -31,7 +31,9 @@ class AppendConflict(VersionConflict):
             "has been appended to since this transaction began to read" if actual is None else f"is at version {actual}"
         )
         text = f"stream {stream!r} " + ("" if expected is ANY else f"was expected {wanted}, and ") + found
-        self.args = (f"{text}; nothing was appended. Roll back (where there is a transaction), read it again and retry",)
+        self.args = (
+            f"{text}; nothing was appended. Roll back (where there is a transaction), read it again and retry",
+        )
 
     def __reduce__(self) -> tuple[object, ...]:
         return (AppendConflict, (self.stream, self.expected, self.actual))

@@ -6,17 +6,20 @@
 2. `claim` raises the mark; what is read through the claimed key after that stays true until a newer holder claims.
 3. Reads through the claimed key are checked too: a stale holder learns of it when it reads, not only when it writes.
 4. Who writes the key around the fence is not stopped by it.
+5. A command whose reply is lost is done once, and answers as it did, however often the client sends it again by itself
+   (`once.lua`); where that cannot be known, `OutcomeUnknown`. An error of the client means: it was done or it was not.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..._core.pickling import unpicklable
 from ..clients import FENCE_ELSEWHERE, check_blocking_client, check_client
 from ..holder import Holder, token_of
-from .programs import COMMAND, Word, check_key, claimed, claiming, digits, done, fenced, mark_key, pairs
+from .programs import COMMAND, Word, answered, call_of, check_key, claimed, claiming, digits, mark_key, pairs
 
 WANTED = "a client of redis-py, as from redis.Redis.from_url(…)"
 
@@ -94,6 +97,6 @@ class FencedKey:
 
     def run(self, lua: str, keys: Sequence[str] = (), args: Sequence[Word] = ()) -> Any:
         """A program of your own, in one step with the check. KEYS[1] is this key, `keys` (of its slot) follow."""
-        script = self._client.register_script(fenced(lua))
-        reply = script(keys=[mark_key(self.key), self.key, *keys], args=[digits(self.token), *args])
-        return done(reply, self.key, self.token)
+        call, begin = call_of(self.key, self.token, lua, keys, args), time.monotonic()
+        reply = self._client.register_script(call.text)(keys=call.keys, args=call.words)
+        return answered(call, reply, time.monotonic() - begin, self.key, self.token)

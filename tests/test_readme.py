@@ -65,8 +65,15 @@ def run(command: list[str], folder: Path, tmp_path: Path) -> str:
     return done.stdout
 
 
+OPTIONAL = ("prometheus_client", "opentelemetry", "structlog")
+"""Libraries of others: a program that shows how to use holdfast with one is run where that is installed."""
+
+
 @pytest.mark.parametrize("program", blocks("python"))
 def test_a_python_example_runs(program: str, tmp_path: Path) -> None:
+    for library in OPTIONAL:
+        if re.search(rf"^(import|from) {library}\b", program, re.MULTILINE):
+            pytest.importorskip(library)
     run([PYTHON, "-W", "error", "-c", program], tmp_path, tmp_path)
 
 

@@ -46,7 +46,14 @@ ROOMS = (
     Room("errors", "errors.py", "", WORLD),
     Room("model", "model.py record.py", "errors", WORLD),
     Room("ports", "ports.py", "errors model core", WORLD),
-    Room("event", "observe/__init__.py observe/event.py observe/log_exception.py", "", WORLD),
+    Room(
+        "event",
+        "observe/__init__.py observe/event.py observe/families.py observe/histogram.py observe/log_exception.py "
+        "observe/meter.py observe/metric_table.py observe/observer.py observe/stats.py",
+        "errors model",
+        WORLD,
+    ),
+    Room("process", "observe/lock_log.py observe/process.py observe/refusals.py", "event"),
     Room("core", "_core/*", "errors model ports event", WORLD),
     Room("recipes", "recipes/*", DATA, WORLD),
     # engines: their flows are pure too; wires, and what runs in this process, touch the world
@@ -86,12 +93,12 @@ ROOMS = (
     # what users import
     Room("settings", "settings.py", f"{DATA} event engines"),
     Room("shared", "base_lease.py registry.py signals.py", f"{DATA} clock event"),
-    Room("observe", "observe/*", f"{DATA} event", ASYNCIO, "lazily"),
-    Room("fences", "fenced/*", DATA),
+    Room("observe", "observe/*", f"{DATA} event process", ASYNCIO, "lazily"),
+    Room("fences", "fenced/*", f"{DATA} process"),
     Room("cas", "cas/*", f"{DATA} fences", ANY),
     Room("sql", "sql/*", f"{DATA} fences cas recipes", ANY, "lazily"),
-    Room("sync", "sync/*", f"{DATA} event clock recipes shared"),
-    Room("aio", "aio/*", f"{DATA} event clock recipes shared settings", ANY),
+    Room("sync", "sync/*", f"{DATA} event process clock recipes shared"),
+    Room("aio", "aio/*", f"{DATA} event process clock recipes shared settings", ANY),
     Room("log-aio", "log/aio/*", f"{DATA} clock fences sql aio log", ANY),
     Room("log-sync", "log/__init__.py log/sync/*", f"{DATA} clock fences sql sync log"),
     Room("log", "log/*", f"{DATA} recipes fences cas sql", WORLD - {"uuid"}),

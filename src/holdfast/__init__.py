@@ -31,7 +31,10 @@ from .errors import (
 )
 from .model import ClaimView, LockView, Promises, Sequencer, State
 from .observe.event import Event
+from .observe.histogram import Histogram
+from .observe.stats import FamilyStats, LimitVerdict, LockStats
 from .recipes.actor_record import ActorView, DeadLetter
+from .recipes.names import Name
 from .recipes.once_record import AttemptView, Completed
 from .recipes.options import Options
 from .recipes.partition_spec import MemberView
@@ -72,19 +75,24 @@ __all__ = [
     "DeadlockDetected",
     "Election",
     "Event",
+    "FamilyStats",
     "FenceRejected",
+    "Histogram",
     "HoldfastError",
     "InboxFull",
     "Lease",
     "LeaseLost",
     "Leases",
+    "LimitVerdict",
     "Limiter",
     "Lock",
     "LockAll",
+    "LockStats",
     "LockView",
     "MemberView",
     "MessageFailed",
     "Misconfigured",
+    "Name",
     "NoAnswer",
     "NotAcquired",
     "Once",
@@ -112,19 +120,20 @@ def connect(
     require: Iterable[str] = (),
     request_timeout: float = 5.0,
     on_event: Callable[[Event], None] | None = None,
+    family: Callable[[str], str] | None = None,
 ) -> Coordinator:
     """Connect to an engine: `url` (or a client of the user's own, for Redis), or `HOLDFAST_URL`, or the embedded
     file of this user.
 
     `ttl` and `timeout` are what recipes use unless they are told otherwise. `require` names promises that the engine
     must keep ("fencing", "linearizable", "durable", "shared", "counting", "records"); `Misconfigured` if it
-    cannot.
+    cannot. `on_event` is called with each `Event`; `family` with a name, for what it is counted under (`stats`).
     """
     from .settings import Settings
 
-    settings = Settings(url, namespace, ttl, timeout, require, request_timeout, on_event)
+    settings = Settings(url, namespace, ttl, timeout, require, request_timeout, on_event, family)
     engine = settings.engine()
-    locks = Coordinator(engine, ttl, timeout, on_event)
+    locks = Coordinator(engine, ttl, timeout, on_event, family)
     try:
         settings.demand(engine.backend)
     except BaseException:

@@ -48,6 +48,8 @@ class LockSpec:
     hold_at_least: float = 0.0
     margin: float | None = None
     renew: bool = True
+    family: str = field(default="", compare=False)
+    """What it is counted under: the template of its name; "" where the coordinator is to say."""
     option_set: object = field(default_factory=object, init=False, repr=False, compare=False)
     """The same object in all that are `named` after one: a key to what is prepared for their options."""
 

@@ -14,6 +14,7 @@ from .backends import open_engine
 from .errors import Misconfigured
 from .model import Promises, check_name, check_seconds
 from .observe.event import Event
+from .observe.families import FamilyFunction
 from .ports import AnyBackend, AnyEngine
 
 
@@ -69,6 +70,7 @@ class Settings:
     require: Iterable[str]
     request_timeout: float
     on_event: Callable[[Event], None] | None
+    family: FamilyFunction | None = None
 
     def __post_init__(self) -> None:
         check_name(self.namespace, "namespace")
@@ -80,6 +82,8 @@ class Settings:
             check_seconds("timeout", self.timeout, "connect()")
         if self.on_event is not None and not callable(self.on_event):
             raise Misconfigured(f"on_event is called with each event, and {self.on_event!r} cannot be called")
+        if self.family is not None and not callable(self.family):
+            raise Misconfigured(f"family is called with a name, and {self.family!r} cannot be called")
 
         Promises.known(self._required())  # before any request
 

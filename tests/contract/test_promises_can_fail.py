@@ -15,6 +15,7 @@ from tests.contract.plants import (  # noqa: F401  each plants bugs
     actors,
     around,
     asking,
+    counts,
     declared,
     engine,
     holding,

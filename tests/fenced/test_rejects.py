@@ -18,7 +18,7 @@ from holdfast.fenced.rejections import MAX_RESOURCES_COUNT, OTHERS, rejected
 
 @pytest.fixture(autouse=True)
 def from_zero(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.fenced.rejections._counts", {})
+    monkeypatch.setattr("holdfast.observe.refusals._counts", {})
 
 
 def test_refusals_are_counted_by_kind_and_resource_and_logged_once(
@@ -57,8 +57,9 @@ def test_what_is_returned_is_a_copy() -> None:
 FORKED = """
 import os
 from holdfast.fenced import rejections
+from holdfast.observe import refusals
 rejections.rejected("file", "r", 1, 2)
-rejections._mutex.acquire()  # as if another thread were counting at the moment of the fork
+refusals._mutex.acquire()  # as if another thread were counting at the moment of the fork
 if child := os.fork():
     raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 rejections.rejected("file", "r", 1, 2)

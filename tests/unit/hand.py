@@ -5,12 +5,14 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any
 
-from holdfast._core.coordinator_core import CoordinatorCore, Emit
+from holdfast._core.coordinator_core import CoordinatorCore
 from holdfast._core.flow import Call, Flow, Now, Random, Spawn
 from holdfast._core.renewal import Keeper
 from holdfast._core.renewal_schedule import RenewalSchedule
 from holdfast.backends.queue_backend import QueueBackend
 from holdfast.model import Promises
+from holdfast.observe.meter import Meter
+from holdfast.observe.observer import Emit, Observer
 
 BACKEND = QueueBackend("hand", "c", Promises(frozenset({"fencing", "shared", "counting"})), 0.001, 5.0)
 
@@ -33,7 +35,8 @@ def coordination(emit: Emit | None = None, begun: list[Flow[None]] | None = None
         return True
 
     keeper = Keeper(BACKEND, RenewalSchedule(nullcontext()), WakeEvent(), lambda keeper: None, begin)
-    return CoordinatorCore(BACKEND, keeper, "me", emit)
+    observer = None if emit is None else Observer(Meter("hand", nullcontext()), emit)
+    return CoordinatorCore(BACKEND, keeper, "me", observer)
 
 
 class Hand:

@@ -14,4 +14,4 @@ def start(folder: Path) -> Iterator[Target]:
     yield Target(url=f"memory://{folder.name}", folder=folder)
 
 
-ENGINE = Engine(name="memory", start=start, layouts=(Layout(1, 8), Layout(1, 64)))
+ENGINE = Engine(name="memory", start=start, layouts=(Layout(1, 8), Layout(1, 64)), own=("metered",))

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Protocol, TypeAlias, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias, TypeVar
 
 from ..errors import BackendUnavailable, HoldfastError, Misconfigured, NotAcquired
 from ..model import ATTEMPT_MODE, Claim, Grant, LockSpec, Queued, Sequencer, check_name, check_token
-from ..observe.event import Event
+from ..observe.observer import CallBeside, Observer
+from ..observe.stats import LockStats
 from ..ports import AnyBackend, Asks, Guards, Surveys
 from .acquire import Admission, acquire, rollback, within
 from .actor_exchange import ActorExchange
@@ -26,14 +27,7 @@ from .withdraw import Patience, release_all_until_done, release_each, release_un
 SETTLE_LIMIT_S = 1.0
 """How long a close waits for what others have in flight."""
 
-Emit = Callable[[Event], None]
-A = TypeVar("A")
-
-
-class CallBeside(Protocol):
-    """Has a function called soon, by somebody who may wait for it."""
-
-    def __call__(self, function: Callable[[A], object], argument: A, /) -> None: ...
+T = TypeVar("T")
 
 
 class CoordinatorCore:
@@ -44,7 +38,7 @@ class CoordinatorCore:
         backend: AnyBackend,
         keeper: Keeper,
         prefix: str,
-        emit: Emit | None,
+        observer: Observer | None = None,
         beside: CallBeside | None = None,
         pid: int = 0,
     ) -> None:
@@ -52,10 +46,12 @@ class CoordinatorCore:
         self.pid = pid
         """The process that it belongs to. In a forked child its holds belong to the parent."""
         self.keeper = keeper
-        self.emit = emit
+        self.observer = observer
+        """Is told what happens; None where nobody looks."""
         self._beside = beside
-        """Calls the listener outside the keeper, which must not wait for it."""
+        """Calls code of the user's outside the keeper, which must not wait for it."""
         keeper.dropped = self._drop
+        keeper.observer = observer
         self._prefix = prefix
         self.partitions: set[str] = set()
         """The partitions that this coordinator is a member of."""
@@ -130,16 +126,12 @@ class CoordinatorCore:
                 began = first.since if isinstance(first, (Grant, Queued)) else (yield NOW)
             try:
                 hold = yield from acquire(self.backend, claim, first, began, timeout, self.entangled(claim), admission)
-            except NotAcquired as failure:
-                if self.emit is not None:
-                    self.emit(Event("timed_out", spec.name, claim.owner, seconds=failure.waited, ttl=spec.ttl))
+            except GeneratorExit:
                 raise
-            except BackendUnavailable as failure:
-                if self.emit is not None:
-                    waited = (yield NOW) - began
-                    self.emit(Event("failed", spec.name, claim.owner, 0, waited, str(failure), spec.ttl))
+            except BaseException as failure:
+                yield from self.miss([claim], failure, began, timeout)
                 raise
-            self.keep(hold, hold.since - began)
+            self.keep(hold, hold.since - began, at_once=False)
             if admission.closed:
                 yield from self.refuse([hold])
             return hold
@@ -152,6 +144,16 @@ class CoordinatorCore:
         finally:
             admission.asking.pop(claim.owner, None)
 
+    def miss(self, claims: Sequence[Claim], error: BaseException, began: float, timeout: float | None) -> Flow[None]:
+        """Tell of an acquisition that ended with this error."""
+        if self.observer is not None:
+            if isinstance(error, NotAcquired):
+                waited = error.waited
+            else:
+                waited = (yield NOW) - began if isinstance(error, Exception) else 0.0
+            for claim in claims:
+                self.observer.missed(claim, error, waited, timeout)
+
     def refuse(self, holds: Sequence[Hold]) -> Flow[None]:
         """Release a grant that came while the coordinator was closing."""
         for hold in holds:
@@ -162,7 +164,7 @@ class CoordinatorCore:
             pass  # closed by now, and the grant with it
         self.admission.check()
 
-    def keep(self, hold: Hold, waited: float) -> Hold:
+    def keep(self, hold: Hold, waited: float, at_once: bool = True) -> Hold:
         """Let the keeper renew a hold."""
         self.holds.add(hold)
         actor = hold.claim.actor
@@ -171,9 +173,8 @@ class CoordinatorCore:
         self.holding[actor] = self.holding.get(actor, 0) + 1
         if self._enter(hold):  # `Keeper.put`, inlined
             self.keeper.wake()
-        if self.emit is not None:
-            spec = hold.claim.spec
-            self.emit(Event("acquired", spec.name, hold.claim.owner, hold.token, seconds=waited, ttl=spec.ttl))
+        if self.observer is not None:
+            self.observer.acquired(hold.claim, hold.token, waited, at_once)
         return hold
 
     def let_go(self, hold: Hold, patience: Patience | None = None) -> Flow[bool]:
@@ -188,6 +189,7 @@ class CoordinatorCore:
         if not last:
             return mine
         until = hold.since + spec.hold_at_least if spec.hold_at_least else 0.0
+        answered = True
         try:
             if patience is not None and patience.exhausted:
                 raise BackendUnavailable("the engine does not answer in time")
@@ -199,9 +201,9 @@ class CoordinatorCore:
             else:
                 patience.left.append((hold.claim, until))
                 patience.lost += (yield NOW) - now
-            held = mine
-            if self.emit is not None:
-                self.emit(Event("unreleased", spec.name, hold.claim.owner, hold.token, reason=str(error), ttl=spec.ttl))
+            held, answered = mine, False
+            if self.observer is not None:
+                self.observer.unreleased(hold.claim, hold.token, error)
         except GeneratorExit:
             raise
         except BaseException:  # cancelled before it was sent, perhaps
@@ -209,11 +211,9 @@ class CoordinatorCore:
             raise
         finally:
             self.forget(hold)
-        if mine and self.emit is not None:
-            now = yield NOW
-            self.emit(
-                Event("released", spec.name, hold.claim.owner, hold.token, seconds=now - hold.since, ttl=spec.ttl)
-            )
+        if mine and self.observer is not None:
+            ended: float = yield NOW
+            self.observer.released(hold.claim, hold.token, ended - hold.since, ended - now if answered else None)
         return mine and held
 
     def end(self, hold: Hold) -> Flow[bool]:
@@ -221,11 +221,8 @@ class CoordinatorCore:
         now: float = yield NOW
         mine = hold.let_go(now)
         self.forget(hold)
-        if mine and self.emit is not None:
-            spec = hold.claim.spec
-            self.emit(
-                Event("released", spec.name, hold.claim.owner, hold.token, seconds=now - hold.since, ttl=spec.ttl)
-            )
+        if mine and self.observer is not None:
+            self.observer.released(hold.claim, hold.token, now - hold.since)
         return mine
 
     def _part(self, hold: Hold, now: float) -> tuple[bool, bool]:
@@ -322,13 +319,15 @@ class CoordinatorCore:
     def _drop(self, hold: Hold) -> None:
         """Its lease was garbage-collected without a release: it is not renewed any more, and ends with its ttl."""
         self.forget(hold)
+        if self.observer is not None:
+            self.observer.meter.count(hold.claim.spec, "dropped")
         if self._beside is not None:
             self._beside(_warn_dropped, hold)
 
     def renew(self, hold: Hold) -> Flow[None]:
         """Renew at the holder's request; raises `LeaseLost` if it has ended."""
         hold.check((yield NOW))
-        yield from renew_now(self.backend, hold)
+        yield from renew_now(self.backend, hold, self.observer)
         now: float = yield NOW
         hold.check(now)
         self.keeper.put(hold)
@@ -372,15 +371,25 @@ class CoordinatorCore:
         return self.backend.guard(hold.granted())
 
     def observe(self, hold: Hold, kind: str, held: float) -> None:
-        """Emit an event about a lease that was held for so many seconds."""
-        if self.emit is not None:
-            spec = hold.claim.spec
+        """Tell of a step in the life of a lease that was held for so many seconds."""
+        if self.observer is not None:
             reason = hold.failure if kind == "jeopardy" else hold.reason or ""
-            event = Event(kind, spec.name, hold.claim.owner, hold.token, seconds=held, reason=reason, ttl=spec.ttl)
-            if self._beside is None:
-                self.emit(event)
-            else:
-                self._beside(self.emit, event)
+            self.observer.changed(hold.claim, hold.token, kind, held, reason)
+
+    def stats(self, refusals: Mapping[tuple[str, str], int]) -> LockStats:
+        """What was counted, and what is held and waited for now."""
+        assert self.observer is not None
+        held = [hold.claim.spec for hold in list(self.holds) if hold.alive and not hold.forgotten]
+        waiting = [claim.spec for claim in list(self.admission.asking.values())]
+        return self.observer.meter.view(held, waiting, refusals)
+
+    def timed(self, verb: str, flow: Flow[T]) -> Flow[T]:
+        """Measure how long a request of this verb takes."""
+        began: float = yield NOW
+        result = yield from flow
+        if self.observer is not None:
+            self.observer.meter.request(verb, (yield NOW) - began)
+        return result
 
 
 def _warn_dropped(hold: Hold) -> None:

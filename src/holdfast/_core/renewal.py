@@ -17,8 +17,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from ..errors import OutcomeUnknown
+from ..errors import BackendUnavailable, OutcomeUnknown
 from ..model import ATTEMPT_MODE, Claim, Extension, Refusal
+from ..observe.observer import Observer
 from ..ports import AnyBackend, Records
 from .flow import NOW, RANDOM, Flow, WaitEvent, WakeEvent
 from .lease import NEVER, Hold, Renewal
@@ -73,6 +74,8 @@ class Keeper:
         """A renewal was not answered in time: the backlog does not wait for it."""
         self.dropped: Callable[[Hold], None] = lambda hold: None
         """Called with a hold whose lease was garbage-collected."""
+        self.observer: Observer | None = None
+        """Is told of renewals."""
         self.launched = False
         self.closed = False
 
@@ -120,6 +123,8 @@ class Keeper:
             return
         # Slots come early: a renewal that is nearly due joins this batch, a deadline waits for a finer slot.
         if now >= hold.renew_at - (hold.deadline - hold.renew_at) / 8:
+            if self.observer is not None and hold.renew_at > hold.since:
+                self.observer.meter.late(max(0.0, now - hold.renew_at))
             left = (hold.deadline - now) / 2
             hold.renew_at = now + left if left > LAST_REQUEST_S else NEVER
             if hold.renewal is not Renewal.NONE:
@@ -173,18 +178,24 @@ class Keeper:
 
     def _renew(self, holds: list[Hold]) -> Flow[None]:
         """One batch. Whatever happens to it, its holds are due again (rule 3)."""
+        observer = self.observer
         try:
+            began: float = 0.0 if observer is None else (yield NOW)
             replies = yield from renew_claims(self._backend, [hold.granted() for hold in holds])
             now: float = yield NOW
+            if observer is not None:
+                observer.meter.request("renew", now - began)
             for hold, reply in zip(holds, replies, strict=True):
                 if reply is None:
                     hold.failure = "nobody could tell whether it was renewed"
                     hold.falter(now, (yield RANDOM))
                 else:
-                    settle(hold, reply, now)
+                    settle(hold, reply, now, observer)
         except Exception as error:  # noqa: BLE001  whatever it was, renewal goes on until the deadline
             now = yield NOW
             chance: float = yield RANDOM
+            if observer is not None and isinstance(error, BackendUnavailable):
+                observer.unreached(holds[0].claim, error, beside=True)
             for hold in holds:
                 hold.failure = str(error) or type(error).__name__
                 hold.falter(now, chance)
@@ -204,11 +215,13 @@ class Keeper:
             self.discard(hold)
 
 
-def settle(hold: Hold, reply: Extension | Refusal, now: float) -> None:
+def settle(hold: Hold, reply: Extension | Refusal, now: float, observer: Observer | None = None) -> None:
     """Apply the engine's answer to a renewal."""
     if isinstance(reply, Refusal):
         hold.lose(reply.reason)
     else:
+        if observer is not None and hold.alive:
+            observer.renewed(hold.claim, hold.token, hold.valid_until - now, now - hold.since)
         hold.extend(reply.since, reply.ttl, now)
         if reply.asked:
             hold.heed()
@@ -231,9 +244,9 @@ def renew_claims(backend: AnyBackend, claims: list[Claim]) -> Flow[Sequence[Exte
     return [said[claim.owner] for claim in claims]
 
 
-def renew_now(backend: AnyBackend, hold: Hold) -> Flow[None]:
+def renew_now(backend: AnyBackend, hold: Hold, observer: Observer | None = None) -> Flow[None]:
     """One renewal at the holder's request."""
     [reply] = yield from backend.renew([hold.granted()])
     if reply is None:
         raise OutcomeUnknown(f"nobody could tell whether {hold.claim.spec.name!r} was renewed; try again")
-    settle(hold, reply, (yield NOW))
+    settle(hold, reply, (yield NOW), observer)

@@ -62,11 +62,12 @@ class connect:
         require: Iterable[str] = (),
         request_timeout: float = 5.0,
         on_event: Callable[[Event], None] | None = None,
+        family: Callable[[str], str] | None = None,
     ) -> None:
         from ..settings import Settings
 
-        self._settings = Settings(url, namespace, ttl, timeout, require, request_timeout, on_event)
-        self._defaults = (ttl, timeout, on_event)
+        self._settings = Settings(url, namespace, ttl, timeout, require, request_timeout, on_event, family)
+        self._defaults = (ttl, timeout, on_event, family)
         self._coordinator: Coordinator | None = None
 
     def __getattr__(self, name: str) -> NoReturn:

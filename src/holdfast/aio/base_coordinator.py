@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
+import threading
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from os import getpid
@@ -20,9 +21,15 @@ from .._core.acquire import coordinator_closed
 from .._core.coordinator_core import CoordinatorCore, Obtain
 from .._core.flow import Flow
 from .._core.lease import Hold
+from ..clock import now as clock
 from ..errors import Misconfigured
 from ..model import LockSpec
 from ..observe.event import Event, guarded
+from ..observe.families import FamilyFunction
+from ..observe.lock_log import LockLog
+from ..observe.meter import Meter
+from ..observe.observer import Observer
+from ..observe.process import enroll, retire
 from ..ports import AnyAsyncWire, AnyEngine, untyped_async_wire
 from ..recipes.limiter import RateRegistry
 from ..recipes.options import Options
@@ -49,9 +56,11 @@ class BaseCoordinator:
         ttl: float,
         timeout: float | None,
         emit: Callable[[Event], None] | None,
+        family: FamilyFunction | None = None,
     ) -> None:
         self._engine = engine
         self._emit = None if emit is None else guarded(emit)
+        self._family = family
         self._defaults: Options = {"ttl": ttl, "timeout": timeout}
         self._specs = SpecCache(self._defaults)
         self._rates = RateRegistry()
@@ -64,10 +73,12 @@ class BaseCoordinator:
     def _begin(self) -> None:
         keeper = task_keeper(self._engine.backend, self._wire)
         numbers = itertools.count(1)
-        core = self._core = CoordinatorCore(
-            self._engine.backend, keeper, os.urandom(8).hex(), self._emit, call_soon, getpid()
-        )
+        backend = self._engine.backend
+        meter = Meter(backend.scheme, threading.RLock(), self._family)
+        observer = Observer(meter, self._emit, LockLog(backend.scheme), call_soon, clock)
+        core = self._core = CoordinatorCore(backend, keeper, os.urandom(8).hex(), observer, call_soon, getpid())
         self._actors = Actors(lambda: core.actor(next(numbers)))
+        enroll(core)
 
     def _run(self, flow: Flow[T]) -> Awaitable[T]:
         """Run a flow of holdfast on this engine."""
@@ -114,6 +125,7 @@ class BaseCoordinator:
             await run(self._core.close(), self._wire)
         finally:
             self._closed = True
+            retire(self._core)
             await self._wire.close()
             await end_background(self._wire)
 
@@ -138,6 +150,7 @@ class BaseCoordinator:
         """Its loop is gone, and its connections with it: what is held is released over another, that blocks."""
         if (holds := list(self._core.holds)) and not self._core.admission.closed:
             self._core.admission.closed = True
+            retire(self._core)
             LastResort.run(self._core.release_at_exit(holds), self._engine)
 
     def __del__(self) -> None:
@@ -145,6 +158,7 @@ class BaseCoordinator:
         if core is None or core.admission.closed:
             return
         core.admission.closed = True
+        retire(core)
         wire, loop = self._wire, self._loop
         if loop is not None and not loop.is_closed():
             loop.call_soon_threadsafe(lambda: (core.keeper.close(), asyncio.ensure_future(wire.close())))

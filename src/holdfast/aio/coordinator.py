@@ -9,16 +9,20 @@ from typing import Unpack
 from .._core.pickling import unpicklable
 from ..errors import Misconfigured
 from ..model import LockView, Promises, Sequencer, check_name, check_prefix, check_token
+from ..observe.refusals import refusals
+from ..observe.stats import LockStats
 from ..ports import Evicts, Surveys
 from ..recipes import specs
 from ..recipes.actor_options import plan_actors
 from ..recipes.election import candidacy
 from ..recipes.limiter import Rate
 from ..recipes.multi import canonical
+from ..recipes.names import with_fields
 from ..recipes.once_options import OnError, Takeover, plan_once
 from ..recipes.once_record import MAX_RESULT_BYTES, ResultCodec
 from ..recipes.options import Options, shows_options
 from ..recipes.partition_spec import check_partition
+from ..registry import notice_fork
 from .activation import Handler
 from .actor_system import ActorSystem
 from .actors import reenter
@@ -45,7 +49,11 @@ class Coordinator(BaseCoordinator):
 
     @shows_options
     def lock(self, name: str, *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> Lock:
-        """A mutex: one holder at a time."""
+        """A mutex: one holder at a time.
+
+        `lock("orders/{id}", id=7)` locks `orders/7`, and counts it under the family `orders/{id}`, as the name
+        `holdfast.Name("orders/{id}", id=7)` does for every recipe, and for type checkers.
+        """
         return Lock(self, self._specs.get(name, options), on_lost)
 
     @shows_options
@@ -81,6 +89,7 @@ class Coordinator(BaseCoordinator):
     @shows_options
     def election(self, name: str, *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> Election:
         """One leader at a time, who has stopped before the next one starts."""
+        name, options = with_fields(name, options)
         return Election(self, candidacy(name, self._defaults | options), on_lost)
 
     def limiter(self, name: str, rate: str, *, burst: int | None = None) -> Limiter:
@@ -181,7 +190,8 @@ class Coordinator(BaseCoordinator):
         backend = self._engine.backend
         if not isinstance(backend, Surveys):
             raise Misconfigured(f"{backend.scheme} cannot be surveyed")
-        views = await self._run(backend.survey(check_name(prefix) if exact else check_prefix(prefix), exact))
+        looked = backend.survey(check_name(prefix) if exact else check_prefix(prefix), exact)
+        views = await self._run(self._core.timed("survey", looked))
         return [view for view in views if view.name == prefix] if exact else views
 
     async def evict(self, name: str, token: int) -> bool:
@@ -192,18 +202,26 @@ class Coordinator(BaseCoordinator):
             raise Misconfigured(
                 f"{backend.scheme} cannot evict a holder of {name!r}: its locks live with their session"
             )
-        return await self._run(backend.evict(name, token))
+        return await self._run(self._core.timed("evict", backend.evict(name, token)))
 
     async def ask(self, name: str, token: int | None = None) -> int:
         """Ask the holders of a name (or the one with this token) to give way. Answers how many were asked.
 
         Each learns of it with its next renewal at the latest (`lease.asked`), and does as it sees fit.
         """
-        return await self._run(self._core.ask(name, token))
+        return await self._run(self._core.timed("ask", self._core.ask(name, token)))
 
     async def check(self, sequencer: Sequencer | str) -> bool:
         """Whether the grant of a sequencer is held at this moment."""
-        return await self._run(self._core.check(Sequencer.parse(sequencer)))
+        return await self._run(self._core.timed("check", self._core.check(Sequencer.parse(sequencer))))
+
+    def stats(self) -> LockStats:
+        """What this coordinator has counted since it was connected, by family of names, with the five verdicts.
+
+        The engine is not asked. See docs/metrics.md.
+        """
+        notice_fork()
+        return self._core.stats(refusals())
 
     # Life
 

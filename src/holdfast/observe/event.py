@@ -10,11 +10,16 @@ from .log_exception import log_exception
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One step. `kind` is one of acquired, timed_out, failed, released, unreleased, jeopardy, recovered, asked, lost.
+    """One step. `kind` is one of acquired, timed_out, failed, deadlock, released, unreleased, jeopardy, recovered,
+    asked, lost, refused. Renewals, and that the engine is out of reach and back, are counted and logged, not told.
 
-    `failed`: the engine could not be asked; `reason` says why, as it does for `jeopardy`, `lost` and `unreleased`.
+    `failed`: the engine could not be asked; `reason` says why, as it does for `deadlock`, `jeopardy`, `lost` and
+    `unreleased`.
     `unreleased`: the engine could not be told of a release; it is told in the background, or the ttl ends the hold.
-    `seconds` is how long it took: waited for `acquired`, `timed_out` and `failed`, held for all that comes later.
+    `refused`: an attempt (`once`) or an actor came too late to write; `reason` names the token that has taken over.
+    `seconds` is how long it took: waited for `acquired`, `timed_out`, `failed` and `deadlock`, held for all others.
+    `at_once`: whether it was granted without a wait. `family`: what the name is counted under. `left`: the validity, in
+    seconds, that was left when a renewal was answered (in logs).
     """
 
     kind: str
@@ -24,6 +29,9 @@ class Event:
     seconds: float = 0.0
     reason: str = ""
     ttl: float = 0.0
+    family: str = ""
+    at_once: bool = True
+    left: float = 0.0
 
 
 def guarded(emit: Callable[[Event], None]) -> Callable[[Event], None]:

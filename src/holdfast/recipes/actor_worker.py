@@ -23,6 +23,7 @@ from functools import partial
 from .._core.coordinator_core import CoordinatorCore
 from .._core.flow import Flow
 from ..errors import FenceRejected
+from ..model import Claim, LockSpec
 from ..record import Record, check_record
 from .actor_inbox import READY, unlist
 from .actor_options import KEEP_S, ActorPlan
@@ -184,7 +185,7 @@ def _change(
 
     def changed() -> Flow[None]:
         if (seen := known(core, full)) is not None and seen.version > claimed.version:
-            _check_mark(plan, claimed, seen.record, marked)
+            _check_mark(core, plan, claimed, seen.record, marked)
             claimed.version, claimed.record = seen
             if is_done(claimed.record):
                 return
@@ -194,14 +195,17 @@ def _change(
             if done:
                 claimed.fetched.clear()
                 return
-            _check_mark(plan, claimed, claimed.record, marked)
+            _check_mark(core, plan, claimed, claimed.record, marked)
             if is_done(claimed.record):
                 return
 
     yield from in_turn(core, full, plan.ttl / 4, changed())
 
 
-def _check_mark(plan: ActorPlan, claimed: Claimed, found: ActorRecord, marked: bool) -> None:
+def _check_mark(core: CoordinatorCore, plan: ActorPlan, claimed: Claimed, found: ActorRecord, marked: bool) -> None:
     """The fence (rule 1). `marked`: the mark was ours before."""
     if found.mark > claimed.token or (marked and found.mark != claimed.token):
+        if core.observer is not None:
+            claim = Claim(LockSpec(plan.name, plan.ttl), claimed.owner, "", claimed.token)
+            core.observer.refused(claim, claimed.token, 0.0, found.mark or None)
         raise FenceRejected(f"{plan.name}/{claimed.key}", claimed.token, found.mark or None)

@@ -56,11 +56,14 @@ def _together(core: CoordinatorCore, many: TakesMany, claims: list[Claim], timeo
         return many.take_all(claims, timeout != 0, limit)
 
     admission.asking.update({claim.owner: claim for claim in claims})
+    at_once: bool | None = None
     try:
         while True:
             outcomes = yield from persist(spec, began, timeout, attempt)
             if outcomes is None:
                 raise NotAcquired(_names(claims), 0.0)
+            if at_once is None:
+                at_once = all(isinstance(outcome, Grant) for outcome in outcomes)
             grants = yield from _await_all(core, claims, outcomes, began, timeout)
             if grants is not None:
                 break
@@ -68,7 +71,10 @@ def _together(core: CoordinatorCore, many: TakesMany, claims: list[Claim], timeo
             if len(granted) == len(outcomes):  # nobody waits
                 yield from expired.pause(core.backend, spec, min(granted), began, timeout)
         now: float = yield NOW
-        holds = [core.keep(Hold(claim, grant, now), now - began) for claim, grant in zip(claims, grants, strict=True)]
+        holds = [
+            core.keep(Hold(claim, grant, now), now - began, at_once)
+            for claim, grant in zip(claims, grants, strict=True)
+        ]
         if admission.closed:
             yield from core.refuse(holds)
         return holds
@@ -76,6 +82,7 @@ def _together(core: CoordinatorCore, many: TakesMany, claims: list[Claim], timeo
         raise
     except BaseException as error:
         yield from rollback(core.backend, claims, error, due)
+        yield from core.miss(claims, error, began, timeout)
         raise
     finally:
         for claim in claims:

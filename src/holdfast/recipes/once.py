@@ -195,6 +195,9 @@ def _write(
             return
         if record is None or record.owner != owner or record.version == running.version:
             mark = None if record is None else record.version
+            if core.observer is not None:
+                held = (yield NOW) - running.hold.since
+                core.observer.refused(running.hold.claim, running.hold.token, held, mark)
             raise FenceRejected(f"{plan.name}/{running.key}", running.hold.token, mark)
         found = AttemptRecord.decode(record)  # a try whose reply was lost, or another thread of this attempt
         if found == new:

@@ -6,6 +6,7 @@ another spec, and shares what engines have prepared for its options.
 
 1. Only checked specs are cached; an error never is, so wrong options are refused each time.
 2. Equal values of different types are different keys: `ttl=True` is not `ttl=1`.
+3. A name that was made from a template (`names`) and the same name in plain are different specs: their families differ.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..model import LockSpec
+from .names import family_of_name, with_fields
 from .options import Options
 from .specs import changed, mutex
 
@@ -33,12 +35,18 @@ class SpecCache:
 
     def get(self, name: str, options: Options, kind: Callable[..., LockSpec] = mutex, *counts: int) -> LockSpec:
         """`kind`: one of `specs`, which is given the counts, too."""
+        family = ""
+        if options or name.__class__ is not str:
+            name, options = with_fields(name, options)
+            family = family_of_name(name)
         key: Any = (*options.items(), *map(type, options.values())) if options else None
         if kind is not mutex:
             key = (kind, *counts, *map(type, counts), key)
+        if family:
+            key = (family, key)
         try:
             first, specs = self._sets[key]
-            return specs.get(name) or _add(specs, first.named(name))
+            return specs.get(name) or _add(specs, first.named(str(name) if family else name))
         except (KeyError, TypeError):  # new; or an unhashable value, which is not valid either
             return self._begin(key, kind(name, self._defaults | options, *counts))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import Misconfigured
 from ..model import SHARED_CAPACITY, LockSpec
+from .names import KNOWN, family_of_name
 from .options import Options
 
 
@@ -38,10 +39,9 @@ def changed(spec: LockSpec, options: Options) -> LockSpec:
 
 def _ask(name: str, options: Options, **kind: Any) -> LockSpec:
     _check(name, options)
+    if family := family_of_name(name):
+        return LockSpec(str(name), family=family, **kind, **options)
     return LockSpec(name, **kind, **options)
-
-
-KNOWN = frozenset(Options.__annotations__)
 
 
 def _check(name: str, options: Options) -> None:

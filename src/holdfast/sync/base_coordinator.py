@@ -20,8 +20,14 @@ from .._core.acquire import coordinator_closed
 from .._core.coordinator_core import CoordinatorCore, Obtain
 from .._core.flow import Flow
 from .._core.lease import Hold
+from ..clock import now as clock
 from ..model import LockSpec
 from ..observe.event import Event, guarded
+from ..observe.families import FamilyFunction
+from ..observe.lock_log import LockLog
+from ..observe.meter import Meter
+from ..observe.observer import Observer
+from ..observe.process import enroll, retire
 from ..ports import AnyEngine, untyped_wire
 from ..recipes.limiter import RateRegistry
 from ..recipes.options import Options
@@ -46,10 +52,16 @@ class BaseCoordinator:
     """One connection to an engine and one keeper, for all threads."""
 
     def __init__(
-        self, engine: AnyEngine, ttl: float, timeout: float | None, emit: Callable[[Event], None] | None
+        self,
+        engine: AnyEngine,
+        ttl: float,
+        timeout: float | None,
+        emit: Callable[[Event], None] | None,
+        family: FamilyFunction | None = None,
     ) -> None:
         self._engine = engine
         self._emit = None if emit is None else guarded(emit)
+        self._family = family
         self._defaults: Options = {"ttl": ttl, "timeout": timeout}
         self._specs = SpecCache(self._defaults)
         self._rates = RateRegistry()
@@ -64,10 +76,14 @@ class BaseCoordinator:
         keeper = thread_keeper(self._engine.backend, self._wire)
         numbers = itertools.count(1)
         self._hooks, self._listener = Beside(MAX_HOOKS_COUNT), Beside(1)
+        backend = self._engine.backend
+        meter = Meter(backend.scheme, threading.RLock(), self._family)
+        observer = Observer(meter, self._emit, LockLog(backend.scheme), self._listener.call, clock)
         core = self._core = CoordinatorCore(
-            self._engine.backend, keeper, os.urandom(8).hex(), self._emit, self._listener.call, getpid()
+            backend, keeper, os.urandom(8).hex(), observer, self._listener.call, getpid()
         )
         self._actors = Actors(lambda: core.actor(next(numbers)))
+        enroll(core)
 
     def _run(self, flow: Flow[T]) -> T:
         """Run a flow of holdfast on this engine."""
@@ -122,6 +138,7 @@ class BaseCoordinator:
             run(self._core.close(), self._wire)
         finally:
             self._closed = True
+            retire(self._core)
             self._wire.close()
         self._hooks.drain(DRAIN_TIMEOUT_S)
         self._listener.drain(DRAIN_TIMEOUT_S)
@@ -151,5 +168,6 @@ class BaseCoordinator:
         core = getattr(self, "_core", None)
         if core is not None and not core.admission.closed:
             core.admission.closed = True
+            retire(core)
             abandon(self._wire, core.keeper)
             warn_unclosed(repr(self), self)

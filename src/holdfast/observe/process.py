@@ -1,0 +1,80 @@
+"""The counts of all coordinators of this process, as exporters show them: by engine.
+
+1. A counter never goes back: what a coordinator has counted is kept when it is closed or dropped.
+2. A forked child begins with nothing, whether or not Python was told of the fork: the process id decides.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from os import getpid
+from typing import Protocol
+
+from .observer import Observer
+from .refusals import refusals
+from .stats import LockStats
+
+
+class Counted(Protocol):
+    """The core of a coordinator."""
+
+    observer: Observer | None
+
+    def stats(self, refusals: Mapping[tuple[str, str], int]) -> LockStats:
+        """What it has counted."""
+        ...
+
+
+class _Process:
+    def __init__(self) -> None:
+        self.pid = getpid()
+        self.mutex = threading.RLock()
+        self.live: dict[int, Counted] = {}
+        self.closed: dict[str, LockStats] = {}
+
+
+_process = _Process()
+changed: list[Callable[[], object]] = []
+"""Called after a coordinator was connected or closed, and so in each forked child that has one."""
+
+
+def _here() -> _Process:
+    global _process
+    if _process.pid != getpid():
+        _process = _Process()
+    return _process
+
+
+def enroll(core: Counted) -> None:
+    """A coordinator begins to count."""
+    _here().live[id(core)] = core
+    for call in changed:
+        call()
+
+
+def retire(core: Counted) -> None:
+    """A coordinator was closed or dropped. A second call does nothing."""
+    here = _here()
+    with here.mutex:
+        if here.live.pop(id(core), None) is None or core.observer is None:
+            return
+        last = replace(core.observer.meter.view([], [], {}), reachable=True)
+        before = here.closed.get(last.engine)
+        here.closed[last.engine] = last if before is None else before + last
+    for call in changed:
+        call()
+
+
+def process_stats() -> dict[str, LockStats]:
+    """What all coordinators of this process have counted, by engine."""
+    here = _here()
+    with here.mutex:
+        refused, found = refusals(), dict(here.closed)
+        for core in list(here.live.values()):
+            if core.observer is not None:
+                stats = core.stats({})
+                before = found.get(stats.engine)
+                found[stats.engine] = stats if before is None else before + stats
+    return {engine: replace(stats, refusals=refused) for engine, stats in sorted(found.items())}

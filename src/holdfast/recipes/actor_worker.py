@@ -80,7 +80,7 @@ def refresh(core: CoordinatorCore, plan: ActorPlan, claimed: Claimed) -> Flow[No
     records, full = records_of(core.backend, plan.name), plan.record_of(claimed.key)
     seen = known(core, full) or (yield from read_actor(core, records, full))
     if seen.version > claimed.version:
-        _check_mark(plan, claimed, seen.record, True)
+        _check_mark(core, plan, claimed, seen.record, True)
         claimed.version, claimed.record = seen
 
 
@@ -189,7 +189,7 @@ def _change(
             claimed.version, claimed.record = seen
             if is_done(claimed.record):
                 return
-        _check_mark(plan, claimed, claimed.record, marked)
+        _check_mark(core, plan, claimed, claimed.record, marked)
         while True:
             done, (claimed.version, claimed.record) = yield from retried(attempt, within)
             if done:

@@ -68,7 +68,7 @@ class World(Schedule):
     def _call(self, core: CoordinatorCore) -> Flow[None]:
         take_over = 0
         while True:
-            begun = yield from once.begin(core, SPEC, Origin("host", 1, 0.0), "actor", take_over)
+            begun = yield from once.begin(core, SPEC, Origin("host", 1, 0.0), "actor", lambda running: None, take_over)
             if isinstance(begun, once.Dead):
                 take_over = begun.version
                 continue

@@ -15,6 +15,7 @@ import pytest
 
 import holdfast
 import holdfast.aio
+from holdfast import registry
 from holdfast.backends.execute import SECOND_US, Moment
 from holdfast.backends.memory.store import TIDY_EVERY_COUNT, MemoryStore
 from holdfast.backends.record_requests import SwapRecord
@@ -106,3 +107,18 @@ def test_a_forked_child_cannot_complete_what_its_parent_does(tmp_path: Path, for
         view = once.look("order/7")
         assert view is not None
         assert view.result == b'"of the parent"'
+
+
+def test_the_first_attempt_after_a_fork_that_was_not_told_is_kept_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the keeper of this process: that of the parent is not here. No real fork: a child without hooks may hang."""
+    with holdfast.connect("memory://not-told") as locks:
+        once = locks.once("payments", keep="1h", takeover="refuse")
+        monkeypatch.setattr(registry, "_open", {locks})
+        monkeypatch.setattr(registry, "_pid", -1)
+        parents = locks._core
+        parents.pid = -1
+        with once.attempt("order/7") as attempt:
+            assert locks._core is not parents
+            assert [hold.token for hold in locks._core.holds] == [attempt.token]
+            assert not parents.holds
+            attempt.complete()

@@ -14,6 +14,7 @@ import pytest
 
 import holdfast.sql
 from holdfast.errors import AttemptInProgress, Misconfigured, PayloadMismatch
+from holdfast.recipes.once_record import JsonCodec
 from holdfast.sql import Attempt, Once
 from tests.sql.once_kinds import BALANCE, CHARGE, LIBRARIES, Shop, execute, fetch, new_shop
 
@@ -31,7 +32,7 @@ def plain_shop(request: pytest.FixtureRequest, tmp_path: Path) -> Shop:
     return new_shop(request.param, request.getfixturevalue, tmp_path)
 
 
-def pay(connection: Any, key: str = "order-7", payload: object = None, **options: Any) -> Any:
+def pay(connection: Any, key: str = "order-7", payload: object = ..., **options: Any) -> Any:
     """Charge once; the result."""
     with Once(connection, "payments", keep=KEEP, **options).attempt(key, fingerprint=payload) as attempt:
         if not attempt.done:
@@ -117,7 +118,7 @@ def test_another_payload_is_refused_and_nothing_is_done(shop: Shop) -> None:
         with pytest.raises(PayloadMismatch) as refused:
             pay(connection, payload={"amount": 200, "to": "x"})
         assert (refused.value.name, refused.value.key) == ("payments", "order-7")
-        assert pay(connection, payload={"to": "x", "amount": 100}) == pay(connection)  # None is not compared
+        assert pay(connection, payload={"to": "x", "amount": 100}) == pay(connection)  # none is not compared
         connection.commit()
     assert shop.value(BALANCE) == 900
 
@@ -374,6 +375,8 @@ BAD: list[dict[str, Any]] = [
     {"max_bytes": 0},
     {"max_bytes": True},
     {"max_bytes": 10**9},
+    {"codec": 7},
+    {"codec": JsonCodec},
 ]
 
 

@@ -54,6 +54,6 @@ def test_what_a_dead_holder_left_is_dropped_too(tmp_path: Path, monkeypatch: pyt
         for module in (file, store):
             monkeypatch.setattr(module, "calendar_us", lambda: calendar_us() + 2 * DAY_US)
         monkeypatch.setattr(file, "now", lambda: now() + 5)
-        opened._file._tidy()
+        opened._file.transact(opened._file._tidy)
         rows = opened._execute("SELECT DISTINCT name FROM claim").fetchall()
         assert rows == [("ns/alive",)]

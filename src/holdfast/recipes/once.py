@@ -79,8 +79,19 @@ class Dead:
 Begun: TypeAlias = Running | Finished | Dead
 
 
-def begin(core: CoordinatorCore, spec: AttemptSpec, origin: Origin, actor: str, take_over: int = 0) -> Flow[Begun]:
-    """Begin an attempt, or find out what became of the last one. `take_over`: a dead one that may be succeeded."""
+def begin(
+    core: CoordinatorCore,
+    spec: AttemptSpec,
+    origin: Origin,
+    actor: str,
+    started: Callable[[Running], None],
+    take_over: int = 0,
+) -> Flow[Begun]:
+    """Begin an attempt, or find out what became of the last one. `take_over`: a dead one that may be succeeded.
+
+    `started` is told of an attempt of our own before it is kept alive: an interruption that strikes from there on finds
+    whose it is, and `withdraw` ends it.
+    """
     plan, key, full, fingerprint, wait = spec
     records, owner = records_of(core.backend, plan.name), core.new_owner(plan.spec)
     began: float = yield NOW
@@ -91,7 +102,7 @@ def begin(core: CoordinatorCore, spec: AttemptSpec, origin: Origin, actor: str, 
             swapped = yield from _swap(records, full, expected, mine, owner, plan.ttl, plan.keep)
             if swapped.done and swapped.record is not None:
                 claim = Claim(plan.spec.named(full), owner, actor)
-                return (yield from _start(core, claim, spec, sent, swapped.record, mine))
+                return (yield from _start(core, claim, spec, sent, swapped.record, mine, started))
             record = swapped.record
             while True:
                 if record is None:
@@ -125,7 +136,13 @@ def begin(core: CoordinatorCore, spec: AttemptSpec, origin: Origin, actor: str, 
 
 
 def _start(
-    core: CoordinatorCore, claim: Claim, spec: AttemptSpec, sent: float, record: Record, mine: AttemptRecord
+    core: CoordinatorCore,
+    claim: Claim,
+    spec: AttemptSpec,
+    sent: float,
+    record: Record,
+    mine: AttemptRecord,
+    started: Callable[[Running], None],
 ) -> Flow[Begun]:
     now: float = yield NOW
     plan, key = spec.plan, spec.key
@@ -135,8 +152,19 @@ def _start(
             f"the engine took longer than the ttl of {plan.ttl:g} s to begin {key!r} of {plan.name!r}; try again, with "
             "a longer ttl"
         )
+    running = Running(key, spec.record_key, hold, record.version, mine)
+    started(running)
     core.keep(hold, now - sent)
-    return Running(key, spec.record_key, hold, record.version, mine)
+    return running
+
+
+def withdraw(core: CoordinatorCore, plan: OncePlan, running: Running) -> Flow[None]:
+    """End an attempt whose body has not begun (rule 4)."""
+    try:
+        owner = running.hold.claim.owner
+        yield from _give_back(records_of(core.backend, plan.name), plan, running.record_key, owner)
+    finally:
+        yield from core.end(running.hold)
 
 
 def advance(core: CoordinatorCore, plan: OncePlan, running: Running, phase: str, value: object) -> Flow[None]:

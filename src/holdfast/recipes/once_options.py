@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from ..errors import Misconfigured
 from ..model import ATTEMPT_MODE, LockSpec, check_name, check_seconds
 from .durations import seconds
-from .once_record import MAX_RESULT_BYTES, JsonCodec, ResultCodec, TakeoverFunction
+from .once_record import MAX_RESULT_BYTES, ResultCodec, TakeoverFunction, codec_of
 
 Takeover: TypeAlias = Literal["rerun", "refuse"] | TakeoverFunction
 OnError: TypeAlias = Literal["retry", "remember"] | Callable[[BaseException], object]
@@ -78,4 +78,4 @@ def plan_once(
             "it runs"
         )
     spec = LockSpec(prefix + "*", ttl=ttl, mode=ATTEMPT_MODE)
-    return OncePlan(name, ttl, kept, takeover, on_error, wait, codec or JsonCodec(), max_bytes, prefix, spec)
+    return OncePlan(name, ttl, kept, takeover, on_error, wait, codec_of(codec, name), max_bytes, prefix, spec)

@@ -153,6 +153,15 @@ class JsonCodec:
         return _decode(data)
 
 
+def codec_of(codec: ResultCodec | None, name: str) -> ResultCodec:
+    """JSON, or the user's own; one that is none is refused before any work is done whose result it could not keep."""
+    if codec is None:
+        return JsonCodec()
+    if isinstance(codec, type) or not all(callable(getattr(codec, verb, None)) for verb in ("encode", "decode")):
+        raise Misconfigured(f"codec of {name!r} is an object with encode and decode, not {codec!r}")
+    return codec
+
+
 def encoded(codec: ResultCodec, value: object, limit: int, of: str) -> bytes:
     """The bytes of a result; raises `Misconfigured` if it cannot be kept."""
     try:
@@ -172,8 +181,8 @@ def encoded(codec: ResultCodec, value: object, limit: int, of: str) -> bytes:
 
 
 def fingerprint_of(payload: object, of: str) -> str:
-    """A short text that is the same for the same payload; "" for None, which is not compared."""
-    if payload is None:
+    """A short text that is the same for the same payload; "" for `...`, none: that is not compared."""
+    if payload is ...:
         return ""
     if isinstance(payload, bytes | bytearray):
         text = b"b" + bytes(payload)

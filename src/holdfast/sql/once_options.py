@@ -8,7 +8,7 @@ from types import EllipsisType
 from ..errors import Misconfigured
 from ..model import check_name, check_seconds
 from ..recipes.durations import seconds
-from ..recipes.once_record import MAX_RESULT_BYTES, JsonCodec, ResultCodec
+from ..recipes.once_record import MAX_RESULT_BYTES, ResultCodec, codec_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,4 +39,4 @@ def plan_sql_once(
         check_seconds("wait", wait, name)
     if isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or not 1 <= max_bytes <= 8 * MAX_RESULT_BYTES:
         raise Misconfigured(f"max_bytes of {name!r} is a whole number from 1 to {8 * MAX_RESULT_BYTES}")
-    return SqlOncePlan(name, seconds("keep", keep, name), wait, codec or JsonCodec(), max_bytes)
+    return SqlOncePlan(name, seconds("keep", keep, name), wait, codec_of(codec, name), max_bytes)

@@ -114,24 +114,39 @@ class Attempt:
     def __enter__(self) -> Attempt:
         if self._running is not None or self._result is not None:
             raise Misconfigured(f"{self!r} was entered before; ask for another attempt")
-        coordinator, plan = self._coordinator, self._plan
+        try:
+            self._begin()
+        except BaseException:
+            self._withdraw()
+            raise
+        return self
+
+    def _begin(self) -> None:
+        coordinator = self._coordinator
+        if coordinator._core.pid != getpid():
+            notice_fork()  # before its core is used: that of the parent would not keep it alive
+        core = self._core = coordinator._core
         origin = Origin(_HOST, getpid(), calendar_us() / 1e6)
         actor, take_over = coordinator._actors.current(False), 0
         while True:
-            begun = coordinator._run(flows.begin(coordinator._core, self._spec, origin, actor, take_over))
-            if isinstance(begun, Dead):
-                take_over = self._take_over(begun)
-                continue
-            break
-        self._core = coordinator._core
+            begun = coordinator._run(flows.begin(core, self._spec, origin, actor, self._started, take_over))
+            if not isinstance(begun, Dead):
+                break
+            take_over = self._take_over(begun)
         if isinstance(begun, Finished):
             if begun.record.state == FAILED:
-                raise AttemptFailed(plan.name, self.key, begun.record.error)
+                raise AttemptFailed(self._plan.name, self.key, begun.record.error)
             self._result = begun.record.result
-            return self
-        self._running = begun
-        begun.hold.lease = ref(self)
-        return self
+
+    def _started(self, running: Running) -> None:
+        self._running = running
+        running.hold.lease = ref(self)
+
+    def _withdraw(self) -> None:
+        """After an interruption that struck when it had started: its body will not run, and it would be kept alive."""
+        if self._running is not None:
+            self._over = True
+            self._coordinator._run(flows.withdraw(self._core, self._plan, self._running))
 
     def _take_over(self, dead: Dead) -> int:
         """The version of the dead attempt, if it may be succeeded; 0 to look again. Raises if it may not."""

@@ -50,19 +50,20 @@ class Once:
         """What its keys belong to."""
         return self._plan.name
 
-    def attempt(self, key: str, *, fingerprint: object = None, wait: float | EllipsisType | None = ...) -> Attempt:
+    def attempt(self, key: str, *, fingerprint: object = ..., wait: float | EllipsisType | None = ...) -> Attempt:
         """An attempt, to be entered by `with`.
 
-        `fingerprint` is the payload, or the part of it that must not change: the same key with another one is
-        `PayloadMismatch`. If another attempt is under way, it waits for that one's result for `wait` seconds (None:
-        as long as that one is alive; 0: not at all), and then raises `AttemptInProgress`.
+        `fingerprint` is the payload, or the part of it that must not change (None is one, too): the same key with
+        another one is `PayloadMismatch`; who gives none does not compare. If another attempt is under way, it waits for
+        that one's result for `wait` seconds (None: as long as that one is alive; 0: not at all), and then raises
+        `AttemptInProgress`.
         """
         plan = self._plan
         record_key = plan.key_of(key)
         limit = plan.wait if isinstance(wait, EllipsisType) else wait
         if limit is not None:
             check_seconds("wait", limit, key)
-        compared = "" if fingerprint is None else fingerprint_of(fingerprint, f"{key!r} ({plan.name!r})")
+        compared = "" if fingerprint is ... else fingerprint_of(fingerprint, f"{key!r} ({plan.name!r})")
         return Attempt(self._coordinator, AttemptSpec(plan, key, record_key, compared, limit))
 
     def __call__(
@@ -77,7 +78,7 @@ class Once:
 
             @wraps(function)
             def done_once(*args: P.args, **kwargs: P.kwargs) -> R:
-                payload = None if fingerprint is None else fingerprint(*args, **kwargs)
+                payload = ... if fingerprint is None else fingerprint(*args, **kwargs)
                 with self.attempt(key(*args, **kwargs), fingerprint=payload) as attempt:
                     if not attempt.done:
                         attempt.complete(function(*args, **kwargs))

@@ -21,7 +21,7 @@ import sqlite3
 import uuid
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
+from typing import TypeVar
 
 from ...clock import calendar_us, now
 from ...errors import BackendUnavailable, Misconfigured
@@ -46,6 +46,7 @@ SNAPSHOT = "BEGIN"
 """For what only reads: it keeps no writer waiting."""
 
 Execute = Callable[..., sqlite3.Cursor]
+T = TypeVar("T")
 
 give_way: Callable[[], None] = getattr(os, "sched_yield", lambda: None)
 
@@ -115,15 +116,18 @@ class LockFile:
         cluster = self._meta("cluster")
         if cluster is not None and self._machine.boot and self._meta("boot") == self._machine.boot:
             return cluster  # mostly, and without the write lock: a busy file can be opened
-        with self.transaction() as execute:
-            self._take_possession(execute)
-            cluster = self._meta("cluster")
-            if cluster is None:
-                cluster = uuid.uuid4().hex[:12]
-                execute(SQL["save_meta"], ("cluster", cluster))
+        return self.transact(self._take_possession)
+
+    def _take_possession(self, execute: Execute) -> str:
+        """Make it ours, and name its cluster."""
+        self._check_machine(execute)
+        cluster = self._meta("cluster")
+        if cluster is None:
+            cluster = uuid.uuid4().hex[:12]
+            execute(SQL["save_meta"], ("cluster", cluster))
         return cluster
 
-    def _take_possession(self, execute: Execute) -> None:
+    def _check_machine(self, execute: Execute) -> None:
         """See whose file it is; after another start of this machine nobody of before is left in it."""
         here, boot = self._machine, self._meta("boot")
         owner = here if boot is None else Machine(self._meta("machine") or "", boot)
@@ -151,15 +155,26 @@ class LockFile:
         row = self.execute(SQL["load_meta"], (key,)).fetchone()
         return None if row is None else row[0]
 
-    def transaction(self, begin: str = BEGIN) -> Transaction:
-        return Transaction(self, begin)
+    def transact(self, work: Callable[[Execute], T], begin: str = BEGIN) -> T:
+        """A short transaction: committed at the end, rolled back on an error, which is translated.
+
+        No context manager: an interruption (Ctrl-C) that strikes as its `__exit__` begins would leave the file locked.
+        """
+        try:
+            self.execute(begin)
+            result = work(self.execute)
+            self.execute(COMMIT)
+        except BaseException as error:
+            self.give_up(error)
+            raise
+        return result
 
     def look_around(self, moment: float) -> None:
         """Before a take: see that this is still the file, and every so often tidy it."""
         self.stay(moment)
         self._used += 1
         if self._used >= TIDY_EVERY:
-            self._tidy()
+            self.transact(self._tidy)
             self._used = 0
 
     def stay(self, moment: float) -> None:
@@ -181,15 +196,14 @@ class LockFile:
         found = os.stat(self.path)
         return found.st_dev, found.st_ino
 
-    def _tidy(self) -> None:
+    def _tidy(self, execute: Execute) -> None:
         """Go over the next names and drop the rows that say nothing: see `schema.sql`."""
-        with self.transaction() as execute:
-            first = self._meta("tidied") or ""
-            names = execute(SQL["names_after"], (first, TIDY_NAMES)).fetchall()
-            last = names[-1][0] if len(names) == TIDY_NAMES else LAST
-            execute(SQL["tidy_claims"], (first, last, calendar_us() - DAY_US, us(now())))
-            execute(SQL["tidy_rates"], (first, last, us(now())))
-            execute(SQL["save_meta"], ("tidied", "" if last == LAST else last))
+        first = self._meta("tidied") or ""
+        names = execute(SQL["names_after"], (first, TIDY_NAMES)).fetchall()
+        last = names[-1][0] if len(names) == TIDY_NAMES else LAST
+        execute(SQL["tidy_claims"], (first, last, calendar_us() - DAY_US, us(now())))
+        execute(SQL["tidy_rates"], (first, last, us(now())))
+        execute(SQL["save_meta"], ("tidied", "" if last == LAST else last))
 
     def begin(self) -> None:
         """Take the write lock. Whoever has it mostly ends at once, and to knock again costs less than a `Busy`."""
@@ -224,32 +238,6 @@ class LockFile:
             f"the lock file {self.path} cannot be used: {why}; check that it is a holdfast file "
             "on a local disk, writable and with space left"
         )
-
-
-class Transaction:
-    """A short transaction: committed at the end, rolled back on an error, which is translated."""
-
-    __slots__ = ("_begin", "_file")
-
-    def __init__(self, file: LockFile, begin: str) -> None:
-        self._file = file
-        self._begin = begin
-
-    def __enter__(self) -> Execute:
-        try:
-            self._file.execute(self._begin)
-        except sqlite3.Error as error:
-            raise self._file.translated(error) from error
-        return self._file.execute
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        if error is None:
-            try:
-                self._file.execute(COMMIT)
-                return
-            except sqlite3.Error as failure:
-                error = failure
-        self._file.give_up(error)
 
 
 def is_busy(error: sqlite3.Error) -> bool:

@@ -24,7 +24,7 @@ from ..execute import SECOND_US, Moment, carry_out, us
 from ..execute_records import carry_out_record
 from ..queue_backend import QueueReply, QueueRequest, Release, Renew, Survey, Take, Taken, patience
 from ..record_requests import RECORD_REQUESTS, ListRecords, ReadRecord, RecordRequest, SwapRecord
-from .file import BEGIN, COMMIT, SNAPSHOT, LockFile
+from .file import BEGIN, COMMIT, SNAPSHOT, Execute, LockFile
 from .programs import SQL
 from .queue import FIRST_COUNT, FURTHER_RATIO, Further, SQLiteLines
 from .records import SQLiteRecords, quick_swap
@@ -165,7 +165,8 @@ class SQLiteStore:
 
     def take_out(self, gone: Promotion) -> list[Promotion]:
         """End what was granted to somebody who is gone, unless it has been heard of since; answers whose turn it is."""
-        with self._file.transaction() as execute:
+
+        def end(execute: Execute) -> list[Promotion]:
             lines, moment = SQLiteLines(execute, self._prefix), us(now())
             line = lines.load(gone.name)
             place = line.find(gone.owner)
@@ -173,7 +174,9 @@ class SQLiteStore:
                 return []
             _, promoted = line.release(gone.owner, moment, calendar_us())
             lines.save(gone.name, line)
-        return [promotion(gone.name, place) for place in promoted]
+            return [promotion(gone.name, place) for place in promoted]
+
+        return self._file.transact(end)
 
     def swap_record(self, request: SwapRecord) -> Swapped | None:
         """What most swaps of records are; None if it is not that simple."""
@@ -198,28 +201,37 @@ class SQLiteStore:
             return self._carry_out_record(request), []
         self._file.look_around(now())
         first = FIRST_COUNT
+
+        def work(execute: Execute) -> tuple[QueueReply, list[Promotion]]:
+            at = Moment(us(now()), calendar_us(), wake, self._host, self._pid)
+            if isinstance(request, Renew):
+                return self._renew(request, at), []
+            lines = SQLiteLines(execute, self._prefix, _owners(request), first)
+            reply, promoted = carry_out(lines, request, at)
+            return reply, [promotion(name, place) for name, place in promoted]
+
         while True:
             try:
-                with self._file.transaction() as execute:
-                    at = Moment(us(now()), calendar_us(), wake, self._host, self._pid)
-                    if isinstance(request, Renew):
-                        return self._renew(request, at), []
-                    lines = SQLiteLines(execute, self._prefix, _owners(request), first)
-                    reply, promoted = carry_out(lines, request, at)
-                return reply, [promotion(name, place) for name, place in promoted]
+                return self._file.transact(work)
             except Further:
                 first *= FURTHER_RATIO
 
     def _survey(self, request: Survey) -> QueueReply:
         self._file.stay(now())
-        with self._file.transaction(SNAPSHOT) as execute:
+
+        def work(execute: Execute) -> QueueReply:
             lines = SQLiteLines(execute, self._prefix, contended=request.contended)
             return carry_out(lines, request, Moment(us(now()), calendar_us()))[0]
 
+        return self._file.transact(work, SNAPSHOT)
+
     def _carry_out_record(self, request: RecordRequest) -> QueueReply:
         self._file.stay(now())
-        with self._file.transaction(SNAPSHOT if isinstance(request, (ReadRecord, ListRecords)) else BEGIN) as execute:
+
+        def work(execute: Execute) -> QueueReply:
             return carry_out_record(SQLiteRecords(execute, self._prefix), request, Moment(us(now()), calendar_us()))
+
+        return self._file.transact(work, SNAPSHOT if isinstance(request, (ReadRecord, ListRecords)) else BEGIN)
 
     def _renew(self, request: Renew, at: Moment) -> list[str]:
         said = []

@@ -52,13 +52,14 @@ class TransactionOnce:
         return self._plan.name
 
     def attempt(
-        self, key: str, *, fingerprint: object = None, wait: float | EllipsisType | None = ...
+        self, key: str, *, fingerprint: object = ..., wait: float | EllipsisType | None = ...
     ) -> TransactionAttempt:
         """An attempt, to be entered by `with`, in a transaction.
 
-        `fingerprint` is the payload, or the part of it that must not change: the same key with another one is
-        `PayloadMismatch`. If another transaction has begun the key, it is waited for, until it ends or `wait` seconds
-        are over (`AttemptInProgress`); None: for as long as the database is set to.
+        `fingerprint` is the payload, or the part of it that must not change (None is one, too): the same key with
+        another one is `PayloadMismatch`; who gives none does not compare. If another transaction has begun the key, it
+        is waited for, until it ends or `wait` seconds are over (`AttemptInProgress`); None: for as long as the database
+        is set to.
         """
         plan = self._plan
         limit = plan.wait_of(wait, key)

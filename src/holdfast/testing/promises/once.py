@@ -82,20 +82,22 @@ async def of_many_one_does_the_work(context: Context) -> None:
 
 @promise(needs={"records"})
 async def another_payload_is_refused(context: Context) -> None:
-    """Nothing is done, whether the first is done or under way."""
+    """Nothing is done, whether the first is done or under way; None is a payload like others."""
     locks = await context.connect()
     payments = locks.once("payments", keep="1h", takeover="refuse")
 
-    async def enter(amount: int) -> None:
-        async with payments.attempt("order/7", fingerprint={"amount": amount}, wait=0) as attempt:
+    async def enter(key: str, payload: object, other: object = None) -> None:
+        async with payments.attempt(key, fingerprint=payload, wait=0) as attempt:
             if not attempt.done:
-                await context.raises(PayloadMismatch, enter(amount + 1))
+                await context.raises(PayloadMismatch, enter(key, other))
                 await attempt.complete()
 
-    await enter(100)
-    error = await context.raises(PayloadMismatch, enter(200))
+    await enter("order/7", {"amount": 100}, {"amount": 101})
+    error = await context.raises(PayloadMismatch, enter("order/7", {"amount": 200}))
     assert "order/7" in str(error)
-    await enter(100)
+    await enter("order/7", {"amount": 100})
+    await enter("order/8", None, 100)
+    await context.raises(PayloadMismatch, enter("order/8", 100))
 
 
 @promise(needs={"records"})
@@ -217,10 +219,11 @@ async def what_is_remembered_can_be_looked_at_and_forgotten(context: Context) ->
     """In the order of the keys, and by the token if there is doubt."""
     locks = await context.connect()
     payments = locks.once("payments", keep="1h", takeover="refuse")
-    for key in ("b", "a", "c"):
+    last = "\U0010ffff7"  # behind the last character that there is
+    for key in ("b", "a", last, "c"):
         async with payments.attempt(key) as attempt:
             await attempt.complete(key)
-    assert [(view.key, view.state) for view in await payments.attempts()] == [(key, "done") for key in "abc"]
+    assert [(view.key, view.state) for view in await payments.attempts()] == [(key, "done") for key in (*"abc", last)]
     assert [view.key for view in await payments.attempts(after="a", limit=1)] == ["b"]
     view = await payments.look("a")
     assert view is not None

@@ -1,0 +1,17 @@
+"""Options that cannot be are refused when `once` is called: work whose result cannot be kept must not begin."""
+
+from __future__ import annotations
+
+import pytest
+
+import holdfast
+from holdfast.recipes.once_record import JsonCodec
+
+
+@pytest.mark.parametrize("codec", [7, "json", JsonCodec], ids=str)
+def test_a_codec_that_is_none_is_refused(codec: object) -> None:
+    with (
+        holdfast.connect("memory://codecs") as locks,
+        pytest.raises(holdfast.Misconfigured, match="codec of 'payments'"),
+    ):
+        locks.once("payments", keep="1h", takeover="refuse", codec=codec)  # type: ignore[arg-type]

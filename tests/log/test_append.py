@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -273,6 +274,69 @@ def test_mariadb_says_that_the_tables_are_missing(mariadb_server: Any) -> None:
                 call()
 
 
+def test_in_a_transaction_that_the_append_begins_nothing_is_left_of_one_that_fails(database: Database) -> None:
+    """On SQLite it has no savepoint then. The same ids are the same append, and others among them are refused."""
+    connection = database.connect()
+    first = events("a", "b")
+    assert append(connection, "s", first, expected=NONE) == 2
+    connection.commit()
+    assert append(connection, "s", first, expected=2) == 2
+    connection.commit()
+    for failing in ([*first, *events("c")], [*events("c"), first[0]]):
+        with pytest.raises(EventIdConflict):
+            append(connection, "s", failing, expected=2)
+        connection.commit()
+        assert [event.version for event in read(connection, "s")] == [1, 2]
+    assert append(connection, "s", events("d"), expected=2) == 3
+
+
+def test_an_append_that_is_interrupted_in_a_transaction_of_its_own_leaves_nothing(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if the transaction is committed then: on SQLite there is none any more."""
+    from holdfast.sql.sync import runner
+
+    connection, execute_one = database.connect(), runner._execute
+    append(connection, "s", events("a"), expected=NONE)
+    connection.commit()
+
+    def interrupted(connection: Any, adapter: Any, statement: Any, cursors: list[Any]) -> Any:
+        if statement.text.startswith("INSERT INTO holdfast_log "):
+            raise KeyboardInterrupt
+        return execute_one(connection, adapter, statement, cursors)
+
+    monkeypatch.setattr(runner, "_execute", interrupted)
+    if database.engine != "postgresql":  # which has one statement
+        with pytest.raises(KeyboardInterrupt):
+            append(connection, "s", events("b"), expected=1)
+    monkeypatch.undo()
+    connection.commit()
+    assert append(connection, "s", events("c"), expected=1) == 2
+
+
+def test_so_does_one_through_sqlalchemy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its transaction is not rolled back by the runner."""
+    from holdfast.sql.sync import runner
+
+    sqlalchemy = pytest.importorskip("sqlalchemy")
+    execute_one = runner._execute
+
+    def interrupted(connection: Any, adapter: Any, statement: Any, cursors: list[Any]) -> Any:
+        if statement.text.startswith("INSERT INTO holdfast_log "):
+            raise KeyboardInterrupt
+        return execute_one(connection, adapter, statement, cursors)
+
+    with sqlalchemy.create_engine(f"sqlite:///{tmp_path}/log.db").connect() as connection:
+        append(connection, "s", events("a"), expected=NONE)
+        connection.commit()
+        monkeypatch.setattr(runner, "_execute", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            append(connection, "s", events("b"), expected=1)
+        monkeypatch.undo()
+        connection.commit()
+        assert append(connection, "s", events("c"), expected=1) == 2
+
+
 def test_the_statements_of_an_append(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted: they are the trips that an append costs in a transaction that is open."""
     from holdfast.sql.sync import runner
@@ -280,9 +344,9 @@ def test_the_statements_of_an_append(database: Database, monkeypatch: pytest.Mon
     sent: list[str] = []
     execute_one = runner._execute
 
-    def counted(connection: Any, adapter: Any, statement: Any) -> Any:
+    def counted(connection: Any, adapter: Any, statement: Any, cursors: list[Any]) -> Any:
         sent.append(statement.text)
-        return execute_one(connection, adapter, statement)
+        return execute_one(connection, adapter, statement, cursors)
 
     connection = database.connect()
     append(connection, "s", events("a"), expected=NONE)
@@ -294,4 +358,4 @@ def test_the_statements_of_an_append(database: Database, monkeypatch: pytest.Mon
         append(connection, "s", [EventData("happened") for _ in range(100)], expected=expected)
         connection.commit()
         counts.append(len(sent))
-    assert counts == {"postgresql": [2, 3], "mariadb": [4, 6], "sqlite": [5, 7]}[database.engine], sent
+    assert counts == {"postgresql": [2, 3], "mariadb": [4, 6], "sqlite": [3, 5]}[database.engine], sent

@@ -5,7 +5,8 @@
    Who expects a version that is right needs no look at it: the usual append is one UPDATE and one INSERT.
 2. The same ids in the same order are the same append, whatever is expected: the answer is the version that it led to.
 3. The events and the stream's new version are written in one statement (PostgreSQL) or behind a savepoint (MariaDB,
-   SQLite): an append that fails leaves nothing behind, also if the transaction is then committed.
+   SQLite): an append that fails leaves nothing behind, also if the transaction is then committed. A transaction of
+   SQLite that the append has begun needs no savepoint: it is rolled back.
 4. Without a transaction (autocommit) the lock would end at once, so the append is refused (PostgreSQL, MariaDB); on
    SQLite it begins one, as the fence does.
 """
@@ -16,7 +17,7 @@ from collections.abc import Sequence
 
 from ..sql.error_mapping import DuplicateKey, MissingTable, StaleSnapshot, no_transaction
 from ..sql.locks import in_savepoint
-from ..sql.statements import Exchange, Result
+from ..sql.statements import Exchange, Result, Statement
 from .errors import AppendConflict, EventIdConflict
 from .model import ANY, NONE, EncodedEvent, Expected, slot_of
 from .programs import statement
@@ -80,12 +81,32 @@ def _insert(dialect: str, stream: str, events: Sequence[EncodedEvent], version: 
     if dialect == "postgresql":
         return (yield from _insert_on_postgresql(stream, events, version, here))
     exchange = _insert_counted(dialect, stream, events, version)
+    if here:
+        return (yield from _insert_alone(stream, len(events), version, exchange))
     try:
         # A savepoint of MariaDB replaces one of the same name, so that it need not be released.
         result = yield from in_savepoint(f"the append to {stream!r}", exchange, release=dialect == "sqlite")
     except DuplicateKey:
         return None
     return version + len(events) if result.count else None
+
+
+def _insert_alone(stream: str, count: int, version: int, exchange: Exchange[Result]) -> Exchange[int | None]:
+    """On SQLite, in a transaction that has begun with this append: nobody else writes before it ends."""
+    try:
+        result = yield from exchange
+    except DuplicateKey:
+        yield statement("sqlite", "count", -count, stream, version + count)
+        return None
+    except GeneratorExit:
+        raise
+    except BaseException:
+        try:
+            yield Statement("ROLLBACK")
+        except Exception:  # noqa: BLE001  SQLite has done so by itself: the first error says why
+            pass
+        raise
+    return version + count if result.count else None
 
 
 def _insert_counted(dialect: str, stream: str, events: Sequence[EncodedEvent], version: int) -> Exchange[Result]:
@@ -109,6 +130,12 @@ def _insert_counted(dialect: str, stream: str, events: Sequence[EncodedEvent], v
 
 def _insert_on_postgresql(stream: str, events: Sequence[EncodedEvent], version: int, here: int) -> Exchange[int | None]:
     slot = slot_of(stream)
+    if len(events) == 1:
+        [event] = events
+        result = yield statement(
+            "postgresql", "insert_one", stream, version, here, stream, event.id, stream, slot, *event
+        )
+        return int(result.rows[0]["version"]) if result.rows else None
     values = [value for number, event in enumerate(events, 1) for value in (version + number, slot, *event)]
     result = yield statement(
         "postgresql", "insert", *values, len(events), stream, version, here, stream, stream, rows=len(events)

@@ -8,11 +8,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import cast
 
+from ..sql.adapters import TEXTS_COUNT
 from ..sql.statements import Statement
 
 
@@ -38,15 +38,20 @@ def schema_statements(dialect: str) -> tuple[str, ...]:
 
 def statement(dialect: str, name: str, *values: object, rows: int = 0, listed: int = 0) -> Statement:
     """The statement `name` with its values."""
-    text = programs(dialect)[name]
-    if rows:
-        text = text.replace("{rows}", ", ".join([programs(dialect)["row"]] * rows))
-    if listed:
-        text = text.replace("{list}", ", ".join(["{}"] * listed))
+    known = programs(dialect)
+    text = known[name]
+    if rows or listed:
+        text = _text(text, known["row"], rows, listed)
     return Statement(text, _written(dialect, values))
 
 
-def _written(dialect: str, values: Sequence[object]) -> tuple[object, ...]:
+@lru_cache(TEXTS_COUNT)
+def _text(text: str, row: str, rows: int, listed: int) -> str:
+    """With as many rows, or values in a list, as there are."""
+    return text.replace("{rows}", ", ".join([row] * rows)).replace("{list}", ", ".join(["{}"] * listed))
+
+
+def _written(dialect: str, values: tuple[object, ...]) -> tuple[object, ...]:
     if dialect != "mysql":
-        return tuple(values)
+        return values
     return tuple(value.encode() if isinstance(value, str) else value for value in values)

@@ -13,9 +13,9 @@ from .programs import schema_statements, statement
 
 def begin(dialect: str, what: str, *, write_lock: bool = True) -> Exchange[int]:
     """Make sure of the tables; on SQLite also of a transaction with the write lock, before anything is read (unless the
-    next statement writes anyway). Gives the id of the transaction, on PostgreSQL."""
+    next statement writes anyway). Gives the id of the transaction, on PostgreSQL; on SQLite 1 if it begins here."""
     if dialect == "sqlite":
-        yield from _begin_on_sqlite(write_lock)
+        return (yield from _begin_on_sqlite(write_lock))
     if dialect != "postgresql":
         return 0
     result = yield statement(dialect, "missing")
@@ -28,17 +28,18 @@ def begin(dialect: str, what: str, *, write_lock: bool = True) -> Exchange[int]:
     return here
 
 
-def _begin_on_sqlite(write_lock: bool) -> Exchange[None]:
+def _begin_on_sqlite(write_lock: bool) -> Exchange[int]:
+    begins = 1
     try:
         yield Statement("BEGIN IMMEDIATE")
     except NestedTransaction:
-        pass  # the user's own, which may only have read so far: the first write takes the lock
-    if not write_lock:
-        return
-    try:
-        yield statement("sqlite", "write_lock")
-    except MissingTable:
-        yield from create("sqlite")
+        begins = 0  # the user's own, which may only have read so far: the first write takes the lock
+    if write_lock:
+        try:
+            yield statement("sqlite", "write_lock")
+        except MissingTable:
+            yield from create("sqlite")
+    return begins
 
 
 def create(dialect: str) -> Exchange[None]:

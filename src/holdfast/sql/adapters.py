@@ -24,6 +24,8 @@ CONNECTION_CLASSES = (
     ("sqlite3", ("Connection",), ()),
 )
 """The connection classes of each library, blocking and for asyncio; a subclass is taken, too."""
+TEXTS_COUNT = 128
+"""So many statements are kept as their library takes them."""
 DIALECTS = {"postgresql": "postgresql", "mysql": "mysql", "mariadb": "mysql", "sqlite": "sqlite"}
 
 
@@ -60,14 +62,7 @@ def _library_of(classes: tuple[type, ...], asynchronous: bool) -> str | None:
 
 
 def _adapter_of(library: str, connection: Any) -> Adapter:
-    match library:
-        case "psycopg":
-            return Adapter("postgresql", _with("%s"), library)
-        case "pymysql":
-            return Adapter("mysql", _with("%s"), library)
-        case "sqlite3":
-            return Adapter("sqlite", _with("?"), library)
-    return Adapter(_dialect_of(connection), _as_text, library)
+    return ADAPTERS.get(library) or Adapter(_dialect_of(connection), _as_text, library)
 
 
 def _dialect_of(connection: Any) -> str:
@@ -79,7 +74,19 @@ def _dialect_of(connection: Any) -> str:
 
 
 def _with(mark: str) -> Callable[[Statement], tuple[Any, Any]]:
-    return lambda statement: (statement.text.replace("{}", mark), tuple(statement.values))
+    @lru_cache(TEXTS_COUNT)
+    def marked(text: str) -> str:
+        return text.replace("{}", mark)
+
+    return lambda statement: (marked(statement.text), tuple(statement.values))
+
+
+ADAPTERS = {
+    "psycopg": Adapter("postgresql", _with("%s"), "psycopg"),
+    "pymysql": Adapter("mysql", _with("%s"), "pymysql"),
+    "sqlite3": Adapter("sqlite", _with("?"), "sqlite3"),
+}
+"""Of libraries that speak one dialect."""
 
 
 def _as_text(statement: Statement) -> tuple[Any, Any]:
@@ -91,11 +98,8 @@ def _as_text(statement: Statement) -> tuple[Any, Any]:
     return text(joined), {f"v{number}": value for number, value in enumerate(statement.values)}
 
 
-def result_of(cursor: Any, rows: Any) -> Result:
-    """The rows of a DB-API cursor, as dicts, whatever row factory it has."""
-    if cursor.description is None:
-        return Result([], cursor.rowcount)
-    names = [column[0] for column in cursor.description]
-    return Result(
-        [row if isinstance(row, dict) else dict(zip(names, row, strict=True)) for row in rows], cursor.rowcount
-    )
+def result_of(cursor: Any, columns: Any, rows: Any) -> Result:
+    """The rows of a DB-API cursor, as dicts, whatever row factory it has. (Its description is dear: read it once.)"""
+    names = [column[0] for column in columns]
+    found = [row if isinstance(row, dict) else dict(zip(names, row, strict=True)) for row in rows]
+    return Result(found, cursor.rowcount)

@@ -13,7 +13,7 @@ import hashlib
 import re
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from ..errors import Misconfigured, Missing
 from ..errors import VersionConflict as VersionConflict  # which was defined here
@@ -25,15 +25,14 @@ MYSQL_OPEN = "(@@autocommit = 0 OR @@in_transaction = 1)"
 _NAME = re.compile(r"(?:[A-Za-z_]\w*\.)?[A-Za-z_]\w*")
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(NamedTuple):
     """One statement."""
 
     text: str
     values: Sequence[object] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Result:
     """The rows of a statement, as dicts, and how many rows it touched."""
 

@@ -45,6 +45,19 @@ SELECT version FROM counted;
 -- name: row
 (CAST({} AS bigint), CAST({} AS bigint), CAST({} AS text), CAST({} AS text), CAST({} AS text));
 
+-- The same for one event.
+-- name: insert_one
+WITH counted AS (
+    UPDATE holdfast_log_stream s SET version = s.version + 1, major = greatest(txid_current() + t.shift, s.major)
+    FROM holdfast_log_state t WHERE s.stream = {} AND s.version = {} AND txid_current() = {}
+    AND t.system = (SELECT CAST(system_identifier AS text) FROM pg_control_system())
+    AND NOT EXISTS (SELECT FROM holdfast_log l WHERE l.stream = {} AND l.id = {})
+    RETURNING s.version, s.major
+)
+INSERT INTO holdfast_log (major, stream, version, slot, id, type, data)
+SELECT c.major, {}, c.version, CAST({} AS bigint), CAST({} AS text), CAST({} AS text), CAST({} AS text) FROM counted c
+RETURNING version;
+
 -- After a restore: the next major lies behind all that were given, also to events that were truncated.
 -- name: shift
 UPDATE holdfast_log_state t SET system = c.system, shift = greatest(

@@ -69,4 +69,6 @@ async def _execute(connection: Any, adapter: Adapter, statement: Statement) -> R
         return Result(rows, result.rowcount)
     async with connection.cursor() as cursor:
         await cursor.execute(text, values or None)
-        return result_of(cursor, await cursor.fetchall() if cursor.description else ())
+        if (columns := cursor.description) is None:
+            return Result([], cursor.rowcount)
+        return result_of(cursor, columns, await cursor.fetchall())

@@ -31,12 +31,13 @@ def raise_mark(connection: Any, adapter: Adapter, resource: str, token: int) -> 
 
 
 def run(connection: Any, exchange: Exchange[T], adapter: Adapter) -> T:
-    """Run an exchange to its end."""
+    """Run an exchange to its end, on one cursor."""
+    cursors: list[Any] = []
     try:
         statement = next(exchange)
         while True:
             try:
-                result = _execute(connection, adapter, statement)
+                result = _execute(connection, adapter, statement, cursors)
             except BaseException as error:  # noqa: BLE001  the exchange raises it again, after it has put things back
                 statement = exchange.throw(mapped(error))
             else:
@@ -46,17 +47,21 @@ def run(connection: Any, exchange: Exchange[T], adapter: Adapter) -> T:
         return outcome
     except MappedError as known:
         raise known.error from None
+    finally:
+        for cursor in cursors:
+            cursor.close()
 
 
-def _execute(connection: Any, adapter: Adapter, statement: Statement) -> Result:
+def _execute(connection: Any, adapter: Adapter, statement: Statement, cursors: list[Any]) -> Result:
     text, values = adapter.write(statement)
     if adapter.library == "sqlalchemy":
         result = connection.execute(text, values)
         rows = [dict(row) for row in result.mappings()] if result.returns_rows else []
         return Result(rows, result.rowcount)
-    cursor = connection.cursor()
-    try:
-        cursor.execute(text, values or None) if adapter.library != "sqlite3" else cursor.execute(text, values)
-        return result_of(cursor, cursor.fetchall() if cursor.description else ())
-    finally:
-        cursor.close()
+    if not cursors:
+        cursors.append(connection.cursor())
+    [cursor] = cursors
+    cursor.execute(text, values or None) if adapter.library != "sqlite3" else cursor.execute(text, values)
+    if (columns := cursor.description) is None:
+        return Result([], cursor.rowcount)
+    return result_of(cursor, columns, cursor.fetchall())

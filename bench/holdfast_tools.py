@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import holdfast
 
 ZOMBIE_TTL_S = 1.0
+ZOMBIE_WAIT_S = 60.0
 
 
 @contextmanager
@@ -109,6 +111,25 @@ def work_once(target: Target, result: str, body: Callable[[], None]) -> str:
             return str(attempt.result)
 
 
+def work_actor(target: Target, result: str, body: Callable[[], None]) -> str:
+    """For `ZombieContender`: a message of one actor, told by everybody under the same id."""
+    import holdfast
+
+    def handle(actor: holdfast.Actor, message: str) -> None:
+        body()
+        actor.state = result
+
+    with holdfast.connect(target.url) as locks:
+        with locks.actors("zombie", handle, ttl=ZOMBIE_TTL_S) as actors:
+            actors.tell("account", "go", message_id="go")
+            end = time.monotonic() + ZOMBIE_WAIT_S
+            while (view := actors.look("account")) is None or view.inbox:
+                if time.monotonic() > end:
+                    raise TimeoutError("the message was not handled")
+                time.sleep(0.05)
+            return str(view.state)
+
+
 def member(target: Target, plan: PartitionPlan, tell: Callable[[str, int], None], over: threading.Event) -> None:
     """For `PartitionContender`."""
     import holdfast
@@ -135,4 +156,5 @@ ONCE = (
 )
 TELL = ToolContender("tell and handle a message", OURS, "holdfast", tell, TOLD_COUNT)
 ZOMBIE = ZombieContender("once", OURS, "holdfast", work_once)
+ZOMBIE_ACTOR = ZombieContender("actors", OURS, "holdfast", work_actor)
 PARTITION = PartitionContender(OURS, "holdfast", member)

@@ -13,7 +13,7 @@ import pytest
 
 from bench import __main__ as command
 from bench import progress, registry, verdicts
-from bench.holdfast_tools import PARTITION, ZOMBIE
+from bench.holdfast_tools import PARTITION, ZOMBIE, ZOMBIE_ACTOR
 from bench.measures import partitions, tools, zombies
 from bench.measures.partitions import Effects, ShardEvent, find_effects
 from bench.model import Target
@@ -81,6 +81,11 @@ def test_a_zombie_of_ours_is_refused_and_what_its_successor_was_given_stands(tar
     assert (found.told, found.successor, found.stands, found.held) == (
         "refused: FenceRejected", "second", "second", True,
     )  # fmt: skip
+
+
+def test_what_a_zombie_of_an_actor_writes_is_refused(target: Target) -> None:
+    found = zombies.measure("postgresql", ZOMBIE_ACTOR, target)
+    assert (found.told, found.successor, found.stands, found.held) == ("done: second", "second", "second", True)
 
 
 def test_a_result_that_was_overwritten_does_not_stand() -> None:

@@ -9,6 +9,7 @@ No step depends on time but the second, which is tried until it succeeds.
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import signal
@@ -68,6 +69,7 @@ def _insist(contender: ZombieContender, target: Target) -> str:
 
 
 def _live(pipe: Connection, engine: str, tool: str, name: str, target: Target) -> None:
+    logging.disable()  # what a library says about it there is not what its caller is told
     contender = next(each for each in registry.zombies(engine) if (each.tool, each.name) == (tool, name))
 
     def stop() -> None:

@@ -13,9 +13,10 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from bench.engines.postgresql.tools import DIALECT, session
+from bench.holdfast_tools import ZOMBIE_TTL_S
 from bench.measures.tools import TOLD_COUNT
 from bench.model import Target
-from bench.tool_model import ToolContender
+from bench.tool_model import ToolContender, ZombieContender
 
 CONTENDERS = ()
 PROCRASTINATE = "procrastinate"
@@ -78,9 +79,43 @@ def tell(target: Target) -> Iterator[Callable[[], object]]:
             thread.join(TIMEOUT_S)
 
 
+def work(target: Target, result: str, body: Callable[[], None]) -> str:
+    """One job with a lock, deferred by whoever comes first; a successor retries it when its worker is silent."""
+    return asyncio.run(_work(target, result, body))
+
+
+async def _work(target: Target, result: str, body: Callable[[], None]) -> str:
+    import procrastinate
+    import psycopg
+
+    app = procrastinate.App(connector=procrastinate.PsycopgConnector(conninfo=target.url))
+    async with app.open_async(), await psycopg.AsyncConnection.connect(target.url, autocommit=True) as state:
+        if not await _is_applied(state):
+            await app.schema_manager.apply_schema_async()
+
+        async def write() -> None:
+            body()
+            await state.execute("UPDATE zombie_state SET value = %s", (result,))
+
+        task = app.task(name="write", queue="zombie")(write)
+        await state.execute("CREATE TABLE IF NOT EXISTS zombie_state (value text)")
+        if not list(await app.job_manager.list_jobs_async(task="write")):
+            await state.execute("INSERT INTO zombie_state VALUES ('')")
+            await task.configure(lock="account").defer_async()
+        for stalled in await app.job_manager.get_stalled_jobs(seconds_since_heartbeat=ZOMBIE_TTL_S):
+            await app.job_manager.retry_job(stalled)
+        await app.run_worker_async(queues=["zombie"], wait=False, install_signal_handlers=False)
+        if any(job.status != "succeeded" for job in await app.job_manager.list_jobs_async(task="write")):
+            raise RuntimeError("the job is under way")
+        value = await (await state.execute("SELECT value FROM zombie_state")).fetchone()
+        assert value is not None
+        return str(value[0])
+
+
 async def _is_applied(connection: Any) -> bool:
     rows = await connection.execute("SELECT to_regclass('procrastinate_jobs')")
     return bool((await rows.fetchone())[0])
 
 
 TOOLS = (ToolContender("tell and handle a message", PROCRASTINATE, "peer", tell, TOLD_COUNT, NOTE),)
+ZOMBIES = (ZombieContender("actors", PROCRASTINATE, "peer", work),)

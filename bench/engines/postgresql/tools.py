@@ -40,3 +40,4 @@ DIALECT = Dialect(
     session,
 )
 TOOLS = (*by_hand(DIALECT), *holdfast_tools.ONCE, holdfast_tools.append(user_connection), holdfast_tools.TELL)
+ZOMBIES = (holdfast_tools.ZOMBIE_ACTOR,)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from os import getpid
 from typing import Protocol
+from weakref import ref
 
 from .observer import Observer
 from .refusals import refusals
@@ -31,7 +32,8 @@ class _Process:
     def __init__(self) -> None:
         self.pid = getpid()
         self.mutex = threading.RLock()
-        self.live: dict[int, Counted] = {}
+        self.live: dict[int, ref[Counted]] = {}
+        """Weak: a coordinator that was dropped must not live on in its counts."""
         self.closed: dict[str, LockStats] = {}
 
 
@@ -49,7 +51,7 @@ def _here() -> _Process:
 
 def enroll(core: Counted) -> None:
     """A coordinator begins to count."""
-    _here().live[id(core)] = core
+    _here().live[id(core)] = ref(core)
     for call in changed:
         call()
 
@@ -72,8 +74,8 @@ def process_stats() -> dict[str, LockStats]:
     here = _here()
     with here.mutex:
         refused, found = refusals(), dict(here.closed)
-        for core in list(here.live.values()):
-            if core.observer is not None:
+        for found_core in list(here.live.values()):
+            if (core := found_core()) is not None and core.observer is not None:
                 stats = core.stats({})
                 before = found.get(stats.engine)
                 found[stats.engine] = stats if before is None else before + stats

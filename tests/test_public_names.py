@@ -26,6 +26,8 @@ MODULES = (
     "holdfast.log",
     "holdfast.log.aio",
     "holdfast.model",
+    "holdfast.observe.opentelemetry",
+    "holdfast.observe.prometheus",
     "holdfast.ports",
     "holdfast.sql",
     "holdfast.sql.aio",

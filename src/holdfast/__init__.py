@@ -32,7 +32,6 @@ from .errors import (
 from .model import ClaimView, LockView, Promises, Sequencer, State
 from .observe.event import Event
 from .observe.histogram import Histogram
-from .observe.stats import FamilyStats, LimitVerdict, LockStats
 from .recipes.actor_record import ActorView, DeadLetter
 from .recipes.names import Name
 from .recipes.once_record import AttemptView, Completed
@@ -54,6 +53,9 @@ from .sync.rwlock import RWLock
 if TYPE_CHECKING:
     from . import aio as aio
     from . import fenced as fenced
+    from .observe.stats import FamilyStats as FamilyStats
+    from .observe.stats import LimitVerdict as LimitVerdict
+    from .observe.stats import LockStats as LockStats
     from .signals import release_on_signals as release_on_signals
 
 __version__ = "0.1.0"
@@ -147,6 +149,10 @@ def __getattr__(name: str) -> object:
         from importlib import import_module
 
         return import_module(f".{name}", __name__)
+    if name in ("FamilyStats", "LimitVerdict", "LockStats"):
+        from .observe import stats
+
+        return getattr(stats, name)
     if name == "release_on_signals":
         from .signals import release_on_signals
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import pickle
 import threading
@@ -14,7 +15,7 @@ from holdfast import Histogram, Misconfigured, Name
 from holdfast.model import LockSpec
 from holdfast.observe.families import MAX_FAMILIES_COUNT, OTHER, default_family
 from holdfast.observe.histogram import RATIOS, SECONDS
-from holdfast.observe.meter import NAMES_COUNT, Meter
+from holdfast.observe.meter import NAMES_COUNT, FamilyCounts, Meter
 from holdfast.observe.stats import FamilyStats, LockStats
 
 
@@ -121,6 +122,11 @@ def test_families_are_bounded_and_names_are_forgotten() -> None:
     assert families[OTHER].acquired == NAMES_COUNT * 3 - MAX_FAMILIES_COUNT
     assert len(meter._of_name) <= NAMES_COUNT
     assert view(meter).total.acquired == NAMES_COUNT * 3
+
+
+def test_what_is_counted_is_what_is_shown() -> None:
+    shown = {each.name for each in dataclasses.fields(FamilyStats)} - {"family", "held", "waiting"}
+    assert set(FamilyCounts.__slots__) == shown
 
 
 def test_no_count_of_many_threads_is_lost() -> None:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from ..errors import BackendUnavailable, HoldfastError, Misconfigured, NotAcquired
 from ..model import ATTEMPT_MODE, Claim, Grant, LockSpec, Queued, Sequencer, check_name, check_token
 from ..observe.observer import CallBeside, Observer
-from ..observe.stats import LockStats
 from ..ports import AnyBackend, Asks, Guards, Surveys
 from .acquire import Admission, acquire, rollback, within
 from .actor_exchange import ActorExchange
@@ -23,6 +22,9 @@ from .flow import NOW, Flow, Shield, Sleep, Spawn
 from .lease import Hold
 from .renewal import Keeper, renew_now
 from .withdraw import Patience, release_all_until_done, release_each, release_until_done, withdraw
+
+if TYPE_CHECKING:
+    from ..observe.stats import LockStats
 
 SETTLE_LIMIT_S = 1.0
 """How long a close waits for what others have in flight."""

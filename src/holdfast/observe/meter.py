@@ -15,13 +15,15 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import fields
+from typing import TYPE_CHECKING
 
 from ..model import LockSpec
 from .families import MAX_FAMILIES_COUNT, OTHER, FamilyFunction, default_family, family_of
 from .histogram import RATIOS, SECONDS, Buckets
 from .log_exception import log_exception
-from .stats import FamilyStats, LockStats
+
+if TYPE_CHECKING:
+    from .stats import FamilyStats, LockStats  # at run time only where they are made: `import holdfast` stays light
 
 LEAST_S, LEAST_RATIO = SECONDS[0], RATIOS[0]
 SINKS: list[Callable[[str, str, str, float], object]] = []
@@ -50,14 +52,13 @@ class FamilyCounts:
 
     def view(self, family: str, held: int, waiting: int) -> FamilyStats:
         """What they are now."""
+        from .stats import FamilyStats
+
         now: dict[str, object] = {"held": held, "waiting": waiting}
         for name in self.__slots__:
             value = getattr(self, name)
             now[name] = value.view() if isinstance(value, Buckets) else dict(value) if name == "losses" else value
         return FamilyStats(family, **now)  # type: ignore[arg-type]  # the names are those of the fields
-
-
-assert set(FamilyCounts.__slots__) == {each.name for each in fields(FamilyStats)} - {"family", "held", "waiting"}
 
 
 class Meter:
@@ -221,6 +222,8 @@ class Meter:
         self, holds: Iterable[LockSpec], asking: Iterable[LockSpec], refusals: Mapping[tuple[str, str], int]
     ) -> LockStats:
         """All of it now. `holds` and `asking`: what is held and waited for at this moment (rule 5)."""
+        from .stats import LockStats
+
         held, waiting = Counter(map(self.family, holds)), Counter(map(self.family, asking))
         with self._mutex:
             families = {

@@ -10,12 +10,14 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from os import getpid
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from weakref import ref
 
 from .observer import Observer
 from .refusals import refusals
-from .stats import LockStats
+
+if TYPE_CHECKING:
+    from .stats import LockStats
 
 
 class Counted(Protocol):

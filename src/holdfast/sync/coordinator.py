@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from .._core.pickling import unpicklable
 from ..errors import Misconfigured
 from ..model import LockView, Promises, Sequencer, check_name, check_prefix, check_token
 from ..observe.refusals import refusals
-from ..observe.stats import LockStats
 from ..ports import Evicts, Surveys
 from ..recipes import specs
 from ..recipes.actor_options import plan_actors
@@ -37,6 +36,9 @@ from .once import Once
 from .partitions import Partitions
 from .rwlock import RWLock
 from .shard_hooks import OnRevoking, OnShard
+
+if TYPE_CHECKING:
+    from ..observe.stats import LockStats
 
 OnLost = Callable[[Lease], object]
 

@@ -16,7 +16,7 @@ from ..model import check_name
 from .options import Options
 
 KNOWN = frozenset(Options.__annotations__)
-_FIELD = re.compile(r"\{([^{}]*)\}")
+_FIELD = r"\{([^{}]*)\}"  # compiled on first use: `import holdfast` stays light
 
 
 class Name(str):
@@ -32,8 +32,8 @@ class Name(str):
 
     def __new__(cls, template: str, /, **fields: str | int) -> Name:
         check_name(template, "template")
-        wanted = _FIELD.findall(template)
-        rest = _FIELD.sub("", template)
+        wanted = re.findall(_FIELD, template)
+        rest = re.sub(_FIELD, "", template)
         if not wanted or "{" in rest or "}" in rest or not all(word.isidentifier() for word in wanted):
             raise Misconfigured(f"the template {template!r} has no fields, or odd ones; write them as {{word}}")
         if missing := set(wanted) - set(fields):
@@ -41,7 +41,7 @@ class Name(str):
         if odd := set(fields) - set(wanted):
             raise Misconfigured(f"{min(odd)!r} is neither an option nor a field of the template {template!r}")
         segments = {word: _segment(template, word, fields[word]) for word in wanted}
-        name = super().__new__(cls, check_name(_FIELD.sub(lambda field: segments[field[1]], template)))
+        name = super().__new__(cls, check_name(re.sub(_FIELD, lambda field: segments[field[1]], template)))
         name.family = template
         return name
 

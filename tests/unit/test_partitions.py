@@ -161,6 +161,31 @@ def test_a_shard_is_not_taken_while_a_thread_is_late_to_end_the_work() -> None:
             assert calls[3:] == ["revoked", "assigned"]
 
 
+def test_threads_that_start_shards_do_not_keep_others_from_being_told_to_end() -> None:
+    """More starts hang than there are threads; what has not been started is given up without a word."""
+    go_on, calls = threading.Event(), Counter[str]()
+    url = f"memory://partitions-{os.urandom(4).hex()}"
+
+    def on_assigned(shard: int, lease: holdfast.Lease) -> None:
+        calls["assigned"] += 1
+        if calls["assigned"] > 10:
+            go_on.wait(60)
+
+    with holdfast.connect(url, ttl=3) as one, holdfast.connect(url, ttl=3) as other:
+        ended = lambda shard, deadline: calls.update(["revoking"])  # noqa: E731
+        options: dict[str, Any] = {"drain": 3600, "on_assigned": on_assigned, "on_revoking": ended}
+        with one.partitions("p", shards=100, **options) as first:
+            eventually(lambda: len(first) == 100 and calls["assigned"] == 74)
+            with other.partitions("p", shards=100) as second:
+                try:
+                    eventually(lambda: len(second) >= 26)  # those that have not been started
+                    assert calls["revoking"] == 0
+                finally:
+                    go_on.set()
+                eventually(lambda: len(second) == 50)
+                assert calls["revoking"] == 24
+
+
 @virtually
 async def test_a_drain_ends_at_its_deadline() -> None:
     """A hook that hangs is cancelled, and the shard is released all the same; what is used is released, too."""

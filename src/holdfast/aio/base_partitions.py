@@ -30,8 +30,10 @@ class HookCall:
         ended: Callable[[], None],
     ) -> None:
         self.failed = False
+        self.after = after
+        """The one before it, until this one has begun."""
         self._begun = False
-        self._task = asyncio.ensure_future(self._run(call, after, when))
+        self._task = asyncio.ensure_future(self._run(call, when))
         self._task.set_name("holdfast-hook")
         self._task.add_done_callback(lambda _: ended())
 
@@ -45,14 +47,22 @@ class HookCall:
         if self._begun:
             self._task.cancel()
 
+    def skip(self) -> bool:
+        """Do not call it. False: that has begun, or is over."""
+        if self._begun or self.done:
+            return False
+        self.failed = True
+        self._task.cancel()
+        return True
+
     async def wait(self) -> None:
         """Until it has ended."""
         await asyncio.wait((self._task,))
 
-    async def _run(self, call: Callable[[], object], after: HookCall | None, when: Callable[[], bool]) -> None:
-        if after is not None:
-            await after.wait()
-            after = None  # it refers to its own, and so on
+    async def _run(self, call: Callable[[], object], when: Callable[[], bool]) -> None:
+        if self.after is not None:
+            await self.after.wait()
+            self.after = None  # it refers to its own, and so on
         if not when():
             self.failed = True
             return

@@ -31,9 +31,11 @@ class HookCall:
         ended: Callable[[], None],
     ) -> None:
         self.failed = False
+        self.after = after
+        """The one before it, until this one has ended."""
         self._call = call
-        self._after = after
         self._when = when
+        self._turn = [True]  # popped by whoever calls or skips it: one of them wins
         self._ended = ended
         self._done = threading.Event()
 
@@ -45,6 +47,14 @@ class HookCall:
     def abandon(self) -> None:
         """Its time is over."""
 
+    def skip(self) -> bool:
+        """Do not call it. False: that has begun, or is over."""
+        if not self._has_turn():
+            return False
+        self.failed = True
+        self._done.set()
+        return True
+
     def wait(self) -> None:
         """Until it has ended."""
         self._done.wait()
@@ -52,19 +62,25 @@ class HookCall:
     def run(self) -> None:
         """On a thread of its own. The one before it was started earlier, so it has a thread already."""
         try:
-            if self._after is not None:
-                self._after.wait()
-            if self._when():
+            if self.after is not None and not self.done:
+                self.after.wait()
+            if not self._when():
+                self.skip()
+            elif self._has_turn():
                 self._call()
-            else:
-                self.failed = True
         except BaseException:  # noqa: BLE001  it is not our code
             self.failed = True
             log_exception("the hook %r raised", self._call)
         finally:
-            self._after = None
+            self.after = None
             self._done.set()
             self._ended()
+
+    def _has_turn(self) -> bool:
+        try:
+            return self._turn.pop()
+        except IndexError:
+            return False
 
 
 class HookCalls:

@@ -4,10 +4,12 @@
 1. A hook is called when the last one for the same shard has ended, also that of an earlier lease: whoever is late to
    stop the work on a shard would stop the work that has been started since. A thread that hangs holds up its shard:
    the member leaves the shard to others until then (`busy`).
-2. `on_assigned` is called if the shard is still owned by then; `on_revoking` and `on_lost`, unless the `on_assigned` of
-   the same lease was not called, or has raised.
+2. `on_assigned` is called if the shard is still owned by then, and not to be given up; `on_revoking` and `on_lost`,
+   unless the `on_assigned` of the same lease was not called, or has raised.
 3. A loss is told once, by the keeper's hook or by the loop, whichever is there first: the loop may have taken the shard
    again before the keeper's hook has a thread.
+4. With threads so many hooks run at once, and no more. Those that end the work have threads of their own: else they
+   would wait behind all that start something, and be told after their deadline.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ class ShardHooks:
         self._coordinator = coordinator
         self._on_assigned, self._on_revoking, self._on_lost = on_assigned, on_revoking, on_lost
         self._ended = ended
-        self._calls = HookCalls()
+        self._begins, self._ends = HookCalls(), HookCalls()
         self._last: dict[int, HookCall] = {}
         self._starts: WeakKeyDictionary[Lease, HookCall] = WeakKeyDictionary()
         """The call of `on_assigned` for a lease, for as long as there is the lease."""
@@ -60,16 +62,22 @@ class ShardHooks:
         if (hook := self._on_assigned) is None:
             return None
         with self._coordinator._mutex:
-            call = self._call(shard, lambda: hook(shard, lease), lambda: lease.state in HELD)
+            call = self._call(self._begins, shard, lambda: hook(shard, lease), lambda: lease.state in HELD)
             self._starts[lease] = call
         return call
 
     def revoke(self, shard: int, lease: Lease, deadline: float) -> HookCall | None:
-        """Have it ended, and the checkpoint written."""
-        if (hook := self._on_revoking) is None:
-            return None
+        """Have it ended, and the checkpoint written. None: there is nothing to wait for."""
         with self._coordinator._mutex:
-            return self._call(shard, lambda: hook(shard, deadline), self._started(lease))
+            start = self._starts.get(lease)
+            before = None if start is None else start.after
+            if start is not None and start.skip():
+                if self._last.get(shard) is start and before is not None:
+                    self._last[shard] = before
+                return None
+            if (hook := self._on_revoking) is None:
+                return None
+            return self._call(self._ends, shard, lambda: hook(shard, deadline), self._started(lease))
 
     def lose(self, shard: int, lease: Lease) -> HookCall | None:
         """Have it ended: the lease is lost."""
@@ -77,7 +85,7 @@ class ShardHooks:
             return None
         with self._coordinator._mutex:
             if (call := self._losses.get(lease)) is None:
-                call = self._call(shard, lambda: hook(shard, lease), self._started(lease))
+                call = self._call(self._ends, shard, lambda: hook(shard, lease), self._started(lease))
                 self._losses[lease] = call
         return call
 
@@ -86,7 +94,7 @@ class ShardHooks:
         start = self._starts.get(lease)
         return lambda: start is None or not start.failed
 
-    def _call(self, shard: int, call: Callable[[], object], when: Callable[[], bool]) -> HookCall:
+    def _call(self, calls: HookCalls, shard: int, call: Callable[[], object], when: Callable[[], bool]) -> HookCall:
         """Rule 1. The mutex is held."""
-        self._last[shard] = started = self._calls.start(call, self._ended, self._last.get(shard), when)
+        self._last[shard] = started = calls.start(call, self._ended, self._last.get(shard), when)
         return started

@@ -107,6 +107,6 @@ def open_engine(url: str, namespace: str, request_timeout: float) -> MemoryEngin
     if "?" in url:
         raise Misconfigured(f"{url!r}: memory:// takes no options")
     key = (url, namespace)
-    if key not in _engines:
-        _engines[key] = MemoryEngine(url, request_timeout)
-    return _engines[key]
+    if (engine := _engines.get(key)) is None:  # two threads at once get the same one
+        engine = _engines.setdefault(key, MemoryEngine(url, request_timeout))
+    return engine

@@ -102,3 +102,16 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
             cas.VersionedFile(path, cas.INTEGER)
     with pytest.raises(Misconfigured, match="cannot be pickled"):
         pickle.dumps(cas.VersionedFile(tmp_path / "n", cas.INTEGER))
+
+
+def test_a_default_is_not_changed_by_a_change_in_place(tmp_path: Path) -> None:
+    """It may be a constant of the program, and begins as many registers as there are."""
+    default: list[int] = []
+
+    def add(old: list[int]) -> list[int]:
+        old.append(1)
+        return old
+
+    for name in ("a", "b"):
+        assert cas.VersionedFile(tmp_path / name, cas.JSON).update(add, default=default) == [1]
+    assert default == []

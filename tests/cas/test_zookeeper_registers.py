@@ -59,7 +59,7 @@ def test_a_node_that_is_gone_is_missing(clients: list[Any]) -> None:
         counter.update(add_one)  # noqa: F405
 
 
-@pytest.mark.parametrize("path", ["orders", "/", "/orders/", 7])
+@pytest.mark.parametrize("path", ["orders", "/", "/orders/", 7, "/orders/\ud800"], ids=ascii)
 def test_what_is_no_path_and_no_client_is_refused(clients: list[Any], path: Any) -> None:
     with pytest.raises(Misconfigured):
         cas.ZNode(clients[0], path, cas.INTEGER)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Generator, Hashable
+from copy import deepcopy
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Generic, Protocol, TypeAlias, TypeVar
@@ -77,7 +78,7 @@ def update(
         except Missing:
             if default is NO_DEFAULT:
                 raise
-            current = Versioned(default, None)
+            current = Versioned(deepcopy(default), None)  # `change` may change it in place, and run again
         changed = check_changed(change(current.value))
         tries += 1
         stats.count(tries=1)

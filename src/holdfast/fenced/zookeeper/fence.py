@@ -127,6 +127,8 @@ class FencedNode:
 def mark_of(path: str) -> str:
     if not isinstance(path, str) or not path.startswith("/") or path == "/" or path.endswith("/"):
         raise Misconfigured(f"a fenced node has a path such as /orders/7, not {path!r}")
+    if path.encode(errors="replace") != path.encode(errors="surrogatepass"):  # it ends kazoo's connection for good
+        raise Misconfigured(f"the path {path!r} is not valid Unicode (a lone surrogate); use plain text")
     return f"{path}.fence"
 
 

@@ -17,7 +17,7 @@ from .bytes.planted import CLIENT_BUGS
 from .options import engine_of, parse
 from .planted import BUGS
 from .report import Progress, bug_data, bug_line, bug_table_head, outcome_data, replay_command, summary, summary_data
-from .seeds import CORE, SeedTotals, find, run_all, run_one
+from .seeds import WORLDS, SeedTotals, find, run_all, run_one
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _replay(args.engine, args.seed, args.planted, args.json)
         if args.planted is not None:
             return _find_bugs(args)
-        engines = [CORE, *ENGINES] if args.engine == "all" else [args.engine]
+        engines = [*WORLDS, *ENGINES] if args.engine == "all" else [args.engine]
         return max([_run(args, engine) for engine in engines])
     except KeyboardInterrupt:
         print("\nstopped", file=sys.stderr)

@@ -120,6 +120,16 @@ def _restart(world: World) -> None:
     world.engine.restart(min(1.0, 0.2 * chance.random() ** 2), forgets, forgets and chance.random() < 0.5)
 
 
+def restart_and_remember(world: World, count: int) -> None:
+    """Restarts of an engine that has its records on a disk."""
+    chance = world.chance
+    for _ in range(count):
+        down_for = min(1.0, 0.2 * chance.random() ** 2)
+        world.timeline.at(
+            chance.uniform(0.0, world.profile.faults_end_at), world.engine.restart, down_for, False, False
+        )
+
+
 def _evict(world: World) -> None:
     """An operator evicts a holder."""
     engine = world.engine

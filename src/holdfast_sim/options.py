@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from .bytes.engines import ENGINES
 from .bytes.planted import CLIENT_BUGS
 from .planted import BUGS
-from .seeds import CORE
+from .seeds import CORE, WORLDS
 
 DEFAULT_SEED_COUNT = 2000
 
@@ -20,7 +20,8 @@ examples:
   python -m holdfast_sim --planted all                show that each planted bug is found
   python -m holdfast_sim --planted no-drain --seed 14 tell how one of them is found
   python -m holdfast_sim --engine zookeeper           its own client and servers, simulated to the byte
-  python -m holdfast_sim --engine all                 the core, and every engine
+  python -m holdfast_sim --engine once                what is built on locks, on the same store: also actors, partitions
+  python -m holdfast_sim --engine all                 the core, what is built on it, and every engine
 
 A seed is a story: it decides what clients ask for, which messages are lost, late or doubled, who stops or dies, what
 the engine forgets, and how the clocks run. After each step the invariants are checked. docs/adr/0004-simulator.md
@@ -52,9 +53,9 @@ def parse(argv: Sequence[str] | None) -> Namespace:
     which.add_argument("--seed", type=_seed, help="replay one seed, and tell all that happens in it", metavar="SEED")
     parser.add_argument(
         "--engine",
-        choices=(CORE, *ENGINES, "all"),
+        choices=(*WORLDS, *ENGINES, "all"),
         default=CORE,
-        help="the engine whose client is simulated to the byte; core: none of them (core)",
+        help="the engine whose client is simulated to the byte; core, once, actors, partitions: none of them (core)",
     )
     parser.add_argument("--first", type=_seed, default=0, help="the first of the seeds (0)", metavar="SEED")
     parser.add_argument(
@@ -78,7 +79,7 @@ def parse(argv: Sequence[str] | None) -> Namespace:
 
 
 def engine_of(bug: str) -> str:
-    return CLIENT_BUGS[bug].engine if bug in CLIENT_BUGS else CORE
+    return CLIENT_BUGS[bug].engine if bug in CLIENT_BUGS else BUGS[bug].world
 
 
 def _seed(text: str) -> int:

@@ -22,7 +22,7 @@ from holdfast.recipes.partition_spec import PartitionSpec
 
 from .faults import draw_profile, schedule_faults
 from .network import LONGEST_DELAY_S
-from .seed import SETTLE_LIMIT_S, Outcome
+from .seed import Outcome, live
 from .violation import Violation
 from .world import Teller, World
 
@@ -147,15 +147,4 @@ def run_members(seed: int, tell: Teller | None = None) -> Outcome:
     world = World(chance, draw_profile(chance), chance.randint(2, 5), tell)
     MemberGroup(world)
     schedule_faults(world)
-    outcome = Outcome(seed)
-    try:
-        ended = world.timeline.run(world.profile.faults_end_at + LONGEST_DELAY_S + SETTLE_LIMIT_S)
-        if not ended or any(process.scripts for process in world.processes):
-            raise Violation("nobody waits for ever", "something is still under way")
-        world.invariants.at_the_end()
-    except Violation as violation:
-        outcome.invariant, outcome.story = violation.invariant, violation.story
-        world.trace("VIOLATION", "{}", violation)
-    outcome.events, outcome.operations, outcome.seconds = world.timeline.events, world.operations, world.timeline.now
-    outcome.counts, outcome.faults = world.counts, world.faults
-    return outcome
+    return live(seed, world)

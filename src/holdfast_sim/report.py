@@ -94,6 +94,7 @@ def summary(totals: SeedTotals, took: float, engine: str = CORE) -> str:
         ),
         _row("fenced", f"{many('fenced updates')} updates, {undone:,} lost, {many('fence refuses')} refused"),
         _row("bare", f"{many('bare updates')} updates, {many('bare updates lost')} lost"),
+        *([_row("recipes", recipes)] if (recipes := _recipes(totals)) else []),
         _row("faults", ", ".join(f"{kind} {count:,}" for kind, count in sorted(totals.faults.items())) or "none"),
         "",
     ]
@@ -107,6 +108,12 @@ def summary(totals: SeedTotals, took: float, engine: str = CORE) -> str:
     if len(totals.broken) > SHOWN_SEED_COUNT:
         lines.append(f"and {len(totals.broken) - SHOWN_SEED_COUNT} more of {totals.seeds:,} seeds")
     return "\n".join(lines)
+
+
+def _recipes(totals: SeedTotals) -> str:
+    """What was done by what is built on locks."""
+    kinds = ("attempts", "results told", "messages told", "messages handled", "workers refused")
+    return ", ".join(f"{kind} {totals.counts[kind]:,}" for kind in kinds if kind in totals.counts)
 
 
 def _row(head: str, text: str) -> str:
@@ -138,7 +145,7 @@ def _bug(bug: str) -> tuple[str, str]:
     """Its engine, and what it is about."""
     if bug in CLIENT_BUGS:
         return CLIENT_BUGS[bug].engine, CLIENT_BUGS[bug].about
-    return CORE, BUGS[bug].about
+    return BUGS[bug].world, BUGS[bug].about
 
 
 def bug_table_head() -> str:

@@ -119,5 +119,9 @@ class Resources:
                 raise TypeError(f"not a request to the resource: {request!r}")
         return None
 
+    def fenced_value(self, name: str) -> int:
+        """The present value of a fenced counter."""
+        return self._fence(name).value
+
     def _fence(self, name: str) -> Fenced:
         return self._fenced.setdefault(name, Fenced(name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
@@ -44,9 +45,16 @@ def run(seed: int, tell: Teller | None = None) -> Outcome:
         for number in range(chance.randint(1, 3)):
             SimWorker(process, number, kinds)
     schedule_faults(world)
+    return live(seed, world)
+
+
+def live(seed: int, world: World, at_the_end: Callable[[], None] | None = None) -> Outcome:
+    """Run a world to its end, and check what is left."""
     outcome = Outcome(seed)
     try:
-        _live(world)
+        _run_to_end(world)
+        if at_the_end is not None:
+            at_the_end()
     except Violation as violation:
         outcome.invariant, outcome.story = violation.invariant, violation.story
         world.trace("VIOLATION", "{}", violation)
@@ -57,7 +65,7 @@ def run(seed: int, tell: Teller | None = None) -> Outcome:
     return outcome
 
 
-def _live(world: World) -> None:
+def _run_to_end(world: World) -> None:
     ended = world.timeline.run(world.profile.faults_end_at + LONGEST_DELAY_S + SETTLE_LIMIT_S)
     stuck = [process.name for process in world.processes if process.scripts]
     if stuck:

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import dataclass, field
 
+from .actor_tellers import run_actors
 from .bytes.planted import CLIENT_BUGS, planted_client
 from .bytes.seed import run_bytes
+from .once_callers import run_once
+from .partition_members import run_members
 from .planted import BUGS, planted
 from .seed import Outcome, run
 from .world import Teller
 
 CORE = "core"
 """In place of an engine: the core on a simulated store, without bytes."""
+WORLDS: dict[str, Callable[[int, Teller | None], Outcome]] = {
+    CORE: run,
+    "once": run_once,
+    "actors": run_actors,
+    "partitions": run_members,
+}
+"""What is simulated without bytes: locks, and what is built on them."""
 CHUNK_SEED_COUNT = 20
 """Seeds that a core takes at a time: enough to be worth the message, few enough for smooth progress."""
 
@@ -66,10 +76,10 @@ def invariants_of(bug: str) -> tuple[str, ...]:
 
 
 def run_one(engine: str, seed: int, bug: str | None = None, tell: Teller | None = None) -> Outcome:
-    """One seed of an engine that is simulated to the byte, or (CORE) of the core on a simulated store."""
-    if engine == CORE:
+    """One seed of an engine that is simulated to the byte, or of one of the `WORLDS` on a simulated store."""
+    if engine in WORLDS:
         with planted(bug):
-            return run(seed, tell)
+            return WORLDS[engine](seed, tell)
     with planted_client(bug):
         return run_bytes(engine, seed, tell)
 

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from holdfast.backends.queue_backend import Allow, Evict, QueueBackend, Release, Renew, Survey, Take
+from holdfast.backends.queue_backend import Allow, Evict, Release, Renew, Survey, Take
+from holdfast.backends.record_backend import RecordBackend
+from holdfast.backends.record_requests import RECORD_REQUESTS
 from holdfast.model import Promises
 from holdfast.ports import AnyBackend
 
@@ -18,7 +20,7 @@ from .process import Process
 from .resource import Resources
 from .timeline import Timeline
 
-VERBS = frozenset({Allow, Evict, Release, Renew, Survey, Take})
+VERBS = frozenset({Allow, Evict, Release, Renew, Survey, Take, *RECORD_REQUESTS})
 RATE_ERROR_RATIO = 0.0049
 """How wrong a clock may run. Two such clocks stay within the drift allowance of a lease, 1 % of the ttl."""
 
@@ -39,8 +41,8 @@ class World:
         self.faults: dict[str, int] = {}
         self._tell = tell
         self.ttls = TTLS_S
-        promises = Promises(frozenset({"fencing", "linearizable", "shared", "counting"}))
-        self.backend: AnyBackend | None = QueueBackend("sim", "sim", promises, 0.001, profile.request_timeout)
+        promises = Promises(frozenset({"fencing", "linearizable", "shared", "counting", "records"}))
+        self.backend: AnyBackend | None = RecordBackend("sim", "sim", promises, 0.001, profile.request_timeout)
         self.engine = SimEngine(self, self._rate())
         self.network = SimNetwork(self)
         self.resources = Resources(self)

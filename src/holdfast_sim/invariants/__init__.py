@@ -4,6 +4,7 @@
     leases        definitely held leases: exclusion, and a place in the line behind each
     deadlines     what a holder is told of the end of its lease, and when
     limiter       the rate of a limiter
+    records       versions of records
     observations  what `queue` remembers of a line
 
 Nothing is left behind: an owner of whose messages none was lost, duplicated or late leaves no place behind when it has
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast._core.lease import Hold
 from holdfast.backends.execute import us
 from holdfast.backends.queue_backend import Allow, Evict, Release, Renew, Take
+from holdfast.backends.record_requests import SwapRecord
 from holdfast.model import Claim, LockSpec
 
 from ..violation import Violation
@@ -27,6 +29,7 @@ from .leases import LeaseInvariants
 from .limiter import LimiterInvariants
 from .observations import QueueStep
 from .queue import QueueInvariants
+from .records import RecordInvariants
 
 if TYPE_CHECKING:
     from ..process import Process
@@ -42,6 +45,7 @@ class Invariants:
         self.leases = LeaseInvariants(world)
         self.deadlines = DeadlineInvariants(world)
         self.limiter = LimiterInvariants(world)
+        self.records = RecordInvariants(world)
         self._claims: dict[str, Claim] = {}
         self._lines: dict[str, QueueInvariants] = {}
         self._disturbed: set[str] = set()
@@ -101,6 +105,8 @@ class Invariants:
                 if reply:
                     self.leases.evicted(name, token)
                 self._look_at(self._lines[name], now, QueueStep("evict"))
+            case SwapRecord():
+                self.records.swapped(request, reply)
             case Allow():
                 waits = pending is not None and not again and not pending.done
                 self.limiter.allowed(request, reply, now, pending.task if pending is not None and waits else None)

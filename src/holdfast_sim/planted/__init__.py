@@ -8,9 +8,24 @@ other libraries that it is taken from.
     acquisition  acquire, wait, withdraw, release
     renewal      renewal, deadlines, validity
     fence        the fence
+    records      what the server keeps for `once` and actors
+    once, actors, partitions    what is built on all that
 """
 
-from . import acquisition, engine, fence, renewal
+from . import acquisition, actors, engine, fence, once, partitions, records, renewal
 from .registry import BUGS, Bug, Patch, planted
 
-__all__ = ["BUGS", "Bug", "Patch", "acquisition", "engine", "fence", "planted", "renewal"]
+__all__ = [
+    "BUGS",
+    "Bug",
+    "Patch",
+    "acquisition",
+    "actors",
+    "engine",
+    "fence",
+    "once",
+    "partitions",
+    "planted",
+    "records",
+    "renewal",
+]

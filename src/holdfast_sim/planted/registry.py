@@ -21,15 +21,17 @@ class Bug:
     invariant: str
     about: str
     plant: Plant
+    world: str = "core"
+    """What is simulated: see `seeds.WORLDS`."""
 
 
 BUGS: dict[str, Bug] = {}
 
 
-def bug(invariant: str) -> Callable[[Plant], Plant]:
+def bug(invariant: str, world: str = "core") -> Callable[[Plant], Plant]:
     def enter(plant: Plant) -> Plant:
         name = plant.__name__.replace("_", "-")
-        BUGS[name] = Bug(name, invariant, (plant.__doc__ or "").strip(), plant)
+        BUGS[name] = Bug(name, invariant, (plant.__doc__ or "").strip(), plant, world)
         return plant
 
     return enter

@@ -15,6 +15,8 @@ from .worker import WorkerContext, worker_context
 KEYS_PER_SECOND_COUNT = 40
 WINDOW_COUNT = 8
 """All workers are at the same few keys, and those move on with the time."""
+STOPS_LOOKED_RATIO = 0.15
+"""Between the look and the write there is nothing but the fence: where it is missing, a stop is worth most there."""
 STRUCK_RATIO = 0.5
 STRUCK_COUNT = 6
 """At so many of the last struck keys others look again."""
@@ -60,11 +62,13 @@ class OnceProcess:
         if config.fenced:
             self._ledger.apply(key, token, config.worker)
         else:
-            self._ledger.apply_unfenced(key, token, config.worker, lambda: self._strike("looked", key))
+            self._ledger.apply_unfenced(
+                key, token, config.worker, lambda: self._strike("looked", key, STOPS_LOOKED_RATIO)
+            )
 
-    def _strike(self, moment: str, key: str) -> None:
+    def _strike(self, moment: str, key: str, stops: float | None = None) -> None:
         """The worst moments: between the claim and the effect, and between the effect and its result."""
-        self._context.strike(moment, before=lambda: self._ledger.strike(key))
+        self._context.strike(moment, stops, before=lambda: self._ledger.strike(key))
 
 
 if __name__ == "__main__":

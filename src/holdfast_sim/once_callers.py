@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 KEEP_S = 30 * 86400.0
 """Longer than any jump of the calendar."""
-DONE = 1
+EFFECT_COUNT = 1
 """The value of a key's counter once its effect is there."""
 
 
@@ -51,7 +51,7 @@ class OnceResults:
         self._world.count("results told")
         if self._results.setdefault(key, result) != result:
             raise Violation("a key has one result", f"{key} had {self._results[key]!r}, and now {result!r}")
-        if self._world.resources.fenced_value(key) != DONE:
+        if self._world.resources.fenced_value(key) != EFFECT_COUNT:
             raise Violation("a result has its effect", f"{key} has the result {result!r}, and no effect")
 
 
@@ -129,8 +129,8 @@ class SimCaller:
         yield from self._think()
         value = yield Call(ClaimRead(key, token), RESOURCE_TIMEOUT_S)
         yield from self._think()
-        if value != DONE:
-            yield Call(FencedWrite(key, token, DONE), RESOURCE_TIMEOUT_S)
+        if value != EFFECT_COUNT:
+            yield Call(FencedWrite(key, token, EFFECT_COUNT), RESOURCE_TIMEOUT_S)
         yield from self._think()
 
     def _think(self) -> Flow[None]:

@@ -25,7 +25,7 @@ from holdfast.errors import BackendUnavailable, FenceRejected, LeaseLost, NotAcq
 from holdfast.recipes import actor_inbox, actor_worker
 from holdfast.recipes import specs as recipes
 from holdfast.recipes.actor_options import ActorPlan, plan_actors
-from holdfast.recipes.actor_record import ActorRecord, InboxMessage
+from holdfast.recipes.actor_record import ActorRecord, Handled, InboxMessage
 
 from .faults import draw_profile, restart_and_remember, schedule_faults
 from .network import LONGEST_DELAY_S
@@ -67,7 +67,7 @@ class ActorEffects:
         if lost := [name for name in told if name not in places]:
             raise Violation("no effect is lost", f"{lost} were told to {key}, whose state is {names}")
         if ghosts := [effect for effect in self.acknowledged[key] if effect not in effects]:
-            raise Violation("no effect is lost", f"{ghosts} were acknowledged to {key}, whose state is {effects}")
+            raise Violation("no zombie is believed", f"{ghosts} were acknowledged to {key}, whose state is {effects}")
         for earlier, later in pairwise(told):
             if earlier.rpartition("-")[0] == later.rpartition("-")[0] and places[earlier] > places[later]:
                 raise Violation("messages stay in order", f"{later} overtook {earlier} in {key}")
@@ -136,19 +136,30 @@ class SimActors:
     def _handle_all(self, key: str, ready_version: int, hold: Hold) -> Flow[None]:
         core, plan, chance = self.process.core, self._plan, self.chance
         claimed = yield from actor_worker.claim(core, plan, key, ready_version, hold.token, hold.claim.owner)
-        while (head := claimed.record.head) is not None:
-            state = json.loads(claimed.record.state) or []
-            yield Sleep(chance.random() ** 3 * plan.ttl)
-            now: float = yield NOW  # the handler: it may be stopped here for longer than its ttl
-            effect = [json.loads(head.body), hold.token]
-            text = json.dumps([*state, effect])
-            goes_on = hold.over(now) is None
-            yield from actor_worker.acknowledge(core, plan, claimed, text, None, goes_on)
-            self.world.count("messages handled")
-            self._effects.acknowledged[key].append(effect)
-            if not goes_on:
-                return
+        while True:
+            record, limit = claimed.record, chance.randint(1, 3) if hold.over((yield NOW)) is None else 0
+            if count := min(record.waiting, record.begun):
+                effects = yield from self._handle(record, chance.randint(1, count), hold.token)
+                text = json.dumps([*(json.loads(record.state) or []), *effects])
+                handled = [Handled(name) for name, _ in effects]
+                yield from actor_worker.acknowledge(core, plan, claimed, text, handled, limit)
+                self._effects.acknowledged[key] += effects
+            elif record.waiting and limit:
+                yield from actor_worker.acknowledge(core, plan, claimed, record.state, (), limit)
+            else:
+                break
         yield from actor_worker.let_go(core, plan, claimed)
+
+    def _handle(self, record: ActorRecord, count: int, token: int) -> Flow[list[list[Any]]]:
+        """The effects of the first messages."""
+        effects, offset = list[list[Any]](), 0
+        for _ in range(count):
+            message, offset = record.message_at(offset)
+            yield Sleep(self.chance.random() ** 3 * self._plan.ttl)
+            yield NOW  # the handler: it may be stopped here for longer than its ttl
+            effects.append([json.loads(message.body), token])
+            self.world.count("messages handled")
+        return effects
 
 
 def run_actors(seed: int, tell: Teller | None = None) -> Outcome:

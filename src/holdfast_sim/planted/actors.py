@@ -20,15 +20,17 @@ def the_mark_is_not_compared(patch: Patch) -> None:
 @bug("no effect is lost", "actors")
 def a_zombie_writes_its_state(patch: Patch) -> None:
     """The mark is not compared, nor is it seen that the message was handled: the state of before is written."""
-    real = actor_worker._change
 
-    def change(core: Any, plan: Any, claimed: Any, alter: Any, is_done: Any, within: float, marked: bool = True) -> Any:
-        def done(found: ActorRecord) -> bool:
-            return not found.waiting or (found.mark == claimed.token and is_done(found))
+    def acknowledge(
+        core: Any, plan: Any, claimed: Any, state: str, handled: Any, limit: int, within: float | None = None
+    ) -> Flow[None]:
+        def change(found: ActorRecord) -> ActorRecord:
+            first = handled[: found.waiting]
+            return (found.without_first(state, first) if first else found).beginning(limit)
 
-        return real(core, plan, claimed, alter, done if marked else is_done, within, marked)
+        yield from actor_worker._change(core, plan, claimed, change, lambda found: False, plan.ttl)
 
-    patch(actor_worker, "_change", change)
+    patch(actor_worker, "acknowledge", acknowledge)
     patch(actor_worker, "_check_mark", lambda *given: None)
 
 

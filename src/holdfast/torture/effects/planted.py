@@ -21,15 +21,22 @@ def _replace(module: object, name: str, value: object) -> None:
 
 def remove_fence_of_actors() -> None:
     """A worker that comes too late writes the state that it has come to, and takes the first message from the inbox."""
-    change_behind_fence = actor_worker._change
 
-    def change(core: Any, plan: Any, claimed: Any, alter: Any, is_done: Any, within: float, marked: bool = True) -> Any:
-        def done(found: ActorRecord) -> bool:
-            return not found.inbox or (found.mark == claimed.token and is_done(found))
+    def acknowledge(
+        core: Any, plan: Any, claimed: Any, state: str, handled: Any, limit: int, within: float | None = None
+    ) -> Any:
+        number = claimed.record.head_number
 
-        return change_behind_fence(core, plan, claimed, alter, done if marked else is_done, within, marked)
+        def change(found: ActorRecord) -> ActorRecord:
+            first = handled[: found.waiting]
+            return (found.without_first(state, first) if first else found).beginning(limit)
 
-    _replace(actor_worker, "_change", change)
+        def is_done(found: ActorRecord) -> bool:  # by a try whose reply was lost
+            return found.mark == claimed.token and (not handled or found.head_number != number)
+
+        return actor_worker._change(core, plan, claimed, change, is_done, plan.ttl if within is None else within)
+
+    _replace(actor_worker, "acknowledge", acknowledge)
     _replace(actor_worker, "_check_mark", lambda *given: None)
 
 

@@ -107,7 +107,7 @@ class SimCaller:
         begun: once.Begun = once.Dead(None, 0, None)  # type: ignore[arg-type]
         while isinstance(begun, once.Dead):
             origin = Origin("sim", self.process.number, 0.0)
-            begun = yield from once.begin(core, spec, origin, self._actor, begun.version)
+            begun = yield from once.begin(core, spec, origin, self._actor, lambda running: None, begun.version)
         if isinstance(begun, once.Finished):
             return begun.record.result.decode()
         self.world.count("attempts")

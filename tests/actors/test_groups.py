@@ -169,6 +169,22 @@ def test_an_actor_without_messages_gives_way() -> None:
     run_counted(main)
 
 
+def test_a_message_that_has_failed_has_failed_for_whoever_asks_again() -> None:
+    async def handle(actor: holdfast.aio.Actor, message: int) -> int:
+        raise ValueError(message)
+
+    async def main(locks: Coordinator) -> None:
+        async with locks.actors("lists", handle, tries=1) as lists:
+            for _ in range(3):
+                with pytest.raises(holdfast.MessageFailed, match="ValueError: 1"):
+                    await lists.ask("a", 1, message_id="first", timeout=60)
+                with pytest.raises(holdfast.MessageFailed, match="ValueError: 2"):
+                    await lists.ask("a", 2, timeout=60)
+            assert len(await lists.dead_letters()) == 4
+
+    run_counted(main)
+
+
 # Who is to blame, when a process has ended
 
 

@@ -45,7 +45,7 @@ def test_without_a_memory_each_reads_first(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_without_turns_most_write_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(actor_store, "TURN_S", 0.0)
+    monkeypatch.setattr(actor_store, "TURN_S", 0.0)  # which bounds every turn
     assert requests_of_many()["SwapRecord"] > 2 * TELLERS_COUNT
 
 

@@ -198,6 +198,8 @@ class Activation:
     async def _gather(self, claimed: Claimed) -> bool:
         """Whether to go on with this group: another message has come, which may be begun."""
         core, plan, count = self._coordinator._core, self._plan, len(self._done)
+        if plan.record_of(self._key) not in core.actors.known:
+            return False  # it would have to be read
         if count >= claimed.record.begun or now() > self._since + GROUP_S or self._over.is_set():
             return False
         self._wake.clear()
@@ -243,12 +245,10 @@ class Activation:
 
     def _tell_askers(self, claimed: Claimed, handled: list[Handled]) -> None:
         """Whoever waits for an answer in this coordinator need not look for it."""
-        told = [
-            each.id
-            for each in handled
-            if (each.answer is not None or each.error is not None) and self._coordinator._core.actors.answer(*each)
-        ]
-        claimed.fetched += told
+        answer = self._coordinator._core.actors.answer
+        for each in handled:
+            if each[1:] != (None, None) and answer(*each) and each.answer is not None:
+                claimed.fetched.append(each.id)
 
     def _goes_on(self, lease: Lease) -> bool:
         """Whether to begin with another message."""

@@ -31,6 +31,7 @@ from .actor_record import ActorRecord, InboxMessage
 from .actor_store import (
     TRIES_COUNT,
     TURN_S,
+    WRITE_TURN_S,
     ActorSwapped,
     SeenActor,
     in_turn,
@@ -68,6 +69,7 @@ def _tell(
     records, full = records_of(core.backend, plan.name), plan.record_of(key)
     doubtful: int | None = None
     failures = conflicts = looks = 0
+    wait = WRITE_TURN_S if timeout is None else min(timeout, WRITE_TURN_S)
     seen = known(core, full)
     while True:
         if fresh := seen is None:
@@ -93,7 +95,7 @@ def _tell(
             seen = None
             continue
         try:
-            done, seen = yield from in_turn(core, full, TURN_S, _append(core, records, plan, key, message, seen))
+            done, seen = yield from in_turn(core, full, wait, _append(core, records, plan, key, message, seen))
         except BackendUnavailable as error:
             failures += 1
             if isinstance(error, OutcomeUnknown):

@@ -28,10 +28,11 @@ LAYOUT = "holdfast-actor-2"
 REMEMBERED_COUNT = 256
 """How many ids of handled messages are remembered, so that a message that is told again is not handled again."""
 ERROR_BYTES = 500
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+"""`json.dumps` makes one for each call, which takes longer than a small value does."""
 
 
-@dataclass(frozen=True, slots=True)
-class InboxMessage:
+class InboxMessage(NamedTuple):
     """A message in an inbox. `tries` counts how often its handling has ended badly."""
 
     id: str
@@ -243,7 +244,7 @@ class DeadLetter:
 def encode_value(value: object, limit: int, what: str) -> str:
     """As JSON text, in ASCII; raises `Misconfigured` for what cannot be kept."""
     try:
-        text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+        text = _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise Misconfigured(f"{what} is what JSON can hold: {error}") from error
     if len(text) > limit:

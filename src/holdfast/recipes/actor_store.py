@@ -26,8 +26,8 @@ T = TypeVar("T")
 
 TRIES_COUNT = 4
 """How often a request is tried while the engine is out of reach, before its caller is told."""
-TURN_S = 10.0
-"""How long one waits for its turn among those of its own coordinator."""
+TURN_S, WRITE_TURN_S = 10.0, 1.0
+"""How long one waits for its turn among those of its own coordinator: to tell, and for each write."""
 KNOWN_COUNT = 256
 KNOWN_BYTES = 64 * 1024
 """So many records are remembered, each of at most this size."""

@@ -28,7 +28,7 @@ from ..record import Record, check_record
 from .actor_inbox import READY, unlist
 from .actor_options import KEEP_S, ActorPlan
 from .actor_record import ERROR_BYTES, ActorRecord, Handled
-from .actor_store import ActorSwapped, in_turn, known, read_actor, retried, swap_actor
+from .actor_store import WRITE_TURN_S, ActorSwapped, in_turn, known, read_actor, retried, swap_actor
 from .records import records_of
 
 PAGE_COUNT = 100
@@ -199,7 +199,7 @@ def _change(
             if is_done(claimed.record):
                 return
 
-    yield from in_turn(core, full, plan.ttl / 4, changed())
+    yield from in_turn(core, full, min(plan.ttl / 4, WRITE_TURN_S), changed())
 
 
 def _check_mark(core: CoordinatorCore, plan: ActorPlan, claimed: Claimed, found: ActorRecord, marked: bool) -> None:

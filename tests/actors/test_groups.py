@@ -185,6 +185,27 @@ def test_a_message_that_has_failed_has_failed_for_whoever_asks_again() -> None:
     run_counted(main)
 
 
+def test_an_idle_worker_looks_for_what_is_told_elsewhere() -> None:
+    async def handle(actor: holdfast.aio.Actor, message: int) -> int:
+        return message
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        async with (
+            holdfast.aio.connect("memory://elsewhere") as here,
+            holdfast.aio.connect("memory://elsewhere") as there,
+        ):
+            async with here.actors("numbers", handle):
+                numbers = there.actors("numbers")
+                await numbers.ask("a", 0, timeout=60)
+                began = loop.time()
+                for number in range(20):
+                    assert await numbers.ask("a", number, timeout=60) == number
+                assert loop.time() - began < 20 * IDLE_S / 2
+
+    FakeClock().run(main())
+
+
 # Who is to blame, when a process has ended
 
 

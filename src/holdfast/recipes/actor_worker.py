@@ -46,6 +46,8 @@ class Claimed:
     """Of the record of the index that led here."""
     version: int
     record: ActorRecord
+    foreign: bool = False
+    """Whether others than this coordinator may tell it something."""
     fetched: list[str] = field(default_factory=list)
     """Whose answers were fetched, and can be removed with the next write."""
 
@@ -67,18 +69,19 @@ def claim(
 ) -> Flow[Claimed]:
     """Claim an actor with the token of its lock (rule 1), and begin with its first message."""
     records, full = records_of(core.backend, plan.name), plan.record_of(key)
-    version, found = known(core, full) or (yield from read_actor(core, records, full))
-    claimed = Claimed(key, token, owner, ready_version, version, found)
+    seen = known(core, full)
+    claimed = Claimed(key, token, owner, ready_version, *(seen or (yield from read_actor(core, records, full))))
+    claimed.foreign = seen is None
     yield from _change(
         core, plan, claimed, lambda found: found.claimed(token), lambda found: found.mark == token, 0.0, marked=False
     )
     return claimed
 
 
-def refresh(core: CoordinatorCore, plan: ActorPlan, claimed: Claimed) -> Flow[None]:
-    """See what came meanwhile: what this coordinator knows, or else what is there."""
+def refresh(core: CoordinatorCore, plan: ActorPlan, claimed: Claimed, read: bool = False) -> Flow[None]:
+    """See what came meanwhile: what this coordinator knows, or else (or if it is to `read`) what is there."""
     records, full = records_of(core.backend, plan.name), plan.record_of(claimed.key)
-    seen = known(core, full) or (yield from read_actor(core, records, full))
+    seen = (None if read else known(core, full)) or (yield from read_actor(core, records, full))
     if seen.version > claimed.version:
         _check_mark(core, plan, claimed, seen.record, True)
         claimed.version, claimed.record = seen
@@ -195,6 +198,7 @@ def _change(
             if done:
                 claimed.fetched.clear()
                 return
+            claimed.foreign = True
             _check_mark(core, plan, claimed, claimed.record, marked)
             if is_done(claimed.record):
                 return

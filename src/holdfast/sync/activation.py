@@ -10,7 +10,8 @@
    of them, once there is no other message, or one to which somebody waits for the answer, or `GROUP_S` has passed. A
    handler that takes longer than `QUICK_S` has each of its messages acknowledged at once; so has a message that is the
    only one to be tried (`tries=1`).
-5. An actor without messages is kept for another moment (`IDLE_S`), unless others wait for its place.
+5. An actor without messages is kept for another moment (`IDLE_S`), unless others wait for its place. Where it is told
+   something from elsewhere, too, one looks for that meanwhile.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ GROUP_COUNT = 64
 GROUP_S, GATHER_S = 0.02, 0.001
 """For how long messages are handled before they are acknowledged; how long a group waits for another one."""
 QUICK_S = 0.002
-IDLE_S = 0.05
+IDLE_S, LOOK_S = 0.05, 0.005
+"""How long an actor without messages is kept; the first pause between two looks, if others tell it something, too."""
 BACKOFF_CAP_S = 30.0
 
 
@@ -213,16 +215,18 @@ class Activation:
 
     def _idle(self, claimed: Claimed, lease: Lease) -> bool:
         """Whether to go on: there was no message, and one has come."""
-        core, plan, worker = self._coordinator._core, self._plan, self._worker
+        core, plan, worker, run = self._coordinator._core, self._plan, self._worker, self._coordinator._run
         if self._left == TURN_COUNT or not self._goes_on(lease):
             return False
         self._wake.clear()
         worker.idle = True
         try:
-            self._coordinator._run(flows.refresh(core, plan, claimed))
-            if not (claimed.record.waiting or self._over.is_set() or self._is_wanted()):
-                wait_event(self._wake, IDLE_S)
-                self._coordinator._run(flows.refresh(core, plan, claimed))
+            run(flows.refresh(core, plan, claimed))
+            pause = LOOK_S if claimed.foreign else IDLE_S
+            while not (claimed.record.waiting or pause > IDLE_S or self._over.is_set() or self._is_wanted()):
+                wait_event(self._wake, pause)
+                run(flows.refresh(core, plan, claimed, claimed.foreign and not self._wake.is_set()))
+                pause *= 2
         finally:
             worker.idle = False
         return claimed.record.waiting > 0

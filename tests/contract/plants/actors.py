@@ -67,11 +67,17 @@ def ids_are_not_remembered(patch: pytest.MonkeyPatch) -> None:
 
 @plant("actors.a_lost_reply_does_not_repeat_the_effect")
 def a_lost_acknowledgement_is_written_again(patch: pytest.MonkeyPatch) -> None:
+    """Each message adds 1 to the state: so does the second write."""
+
     def acknowledge(
         core: Any, plan: Any, claimed: Any, state: str, handled: Any, limit: int, within: float | None = None
     ) -> Any:
+        number = claimed.record.head_number
+
         def change(found: ActorRecord) -> ActorRecord:
-            return found.without_first(state, handled[: found.waiting]).beginning(limit)
+            if handled and found.head_number != number:
+                return found._replace(state=str(int(found.state) + len(handled)))
+            return found.without_first(state, handled).beginning(limit)
 
         return actor_worker._change(core, plan, claimed, change, lambda found: False, plan.ttl)
 

@@ -59,7 +59,9 @@ class World(Schedule):
 
         return cast(
             CoordinatorCore,
-            SimpleNamespace(backend=self.backend, new_owner=new_owner, keep=lambda hold, waited: hold, end=end),
+            SimpleNamespace(
+                backend=self.backend, new_owner=new_owner, keep=lambda hold, waited: hold, end=end, observer=None
+            ),
         )
 
     def call(self) -> None:

@@ -220,7 +220,7 @@ class Workers:
 
     @property
     def core(self) -> CoordinatorCore:
-        return cast(CoordinatorCore, SimpleNamespace(backend=self.backend, actors=ActorExchange()))
+        return cast(CoordinatorCore, SimpleNamespace(backend=self.backend, observer=None, actors=ActorExchange()))
 
     def run(self, flow: Flow[Any]) -> Any:
         try:

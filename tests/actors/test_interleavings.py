@@ -48,7 +48,7 @@ class World(Schedule):
         """Of one of two coordinators, or of another each time. Nobody waits for somebody else's turn, and what one of
         them has read or written is remembered by all of its coordinator, also by those who died."""
         actors = ActorExchange(known=self.chance.choice([*self.known, {}]))
-        return cast(CoordinatorCore, SimpleNamespace(backend=self.backend, actors=actors))
+        return cast(CoordinatorCore, SimpleNamespace(backend=self.backend, observer=None, actors=actors))
 
     def tell(self, number: int) -> None:
         name = f"m{number}"

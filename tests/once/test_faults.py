@@ -6,6 +6,7 @@ import asyncio
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -183,3 +184,49 @@ def test_a_stopped_process_is_refused_when_it_goes_on(tmp_path: Path) -> None:
             view = once.look("order/7")
             assert view is not None
             assert view.result == b'"successor"'
+
+
+def test_several_threads_may_write_phases_of_one_attempt(tmp_path: Path) -> None:
+    """None of them takes another one for a successor, and none undoes what another has written."""
+    with holdfast.connect(f"sqlite:///{tmp_path}/locks.db") as locks:
+        together = threading.Barrier(2)
+        wire = locks._wire
+
+        class Together:
+            """Two swaps of the same version meet; the one that loses is told after the other has gone on."""
+
+            def call(self, request: Any, timeout: float) -> Any:
+                if isinstance(request, SwapRecord) and not together.broken:
+                    together.wait(30)
+                    reply: Any = wire.call(request, timeout)
+                    if not reply.done:
+                        second.wait(30)
+                    return reply
+                return wire.call(request, timeout)
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(wire, name)
+
+        second = threading.Event()
+        with locks.once("payments", keep="1h", takeover="refuse").attempt("order/7") as attempt:
+            locks._wire = Together()
+            failures: list[BaseException] = []
+
+            def write(name: str) -> None:
+                try:
+                    attempt.phase(name)
+                except BaseException as error:  # noqa: BLE001  told below, in the test's own thread
+                    failures.append(error)
+                finally:
+                    together.abort()  # the first one is through: no more meetings
+                    second.set()
+
+            threads = [threading.Thread(target=write, args=(name,)) for name in ("charged", "sent")]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(60)
+            locks._wire = wire
+            assert failures == []
+            assert set(attempt.phases) == {"charged", "sent"}
+            attempt.complete()

@@ -212,16 +212,21 @@ def _write(
     change: Callable[[AttemptRecord], AttemptRecord],
     ttl: float,
 ) -> Flow[None]:
-    """Change the record of our own attempt; raises `FenceRejected` if it is another one's by now."""
+    """Change the record of our own attempt; raises `FenceRejected` if it is another one's by now.
+
+    Several threads or tasks may write at once. The version is read before the record, and set after it: so an old
+    record never goes with a new version, which would undo what another thread has written.
+    """
     records, owner = records_of(core.backend, plan.name), running.hold.claim.owner
     while True:
+        expected = running.version
         new = change(running.record)
-        swapped = yield from _swap(records, running.record_key, running.version, new, owner, ttl, plan.keep)
+        swapped = yield from _swap(records, running.record_key, expected, new, owner, ttl, plan.keep)
         record = swapped.record
         if swapped.done and record is not None:
-            running.version, running.record = record.version, new
+            running.record, running.version = new, record.version
             return
-        if record is None or record.owner != owner or record.version == running.version:
+        if record is None or record.owner != owner or record.version == expected:
             mark = None if record is None else record.version
             if core.observer is not None:
                 held = (yield NOW) - running.hold.since
@@ -229,11 +234,11 @@ def _write(
             raise FenceRejected(f"{plan.name}/{running.key}", running.hold.token, mark)
         found = AttemptRecord.decode(record)  # a try whose reply was lost, or another thread of this attempt
         if found == new:
-            running.version, running.record = record.version, new
+            running.record, running.version = new, record.version
             return
         if found.state != RUNNING:
             raise Misconfigured(f"the attempt {running.key!r} of {plan.name!r} is over: it is {found.state} already")
-        running.version, running.record = record.version, found
+        running.record, running.version = found, record.version
 
 
 def _swap(

@@ -124,6 +124,19 @@ def test_families_are_bounded_and_names_are_forgotten() -> None:
     assert view(meter).total.acquired == NAMES_COUNT * 3
 
 
+def test_attempts_and_actors_are_one_family_whatever_their_keys() -> None:
+    with holdfast.connect("memory://keys") as locks:
+        for number in range(3):
+            with locks.once("pay", keep="1h", takeover="rerun").attempt(f"order-{number}") as attempt:
+                attempt.complete(None)
+        with locks.actors("accounts", lambda actor, message: None) as accounts:
+            for number in range(3):
+                accounts.ask(f"account-{number}", "hello", timeout=60)
+        found = locks.stats().families
+        assert found["once:pay:*"].acquired == 3
+        assert [family for family in found if "account-" in family or "order-" in family] == []
+
+
 def test_what_is_counted_is_what_is_shown() -> None:
     shown = {each.name for each in dataclasses.fields(FamilyStats)} - {"family", "held", "waiting"}
     assert set(FamilyCounts.__slots__) == shown

@@ -31,6 +31,7 @@ from ..recipes import actor_worker as flows
 from ..recipes.actor_options import MAX_ANSWER_BYTES, MAX_STATE_BYTES, ActorPlan
 from ..recipes.actor_record import Handled, InboxMessage, encode_value
 from ..recipes.actor_worker import Claimed
+from ..recipes.names import in_family
 from .base_partitions import finish, wait_event
 from .decorator import call_handler
 from .lease import Lease
@@ -112,7 +113,7 @@ class Activation:
     async def run(self) -> bool:
         """False if another worker has the actor."""
         plan, core = self._plan, self._coordinator._core
-        lock = self._coordinator.lock(plan.lock_of(self._key), ttl=plan.ttl)
+        lock = self._coordinator.lock(in_family(plan.lock_of(self._key), plan.lock_of("*")), ttl=plan.ttl)
         lease = await lock.try_acquire()
         if lease is None:
             return False

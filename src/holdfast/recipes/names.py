@@ -46,10 +46,11 @@ class Name(str):
         return name
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, (str(self), self.family))
+        return (in_family, (str(self), self.family))
 
 
-def _rebuild(text: str, family: str) -> Name:
+def in_family(text: str, family: str) -> Name:
+    """A name of this family, which needs no template: whoever calls this has made both."""
     name = str.__new__(Name, text)
     name.family = family
     return name

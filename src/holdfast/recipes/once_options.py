@@ -77,5 +77,5 @@ def plan_once(
             f"keep of {name!r} is {kept:g} s, less than its ttl of {ttl:g} s: an attempt would be forgotten while "
             "it runs"
         )
-    spec = LockSpec(prefix + "*", ttl=ttl, mode=ATTEMPT_MODE)
+    spec = LockSpec(prefix + "*", ttl=ttl, mode=ATTEMPT_MODE, family=prefix + "*")
     return OncePlan(name, ttl, kept, takeover, on_error, wait, codec_of(codec, name), max_bytes, prefix, spec)

@@ -97,7 +97,7 @@ def test_a_result_that_was_overwritten_does_not_stand() -> None:
 
 def test_partitions(target: Target) -> None:
     """The names of contenders are those of ZooKeeper; holdfast's member is the same on every engine."""
-    found = partitions.measure("zookeeper", PARTITION, target, PartitionPlan(members=2, shards=6, ttl=4.0))
+    found = partitions.measure("zookeeper", PARTITION, target, PartitionPlan(members=2, shards=6, ttl=10.0))
     assert [(each.event, each.moved, each.least, each.interrupted, each.overlaps) for each in found] == [
         ("one joins", 2, 2, 2, 0),
         ("one leaves", 2, 2, 2, 0),

@@ -34,7 +34,7 @@ FOLDERS = {
     "cas": "py lua",
     "fenced": "py lua sql",
     "log": "py lua sql",
-    "observe": "py",
+    "observe": "py yml",
     "recipes": "py",
     "sql": "py sql",
     "sync": "py",

@@ -24,6 +24,7 @@ from .ls import ls
 from .once import once
 from .options import CliContext
 from .partitions import partitions
+from .rules import rules
 from .run import run
 from .schema import schema
 from .torture import torture
@@ -59,7 +60,22 @@ def holdfast() -> None:
     """
 
 
-for command in (run, ls, watch, ask, evict, once, partitions, actors, schema, advise_command, doctor, demo, torture):
+for command in (
+    run,
+    ls,
+    watch,
+    ask,
+    evict,
+    once,
+    partitions,
+    actors,
+    schema,
+    rules,
+    advise_command,
+    doctor,
+    demo,
+    torture,
+):
     holdfast.add_command(command)
 
 

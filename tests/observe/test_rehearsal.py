@@ -1,0 +1,69 @@
+"""A real Prometheus scrapes a real program that does what alerts are about, and each alert fires."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from holdfast.observe.rules import rules
+from holdfast.torture.sandbox.loopback import free_port
+from tests.observe.alert_cases import CASES
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_S = 180.0
+
+
+@contextmanager
+def running(*words: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    with (folder / "log").open("ab") as log:
+        process = subprocess.Popen(words, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=ROOT)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(30)
+
+
+def ask(port: int, path: str) -> Any:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+            return json.load(answer)["data"]
+    except OSError:  # it has not begun yet
+        return None
+
+
+def firing(port: int) -> set[str]:
+    found = ask(port, "/api/v1/alerts") or {"alerts": []}
+    return {alert["labels"]["alertname"] for alert in found["alerts"] if alert["state"] == "firing"}
+
+
+def test_each_alert_can_be_rehearsed(tmp_path: Path) -> None:
+    program, server = free_port(), free_port()
+    (tmp_path / "rules.yml").write_text(rules(window="20s", pending="0s"))
+    config = {
+        "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+        "rule_files": [str(tmp_path / "rules.yml")],
+        "scrape_configs": [{"job_name": "rehearsal", "static_configs": [{"targets": [f"127.0.0.1:{program}"]}]}],
+    }
+    (tmp_path / "prometheus.yml").write_text(yaml.safe_dump(config))
+    listen = f"--web.listen-address=127.0.0.1:{server}"
+    words = ["prometheus", f"--config.file={tmp_path}/prometheus.yml", f"--storage.tsdb.path={tmp_path}/data", listen]
+    with (
+        running(sys.executable, "-m", "tests.observe.rehearsal", str(program), folder=tmp_path),
+        running(*words, folder=tmp_path),
+    ):
+        seen: set[str] = set()
+        end = time.monotonic() + PATIENCE_S
+        while not seen >= set(CASES) and time.monotonic() < end:
+            time.sleep(0.5)
+            seen |= firing(server)
+        assert seen == set(CASES), f"not fired: {set(CASES) - seen}; {(tmp_path / 'log').read_text()[-3000:]}"

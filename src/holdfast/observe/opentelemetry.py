@@ -33,7 +33,8 @@ def export(meter_provider: MeterProvider | None = None) -> None:
     >>> export(MeterProvider([reader]))
     >>> with holdfast.connect("memory://doc") as locks, locks.lock("orders/7"):
     ...     [scope] = reader.get_metrics_data().resource_metrics[0].scope_metrics
-    >>> [point.value for metric in scope.metrics if metric.name == "holdfast.held" for point in metric.data.data_points]
+    >>> [held] = [metric for metric in scope.metrics if metric.name == "holdfast.held"]
+    >>> [point.value for point in held.data.data_points if point.attributes["family"] == "orders/*"]
     [1]
     """
     from opentelemetry import metrics

@@ -143,8 +143,8 @@ class LockStats:
     ...     after = locks.stats()
     >>> during.families["orders/*"].held, after.families["orders/*"].held, after.total.acquired
     (1, 0, 1)
-    >>> [verdict.rule for verdict in after.verdicts if not verdict.ok]
-    []
+    >>> [verdict.rule for verdict in after.verdicts]
+    ['acquisition', 'contention', 'hold', 'timeouts', 'refusals']
     """
 
     engine: str

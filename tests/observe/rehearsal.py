@@ -90,8 +90,14 @@ def unreachable(locks: holdfast.Coordinator) -> None:
         time.sleep(0.2)
 
 
+def bounded(locks: holdfast.Coordinator) -> None:
+    """Work with a bound."""
+    with locks.lock("bounded", ttl=1, max_hold=2):
+        time.sleep(0.5)
+
+
 SCENARIOS: tuple[Callable[[holdfast.Coordinator], None], ...] = (
-    *(refused, lost, contended, held_too_long, timed_out, unreachable),
+    *(refused, lost, contended, held_too_long, timed_out, unreachable, bounded),
 )
 
 

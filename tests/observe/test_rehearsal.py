@@ -1,4 +1,4 @@
-"""A real Prometheus scrapes a real program that does what alerts are about, and each alert fires."""
+"""A real Prometheus scrapes a real program that does what alerts are about: each fires, each chart shows something."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from typing import Any
 
 import yaml
 
+from holdfast.observe.board import CHARTS
 from holdfast.observe.rules import rules
 from holdfast.torture.sandbox.loopback import free_port
 from tests.observe.alert_cases import CASES
@@ -46,7 +48,15 @@ def firing(port: int) -> set[str]:
     return {alert["labels"]["alertname"] for alert in found["alerts"] if alert["state"] == "firing"}
 
 
-def test_each_alert_can_be_rehearsed(tmp_path: Path) -> None:
+def answers(port: int, query: str) -> bool:
+    """Whether a query of the board shows anything; it is asked as Grafana asks it, with the variables filled in."""
+    for name, value in (("$engine", ".*"), ("$family", ".*"), ("$__rate_interval", "20s")):
+        query = query.replace(name, value)
+    said = ask(port, f"/api/v1/query?{urllib.parse.urlencode({'query': query})}")
+    return bool(said and said["result"])
+
+
+def test_each_alert_fires_and_each_panel_shows_something(tmp_path: Path) -> None:
     program, server = free_port(), free_port()
     (tmp_path / "rules.yml").write_text(rules(window="20s", pending="0s"))
     config = {
@@ -66,4 +76,6 @@ def test_each_alert_can_be_rehearsed(tmp_path: Path) -> None:
         while not seen >= set(CASES) and time.monotonic() < end:
             time.sleep(0.5)
             seen |= firing(server)
+        empty = [chart.title for chart in CHARTS if not answers(server, chart.query)]
         assert seen == set(CASES), f"not fired: {set(CASES) - seen}; {(tmp_path / 'log').read_text()[-3000:]}"
+        assert empty == [], "panels of the board that show nothing"

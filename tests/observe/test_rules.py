@@ -89,3 +89,15 @@ def test_the_command_prints_them() -> None:
     assert yaml.safe_load(done.stdout)["groups"][0]["rules"][0]["alert"] == "HoldfastFenceRefused"
     assert "WINDOW" not in done.stdout
     assert "PENDING" not in done.stdout
+
+
+def test_the_board_shows_every_metric_or_is_said_not_to() -> None:
+    import json
+    import re
+
+    done = subprocess.run([HOLDFAST, "board"], capture_output=True, text=True, timeout=LONG * 3, check=True)
+    queries = [target["expr"] for panel in json.loads(done.stdout)["panels"] for target in panel["targets"]]
+    shown = {name for query in queries for name in re.findall(r"holdfast_\w+?(?=_total|_bucket|[{\[)])", query)}
+    exported = {metric.name for metric in (*METRICS, *PROCESS_METRICS)}
+    left_out = {"released", "unreleased", "dropped", "recovered", "asked", "reconnections"}
+    assert exported - shown == {f"holdfast_{name}" for name in left_out}

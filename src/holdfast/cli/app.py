@@ -16,6 +16,7 @@ from . import exit_codes
 from .actors import actors
 from .advise.command import advise_command
 from .ask import ask
+from .board import board
 from .demo.command import demo
 from .doctor import doctor
 from .error_messages import error_message
@@ -71,6 +72,7 @@ for command in (
     actors,
     schema,
     rules,
+    board,
     advise_command,
     doctor,
     demo,

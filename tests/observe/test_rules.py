@@ -101,3 +101,17 @@ def test_the_board_shows_every_metric_or_is_said_not_to() -> None:
     exported = {metric.name for metric in (*METRICS, *PROCESS_METRICS)}
     left_out = {"released", "unreleased", "dropped", "recovered", "asked", "reconnections"}
     assert exported - shown == {f"holdfast_{name}" for name in left_out}
+
+
+def test_the_page_for_operators_makes_a_config_that_prometheus_takes(tmp_path: Path) -> None:
+    import re
+
+    page = (ROOT / "docs" / "operations.md").read_text("utf-8")
+    commands = re.findall(r"^\$ ((?:holdfast (?:rules|board)|printf) .*)$", page, re.MULTILINE)
+    assert len(commands) == 3
+    environment = {"PATH": f"{Path(HOLDFAST).parent}:/usr/bin:/bin"}
+    for command in commands:
+        subprocess.run(["sh", "-c", command], cwd=tmp_path, env=environment, timeout=LONG * 3, check=True)
+    said = promtool("check", "config", str(tmp_path / "prometheus.yml"))
+    assert f"{len(ALERTS)} rules found" in said
+    assert (tmp_path / "holdfast-board.json").stat().st_size > 1000

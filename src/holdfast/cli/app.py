@@ -21,6 +21,7 @@ from .demo.command import demo
 from .doctor import doctor
 from .error_messages import error_message
 from .evict import evict
+from .exporter import exporter
 from .ls import ls
 from .once import once
 from .options import CliContext
@@ -73,6 +74,7 @@ for command in (
     schema,
     rules,
     board,
+    exporter,
     advise_command,
     doctor,
     demo,

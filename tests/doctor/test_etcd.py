@@ -64,15 +64,20 @@ def test_members_of_two_clusters(cluster: Cluster) -> None:
 
 
 def test_a_member_that_is_full() -> None:
-    from tests.etcd.cluster import b64, running
+    from tests.etcd.cluster import await_true, b64, running
 
     with running(1, "--quota-backend-bytes", "200000") as cluster:
         member = cluster.members[0]
-        for _ in range(40):
+
+        def is_refused() -> bool:
+            """Its size is known with the next flush only, so it is filled until it says so."""
             try:
                 member.rpc("/v3/kv/put", key=b64(b"fill"), value=b64(b"x" * 20_000))
             except OSError:
-                break
+                return True
+            return False
+
+        await_true(is_refused, "a member that is full")
         assert finding_of(look(cluster.url), "etcd.quota").outcome is Outcome.FAILED
 
 

@@ -128,7 +128,7 @@ def test_calls_show_the_options_too(module: Any) -> None:
 
 def test_both_bodies_export_the_same_names() -> None:
     shared = {"Attempt", "Coordinator", "Election", "Lease", "Leases", "Limiter", "Lock", "LockAll", "Once", "RWLock"}
-    shared |= {"Actor", "ActorSystem", "Partitions", "connect"}
+    shared |= {"Actor", "ActorSystem", "Partitions", "Recovery", "RecoveryCase", "connect"}
     assert shared <= set(holdfast.__all__)
     assert shared == set(holdfast.aio.__all__)
 

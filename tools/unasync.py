@@ -32,7 +32,7 @@ PAIRS = {
     PACKAGE / source: PACKAGE / target
     for source, target in {
         **{f"aio/{name}.py": f"sync/{name}.py" for name in ("coordinator", "election", "lease", "limiter")},
-        **{f"aio/{name}.py": f"sync/{name}.py" for name in ("attempt", "lock", "multi", "once", "rwlock")},
+        **{f"aio/{name}.py": f"sync/{name}.py" for name in ("attempt", "lock", "multi", "once", "recovery", "rwlock")},
         **{f"aio/{name}.py": f"sync/{name}.py" for name in ("activation", "actor_loop", "actor_system")},
         **{f"aio/{name}.py": f"sync/{name}.py" for name in ("member_loop", "partitions", "shard_hooks")},
         **{f"sql/aio/{name}.py": f"sql/sync/{name}.py" for name in ("fence", "helpers", "once")},

@@ -29,7 +29,7 @@ from .errors import (
     OutcomeUnknown,
     PayloadMismatch,
 )
-from .model import ClaimView, LockView, Promises, Sequencer, State
+from .model import ClaimView, LockView, Predecessor, Promises, Sequencer, State
 from .observe.event import Event
 from .observe.histogram import Histogram
 from .recipes.actor_record import ActorView, DeadLetter
@@ -48,6 +48,7 @@ from .sync.lock import Lock
 from .sync.multi import Leases, LockAll
 from .sync.once import Once
 from .sync.partitions import Partitions
+from .sync.recovery import Recovery, RecoveryCase
 from .sync.rwlock import RWLock
 
 if TYPE_CHECKING:
@@ -102,8 +103,11 @@ __all__ = [
     "OutcomeUnknown",
     "Partitions",
     "PayloadMismatch",
+    "Predecessor",
     "Promises",
     "RWLock",
+    "Recovery",
+    "RecoveryCase",
     "Sequencer",
     "State",
     "aio",

@@ -12,7 +12,7 @@ from ._core.lease import Hold
 from ._core.pickling import unpicklable
 from .clock import now
 from .errors import LeaseLost
-from .model import Sequencer, State
+from .model import Predecessor, Sequencer, State
 from .registry import notice_fork
 
 
@@ -38,6 +38,14 @@ class BaseLease:
     def owner(self) -> str:
         """The id of this acquisition, as `survey` shows it; no other has it."""
         return self._hold.claim.owner
+
+    @property
+    def predecessor(self) -> Predecessor | None:
+        """The last holder of this name and how its hold ended; None if the engine remembers none.
+
+        If that was not clean, what it was doing may be half done: see `recover=` of `lock`.
+        """
+        return self._hold.predecessor
 
     @property
     def reason(self) -> str | None:

@@ -48,6 +48,8 @@ class LockSpec:
     hold_at_least: float = 0.0
     margin: float | None = None
     renew: bool = True
+    robust: bool = False
+    """Whether a hold that does not end cleanly leaves its name unrecovered (`recover=`)."""
     family: str = field(default="", compare=False)
     """What it is counted under: the template of its name; "" where the coordinator is to say."""
     option_set: object = field(default_factory=object, init=False, repr=False, compare=False)
@@ -119,13 +121,38 @@ class Claim:
     token: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Predecessor:
+    """The last holder of a name, and how its hold ended: released, expired, evicted, session or unknown.
+
+    Where a hold with `recover=` has ended uncleanly, it is that one until somebody has put things right, whoever else
+    has held the name since.
+
+    >>> Predecessor(41, "7c1f-2", "expired").clean
+    False
+    """
+
+    token: int
+    owner: str
+    ended: str
+
+    @property
+    def clean(self) -> bool:
+        """Whether it has let go by itself, while it held the name."""
+        return self.ended == "released"
+
+
 @dataclass(slots=True)  # as for Claim
 class Grant:
-    """The engine's yes: the token, and for how long (`ttl`) from when (`since`, when the request was sent)."""
+    """The engine's yes: the token, and for how long (`ttl`) from when (`since`, when the request was sent).
+
+    `predecessor`: how the last hold before it ended; None if the engine remembers none.
+    """
 
     token: int
     since: float
     ttl: float
+    predecessor: Predecessor | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,12 +214,17 @@ class ClaimView:
 
 @dataclass(frozen=True, slots=True)
 class LockView:
-    """One name with its live claims: who holds, and who waits, in order."""
+    """One name with its live claims: who holds, and who waits, in order.
+
+    `unrecovered`: who did not end cleanly and left something to put right (`recover=`), until that was done. Such a
+    name is seen even if nobody holds it or waits.
+    """
 
     name: str
     capacity: int
     holders: tuple[ClaimView, ...]
     waiters: tuple[ClaimView, ...]
+    unrecovered: Predecessor | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +249,7 @@ class Promises:
     linger        `lock_delay` and `hold_at_least`
     limits        rate limiters
     deadlock      claims that wait for each other in a circle are detected
+    predecessor   a grant tells how the last hold of its name ended, which `recover=` needs
     """
 
     kept: frozenset[str]
@@ -225,7 +258,7 @@ class Promises:
     lacks: frozenset[str] = frozenset()
 
     LISTED = frozenset({"fencing", "linearizable", "durable", "shared", "counting", "records"})
-    USUAL = frozenset({"ttl", "queue", "order", "evict", "linger", "limits", "deadlock"})
+    USUAL = frozenset({"ttl", "queue", "order", "evict", "linger", "limits", "deadlock", "predecessor"})
     KNOWN = LISTED | USUAL
 
     def __post_init__(self) -> None:

@@ -94,6 +94,18 @@ class Evicts(Protocol):
 
 
 @runtime_checkable
+class Recovers(Protocol):
+    """Names that were not left cleanly, and are put right; what grants tell of it is `Grant.predecessor`."""
+
+    def recovered(self, claim: Claim) -> Flow[bool]:
+        """Everything is put right, says the holder (`claim.token`): its name is not unrecovered any more.
+
+        False if it does not hold the name any more; then nothing is changed. Idempotent.
+        """
+        ...
+
+
+@runtime_checkable
 class Asks(Protocol):
     """Ask holders to give way. They learn of it with a renewal (`Extension.asked`) and do as they see fit."""
 

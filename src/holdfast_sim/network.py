@@ -11,7 +11,7 @@ from math import log
 from typing import TYPE_CHECKING, Any
 
 from holdfast._core.line import Place
-from holdfast.backends.queue_backend import Push
+from holdfast.backends.execute import push_to
 
 from .driver import TICK_S
 
@@ -82,8 +82,8 @@ class SimNetwork:
             world.trace("network", "loses the push of {!r} to {}", name, place.owner)
             return
         now = world.timeline.now
-        process.receive(now + self._delay(profile.tail), process.wire.deliver, place.owner, Push(place.token))
+        process.receive(now + self._delay(profile.tail), process.wire.deliver, place.owner, push_to(place))
         if profile.duplication and self._random() < profile.duplication and self._faults_active():
             world.fault("push doubled")
             later = self._delay(profile.tail) + self._random() ** 3 * profile.duplicate_within_s
-            process.receive(now + later, process.wire.deliver, place.owner, Push(place.token))
+            process.receive(now + later, process.wire.deliver, place.owner, push_to(place))

@@ -15,7 +15,7 @@ from holdfast.backends.zookeeper.handoff import Handoff, release_ops
 from holdfast.backends.zookeeper.jute import Stat
 from holdfast.backends.zookeeper.ops import Create, Delete, Multi, Unwatch, Watches, acl
 from holdfast.backends.zookeeper.paths import entry_of, handoff_marker_of, prefix_of, slot_prefix, will_of
-from holdfast.backends.zookeeper.queue import Predecessor, granted_of, judge, line_of
+from holdfast.backends.zookeeper.queue import PrecedingClaim, granted_of, judge, line_of
 from holdfast.backends.zookeeper.release import ReleaseFlows
 from holdfast.backends.zookeeper.requests import Batch, HandoffRelease
 from holdfast.backends.zookeeper.tombstones import Tombstones
@@ -31,7 +31,7 @@ def node(owner: str, number: int, **options: Any) -> str:
     return f"{prefix_of(owner, 5, LockSpec('x', **options))}{number:010d}"
 
 
-def heir_of(*line: str) -> Predecessor | None:
+def heir_of(*line: str) -> PrecedingClaim | None:
     """What the last of the line is told."""
     snapshot = line_of(line)
     mine = snapshot.find(line[-1])
@@ -101,7 +101,7 @@ class FakeLink:
         pass  # nobody looks into the tracker here
 
 
-def waiting(predecessor: Predecessor | None) -> ClaimState:
+def waiting(predecessor: PrecedingClaim | None) -> ClaimState:
     return ClaimState(Claim(ASK, "me", "actor"), "/h/x", 110.0, True, FakeLink(), 5, MINE, 7, predecessor=predecessor)
 
 
@@ -127,7 +127,7 @@ def entry(node: str) -> Any:
 
 
 def test_the_end_of_the_first_is_a_grant_that_counts_from_the_leaders_last_word() -> None:
-    state = waiting(Predecessor(entry(FIRST), True))
+    state = waiting(PrecedingClaim(entry(FIRST), True))
     grant = news_of(state, FIRST)
     assert grant == Grant(7, 100.0, TTL)
     assert (state.granted, state.until) == (101.0, 131.0)
@@ -136,36 +136,36 @@ def test_the_end_of_the_first_is_a_grant_that_counts_from_the_leaders_last_word(
 @pytest.mark.parametrize(
     ("predecessor", "news", "granted"),
     [
-        (Predecessor(entry(SECOND), False), [handoff_marker_of(SECOND), SECOND], True),
-        (Predecessor(entry(SECOND), False), [handoff_marker_of(SECOND)], True),
-        (Predecessor(entry(SECOND), False), [SECOND], False),
-        (Predecessor(entry(FIRST), True), [SECOND], False),
-        (Predecessor(entry(FIRST), True), [MINE, FIRST], False),
-        (Predecessor(entry(SECOND), False), [MINE, handoff_marker_of(SECOND), SECOND], False),
-        (Predecessor(entry(FIRST), True), [GAP, FIRST], False),
+        (PrecedingClaim(entry(SECOND), False), [handoff_marker_of(SECOND), SECOND], True),
+        (PrecedingClaim(entry(SECOND), False), [handoff_marker_of(SECOND)], True),
+        (PrecedingClaim(entry(SECOND), False), [SECOND], False),
+        (PrecedingClaim(entry(FIRST), True), [SECOND], False),
+        (PrecedingClaim(entry(FIRST), True), [MINE, FIRST], False),
+        (PrecedingClaim(entry(SECOND), False), [MINE, handoff_marker_of(SECOND), SECOND], False),
+        (PrecedingClaim(entry(FIRST), True), [GAP, FIRST], False),
         (None, [FIRST], False),
     ],
     ids=["farewell", "told-first", "gave-up", "another", "own-node-gone", "own-gone-farewell", "gap", "no-heir"],
 )
-def test_what_the_news_say(predecessor: Predecessor | None, news: list[str], granted: bool) -> None:
+def test_what_the_news_say(predecessor: PrecedingClaim | None, news: list[str], granted: bool) -> None:
     assert (news_of(waiting(predecessor), *news) is not None) is granted
 
 
 @pytest.mark.parametrize(("options", "granted"), [({"granted": 90.0}, True), ({}, False)])
 def test_of_a_claim_of_our_own_we_know_whether_it_was_granted(options: dict[str, Any], granted: bool) -> None:
     ours = ClaimState(Claim(ASK, "second", "actor"), "/h/x", 110.0, True, FakeLink(), 5, SECOND, 6, **options)
-    state = waiting(Predecessor(entry(SECOND), False))
+    state = waiting(PrecedingClaim(entry(SECOND), False))
     assert (news_of(state, SECOND, ours=ours) is not None) is granted
     assert state.ahead is (None if granted else ours), "or all that ever held it would be remembered"
     ours.minted = True
-    assert news_of(waiting(Predecessor(entry(SECOND), False)), SECOND, ours=ours) is None, (
+    assert news_of(waiting(PrecedingClaim(entry(SECOND), False)), SECOND, ours=ours) is None, (
         "its heir needs another token, too"
     )
 
 
 def test_it_looks_where_the_leaders_word_is_old_or_its_place_has_lapsed() -> None:
-    assert news_of(waiting(Predecessor(entry(FIRST), True)), FIRST, now=100.0 + 0.16 * TTL) is None
-    state = waiting(Predecessor(entry(FIRST), True))
+    assert news_of(waiting(PrecedingClaim(entry(FIRST), True)), FIRST, now=100.0 + 0.16 * TTL) is None
+    state = waiting(PrecedingClaim(entry(FIRST), True))
     state.gone = "expired"
     assert news_of(state, FIRST) is None
 
@@ -174,11 +174,11 @@ def test_what_is_watched() -> None:
     """The claim before it, its own, and the handoff marker of one that is not first and not ours; in one request."""
     state = waiting(None)
     inheriting = Handoff({"me": state}, TREE)
-    predecessor = Predecessor(entry(SECOND), False)
+    predecessor = PrecedingClaim(entry(SECOND), False)
     [op] = inheriting.watching(state, [SECOND], predecessor)
     assert op == Watches([f"/h/x/{SECOND}", f"/h/x/{MINE}"], (f"/h/x/{handoff_marker_of(SECOND)}",))
     assert inheriting.watching(state, [SECOND], predecessor) == []
-    assert inheriting.watching(state, [FIRST], Predecessor(entry(FIRST), True)) == [
+    assert inheriting.watching(state, [FIRST], PrecedingClaim(entry(FIRST), True)) == [
         Unwatch(f"/h/x/{handoff_marker_of(SECOND)}"),
         Watches([f"/h/x/{FIRST}"]),
     ], "who has ended without a farewell is not waited for"

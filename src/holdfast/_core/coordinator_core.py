@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from ..errors import BackendUnavailable, HoldfastError, Misconfigured, NotAcquired
 from ..model import ATTEMPT_MODE, Claim, Grant, LockSpec, Queued, Sequencer, check_name, check_token
 from ..observe.observer import CallBeside, Observer
-from ..ports import AnyBackend, Asks, Guards, Surveys
+from ..ports import AnyBackend, Asks, Guards, Recovers, Surveys
 from .acquire import Admission, acquire, rollback, within
 from .actor_exchange import ActorExchange
 from .deadlock import LOOSE
@@ -321,8 +321,7 @@ class CoordinatorCore:
     def _drop(self, hold: Hold) -> None:
         """Its lease was garbage-collected without a release: it is not renewed any more, and ends with its ttl."""
         self.forget(hold)
-        if self.observer is not None:
-            self.observer.meter.count(hold.claim.spec, "dropped")
+        self.count(hold, "dropped")
         if self._beside is not None:
             self._beside(_warn_dropped, hold)
 
@@ -333,6 +332,19 @@ class CoordinatorCore:
         now: float = yield NOW
         hold.check(now)
         self.keeper.put(hold)
+
+    def recovered(self, hold: Hold) -> Flow[None]:
+        """Tell the engine that what the predecessor left is put right; raises `LeaseLost` if the hold has ended."""
+        backend = self.backend
+        assert isinstance(backend, Recovers), "whoever gives recover= has demanded the promise"
+        if not (yield from backend.recovered(hold.granted())):
+            hold.lose("refused")
+        hold.check((yield NOW))
+
+    def count(self, hold: Hold, what: str) -> None:
+        """Count a step in the life of a hold that nobody is told of."""
+        if self.observer is not None:
+            self.observer.meter.count(hold.claim.spec, what)
 
     def sequencer(self, hold: Hold) -> Sequencer:
         spec = hold.claim.spec

@@ -85,14 +85,17 @@ class Hold:
     """What is held, and until when. Only the keeper and the lease's own flows change it."""
 
     __slots__ = ("_ended", "_ending", "asked", "claim", "deadline", "depth", "failure", "failures", "final",
-                 "forgotten", "key", "lease", "listener", "lost_event", "margin", "reason", "renew_at", "renewal",
-                 "since", "slot", "token", "valid_until")  # fmt: skip
+                 "forgotten", "key", "lease", "listener", "lost_event", "margin", "predecessor", "reason", "renew_at",
+                 "renewal", "since", "slot", "to_recover", "token", "valid_until")  # fmt: skip
 
     def __init__(self, claim: Claim, grant: Grant, now: float) -> None:
         spec = claim.spec
         ttl = grant.ttl
         self.claim = claim
         self.token = grant.token
+        self.predecessor = grant.predecessor
+        self.to_recover = spec.robust and grant.predecessor is not None and not grant.predecessor.clean
+        """What the predecessor left is to be put right, and nobody has begun with it."""
         self.since = now
         self.reason: str | None = None
         self.failures = 0

@@ -10,6 +10,9 @@ Each name has one line of places. The rules:
 3. A grant mints a token, `max(mark + 1, clock)`: strictly growing per name, even if the mark was forgotten.
 4. A hold that ends uncleanly (expired, evicted) keeps its weight for its `delay` more. A released one may linger.
 5. An evicted place stays visible to its owner for a ttl, so that its renewal learns why it was refused.
+6. `last` is how the last hold ended, and each grant tells it. A hold that ends uncleanly and is `robust` leaves the
+   name *unrecovered*: that stays, whoever holds and releases the name since, until a holder says that it has put
+   things right, or the next one ends uncleanly.
 
 All times are integers on the engine's clock (microseconds); `clock` is its calendar time in microseconds.
 """
@@ -17,7 +20,23 @@ All times are integers on the engine's clock (microseconds); `clock` is its cale
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+from ..model import Predecessor
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a hold ended: released, expired or evicted. `robust`: what it left is still to be put right."""
+
+    token: int
+    owner: str
+    how: str
+    robust: bool = False
+
+    def as_predecessor(self) -> Predecessor:
+        return Predecessor(self.token, self.owner, self.how)
+
 
 GHOST = "~"
 """Prefix of an owner that has let go while its hold lingers (`hold_at_least`)."""
@@ -44,6 +63,9 @@ class Place:
     pid: int = 0
     rank: int = -1
     """Where the store keeps it; -1 while it is not stored."""
+    robust: bool = False
+    after: Ended | None = None
+    """How the last hold before it ended, as it was when this one was granted. It is told, and not stored."""
 
     def gone(self, now: int) -> bool:
         """It has no effect any more."""
@@ -80,6 +102,7 @@ class Line:
 
     capacity: int = 0
     mark: int = 0
+    last: Ended | None = None
     places: list[Place] = field(default_factory=list)
     changed: list[Place] = field(default_factory=list)
     removed: list[Place] = field(default_factory=list)
@@ -93,7 +116,9 @@ class Line:
     def sweep(self, now: int) -> None:
         """Drop what is over."""
         over = [place for place in self.places if place.gone(now)]
-        for place in over:
+        for place in sorted(over, key=lambda place: place.token):
+            if place.token and not place.evicted and not place.owner.startswith(GHOST):
+                self._end(place, "expired")
             self._remove(place)
 
     def take(self, asked: Place, capacity: int, now: int, clock: int, queue: bool) -> tuple[Place | None, list[Place]]:
@@ -142,6 +167,7 @@ class Line:
                 self.mark = max(self.mark + 1, clock)
                 place.token = self.mark
                 place.since = now
+                place.after = self.last
                 self._change(place)
                 promoted.append(place)
             else:
@@ -166,6 +192,8 @@ class Line:
         place = self.find(owner)
         held = place is not None and place.holds(now)
         if place is not None:
+            if held or (place.token and not place.evicted):
+                self._end(place, "released" if held else "expired")
             if held and linger > 0:
                 place.owner, place.expires, place.delay, place.wake = GHOST + owner, now + linger, 0, ""
                 self._change(place)
@@ -179,9 +207,32 @@ class Line:
         found = [place for place in self.places if place.token == token and place.holds(now)]
         for place in found:
             place.evicted, place.expires = True, now
+            self._end(place, "evicted")
             self._change(place)
         self.sweep(now)
         return bool(found), self.promote(now, clock)
+
+    def recovered(self, owner: str, token: int, now: int) -> bool:
+        """The holder has put things right. False if it does not hold the name any more."""
+        place = self.find(owner)
+        if place is None or place.token != token or not place.holds(now):
+            return False
+        if self.unrecovered is not None:
+            self.last = replace(self.unrecovered, robust=False)
+        return True
+
+    @property
+    def unrecovered(self) -> Ended | None:
+        """The hold that left something to put right, which nobody has done yet."""
+        return self.last if self.last is not None and self.last.robust else None
+
+    def _end(self, place: Place, how: str) -> None:
+        """Note how a hold has ended (rule 6)."""
+        if how == "released":
+            if self.unrecovered is None:
+                self.last = Ended(place.token, place.owner, how)
+        else:
+            self.last = Ended(place.token, place.owner, how, place.robust or self.unrecovered is not None)
 
     def look_again(self, mine: Place, now: int) -> int:
         """In how long a waiter should look even without a push: the first in line when a hold may have ended."""

@@ -28,6 +28,7 @@ from .lock import Lock
 from .multi import Leases, LockAll
 from .once import Once
 from .partitions import Partitions
+from .recovery import Recovery, RecoveryCase
 from .rwlock import RWLock
 from .side_thread import on_a_thread
 
@@ -45,6 +46,8 @@ __all__ = [
     "Once",
     "Partitions",
     "RWLock",
+    "Recovery",
+    "RecoveryCase",
     "connect",
 ]
 

@@ -11,6 +11,7 @@ from .._core.lease import Hold
 from ..model import LockSpec
 from ..recipes.multi import obtain_all
 from ..registry import notice_fork
+from .recovery import Recover, put_right
 
 if TYPE_CHECKING:
     from .coordinator import Coordinator
@@ -24,9 +25,13 @@ class BaseLock:
 
     _coordinator: Coordinator
     _obtain: Obtain
+    _recover: Recover | None
 
     async def _wait_for(self, spec: LockSpec, scoped: bool) -> Lease:
-        return self._lease(await self._coordinator._obtain(spec, scoped, self._obtain))
+        lease = self._lease(await self._coordinator._obtain(spec, scoped, self._obtain))
+        if self._recover is not None and lease._hold.to_recover:
+            await put_right(lease, self._recover)
+        return lease
 
     def _lease(self, hold: Hold) -> Lease:
         raise NotImplementedError

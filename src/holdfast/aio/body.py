@@ -35,11 +35,15 @@ class Body:
             self._struck = True
             self.task.cancel("the lease was lost")
 
+    def end(self) -> None:
+        """It has ended: a loss from now on does not cancel its task."""
+        self._left = True
+
     async def leave(
         self, error: BaseException | None, holds: Sequence[Hold], release: Callable[[], Awaitable[bool]]
     ) -> None:
         """Let go, and raise `LeaseLost` if that is what ended the body, or would go unnoticed."""
-        self._left = True
+        self.end()
         requests = self.task.uncancel() if self._struck else self.task.cancelling()
         cancelled = isinstance(error, asyncio.CancelledError)
         inside = still_inside(holds)
@@ -76,6 +80,10 @@ class ScopedLease(BaseLease):
         body = Body()
         self._bodies.append(body)
         return body.task
+
+    def _leave(self) -> None:
+        """End a body without letting go."""
+        self._bodies.pop().end()
 
     def _cancel_bodies(self) -> None:
         for body in self._bodies:

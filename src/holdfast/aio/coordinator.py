@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from .._core.pickling import unpicklable
 from ..errors import Misconfigured
-from ..model import LockView, Promises, Sequencer, check_name, check_prefix, check_token
+from ..model import LockSpec, LockView, Promises, Sequencer, check_name, check_prefix, check_token
 from ..observe.refusals import refusals
 from ..ports import Evicts, Surveys
 from ..recipes import specs
@@ -33,6 +33,7 @@ from .lock import Lock
 from .multi import LockAll
 from .once import Once
 from .partitions import Partitions
+from .recovery import Recover
 from .rwlock import RWLock
 from .shard_hooks import OnRevoking, OnShard
 
@@ -50,18 +51,29 @@ class Coordinator(BaseCoordinator):
     # Recipes
 
     @shows_options
-    def lock(self, name: str, *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> Lock:
+    def lock(
+        self, name: str, *, on_lost: OnLost | None = None, recover: Recover | None = None, **options: Unpack[Options]
+    ) -> Lock:
         """A mutex: one holder at a time.
 
         `lock("orders/{id}", id=7)` locks `orders/7`, and counts it under the family `orders/{id}`, as the name
         `holdfast.Name("orders/{id}", id=7)` does for every recipe, and for type checkers.
+
+        `recover(lease, predecessor)` is called before the body if the last holder did not end cleanly; until it has
+        succeeded once, the name is unrecovered. See docs/recovery.md.
         """
-        return Lock(self, self._specs.get(name, options), on_lost)
+        if recover is None:
+            return Lock(self, self._specs.get(name, options), on_lost)
+        return Lock(self, self._robust(name, options), on_lost, recover=recover)
 
     @shows_options
-    def reentrant(self, name: str, *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> Lock:
-        """A mutex that the same task may take again while it holds it."""
-        return Lock(self, self._specs.get(name, options), on_lost, reenter)
+    def reentrant(
+        self, name: str, *, on_lost: OnLost | None = None, recover: Recover | None = None, **options: Unpack[Options]
+    ) -> Lock:
+        """A mutex that the same task may take again while it holds it; `recover` is as in `lock`."""
+        if recover is None:
+            return Lock(self, self._specs.get(name, options), on_lost, reenter)
+        return Lock(self, self._robust(name, options), on_lost, reenter, recover)
 
     @shows_options
     def rwlock(self, name: str, *, on_lost: OnLost | None = None, **options: Unpack[Options]) -> RWLock:
@@ -237,6 +249,10 @@ class Coordinator(BaseCoordinator):
 
     def __repr__(self) -> str:
         return f"<Coordinator {self.url}>"
+
+    def _robust(self, name: str, options: Options) -> LockSpec:
+        self._need("predecessor", name)
+        return self._specs.get(name, options, specs.robust)
 
     def _need(self, promise: str, name: str) -> None:
         self.promises.demand({promise}, f"{self._engine.backend.scheme} ({name!r})")

@@ -35,9 +35,9 @@ def call_body(body: Callable[[Lease], Awaitable[R]], lease: Lease, recipe: str) 
     return body(lease)
 
 
-async def call_policy(policy: Callable[[A], object], argument: A) -> object:
-    """What a function of the user decides, plain or async."""
-    decision = policy(argument)
+async def call_policy(policy: Callable[..., object], what: str, *arguments: object) -> object:
+    """What a function of the user decides, plain or async; `what` it is given as."""
+    decision = policy(*arguments)
     return await decision if isinstance(decision, Awaitable) else decision
 
 

@@ -8,13 +8,26 @@ time (the lower bound of tokens).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol, overload
 
 from .._core import gcra
 from .._core.line import GHOST, Line, Place
-from ..model import Claim, ClaimView, LockView
-from .queue_backend import Allow, Evict, QueueReply, QueueRequest, Release, Renew, Survey, Take, Taken, patience
+from ..model import Claim, ClaimView, LockView, Predecessor
+from .queue_backend import (
+    Allow,
+    Evict,
+    Push,
+    QueueReply,
+    QueueRequest,
+    Recover,
+    Release,
+    Renew,
+    Survey,
+    Take,
+    Taken,
+    patience,
+)
 
 SECOND_US = 1_000_000
 
@@ -83,6 +96,12 @@ def carry_out(lines: Lines, request: QueueRequest, at: Moment) -> tuple[QueueRep
             found, promoted = line.evict(token, at.now, at.clock)
             lines.save(name, line)
             return found, [(name, place) for place in promoted]
+        case Recover(claim=claim):
+            name = claim.spec.name
+            line = lines.load(name)
+            held = line.recovered(claim.owner, claim.token, at.now)
+            lines.save(name, line)
+            return held, []
         case Allow(name=name):
             ok, wait, tat = gcra.allow(
                 lines.load_tat(name),
@@ -133,7 +152,8 @@ def enter(
     taken = []
     for entry, line, place in zip(entries, loaded, mine, strict=True):
         if place is None or place.token:
-            taken.append(Taken(place.token if place else 0))
+            predecessor = None if line.last is None or place is None else line.last.as_predecessor()
+            taken.append(Taken(place.token if place else 0, predecessor=predecessor))
         else:
             look_again = line.look_again(place, at.now) / SECOND_US
             taken.append(Taken(0, look_again, line.ahead(place, at.now), mark=line.mark))
@@ -158,20 +178,35 @@ def place_of(claim: Claim, at: Moment) -> Place:
         mode=spec.mode,
         host=at.host,
         pid=at.pid,
+        robust=spec.robust,
     )
+
+
+def push_to(place: Place) -> Push:
+    """What is told to the owner of a place that was granted."""
+    return Push(place.token, None if place.after is None else place.after.as_predecessor())
 
 
 def survey_line(name: str, line: Line, now: int) -> LockView | None:
     """A line as others see it; None if nothing stands in it."""
     standing = [place for place in line.places if place.counts(now) and not place.gone(now)]
-    if not standing:
+    unrecovered = _left_unrecovered(line, now)
+    if not standing and unrecovered is None:
         return None
     return LockView(
         name,
         line.capacity,
         tuple(_view(place, now) for place in standing if place.token),
         tuple(_view(place, now) for place in standing if not place.token),
+        unrecovered,
     )
+
+
+def _left_unrecovered(line: Line, now: int) -> Predecessor | None:
+    """Of a line that nobody sweeps: a look writes nothing."""
+    seen = replace(line, places=list(line.places), changed=[], removed=[])
+    seen.sweep(now)
+    return None if seen.unrecovered is None else seen.unrecovered.as_predecessor()
 
 
 def _view(place: Place, now: int) -> ClaimView:

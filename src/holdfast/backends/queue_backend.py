@@ -13,7 +13,7 @@ from typing import TypeAlias, TypeVar
 
 from .._core.flow import NOW, Call, RequestFlow, Wait
 from ..errors import Misconfigured
-from ..model import Claim, Extension, Grant, LockSpec, LockView, Promises, Queued, Refusal
+from ..model import Claim, Extension, Grant, LockSpec, LockView, Predecessor, Promises, Queued, Refusal
 from .record_requests import RecordReply, RecordRequest
 
 PATIENCE_S = 10.0
@@ -38,6 +38,7 @@ class Taken:
 
     `mark` is the name's last token, for a claim that waits: it tells an old push from a new one. `age` is how many
     seconds before this reply was asked for the server was, where another claim's request has kept the place.
+    `predecessor`: how the last hold before a granted one ended.
     """
 
     token: int
@@ -46,6 +47,7 @@ class Taken:
     capacity: int | None = None
     mark: int = 0
     age: float = 0.0
+    predecessor: Predecessor | None = None
 
 
 @dataclass(slots=True)
@@ -85,6 +87,13 @@ class Evict:
 
 
 @dataclass(slots=True)
+class Recover:
+    """The holder has put right what its predecessor left. Reply: whether it holds the name, with its claim's token."""
+
+    claim: Claim
+
+
+@dataclass(slots=True)
 class Allow:
     """Rate limit. Reply: (whether it is allowed now or booked, seconds to wait)."""
 
@@ -100,9 +109,10 @@ class Push:
     """What reaches a waiter: its claim was granted."""
 
     token: int
+    predecessor: Predecessor | None = None
 
 
-QueueRequest: TypeAlias = Take | Renew | Release | Survey | Evict | Allow | RecordRequest
+QueueRequest: TypeAlias = Take | Renew | Release | Survey | Evict | Recover | Allow | RecordRequest
 """What a `QueueBackend` asks of its server."""
 QueueReply: TypeAlias = list[Taken] | list[str] | bool | list[LockView] | tuple[bool, float] | Push | RecordReply
 """What it is told: what each request says, and a push."""
@@ -134,7 +144,7 @@ class QueueBackend:
         replies: list[Taken] = yield Call(Take((claim,), queue), timeout)
         taken = replies[0]
         if taken.token:
-            return Grant(taken.token, sent, claim.spec.ttl)
+            return Grant(taken.token, sent, claim.spec.ttl, taken.predecessor)
         if taken.capacity is not None:
             raise _mismatch(claim, taken.capacity)
         return _queued(claim, taken, sent) if queue else None
@@ -152,7 +162,7 @@ class QueueBackend:
         if not queue and not all(taken.token for taken in replies):
             return None
         return [
-            Grant(taken.token, sent, claim.spec.ttl) if taken.token else _queued(claim, taken, sent)
+            Grant(taken.token, sent, claim.spec.ttl, taken.predecessor) if taken.token else _queued(claim, taken, sent)
             for claim, taken in zip(claims, replies, strict=True)
         ]
 
@@ -162,7 +172,7 @@ class QueueBackend:
         # A push that was under way since before the last look grants what that look has shown to be over.
         if push is None or push.token <= queued.mark:
             return None
-        return Grant(push.token, queued.since, queued.patience)
+        return Grant(push.token, queued.since, queued.patience, push.predecessor)
 
     def renew(
         self, claims: Sequence[Claim], within: float | None = None
@@ -191,6 +201,11 @@ class QueueBackend:
         """As `Evicts.evict`."""
         found: bool = yield Call(Evict(name, token), self._timeout)
         return found
+
+    def recovered(self, claim: Claim) -> QueueFlow[bool]:
+        """As `Recovers.recovered`."""
+        held: bool = yield Call(Recover(claim), self._timeout)
+        return held
 
     def allow(self, name: str, interval: float, burst: int, cost: int, reserve: float) -> QueueFlow[tuple[bool, float]]:
         """As `Limits.allow`."""

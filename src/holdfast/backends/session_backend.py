@@ -57,9 +57,10 @@ def session_promises(table: str, ending: str, server: Promises) -> Promises:
             "at most (7 s with a long margin). Meanwhile another process may hold the lock, with a larger token: claim "
             "a fence with it. Claims of one coordinator never hold together",
             "order": "each coordinator has one place in the server's line, so claims of two coordinators may cross",
+            "predecessor": f"nothing outlives a session, so nobody can tell how the last hold ended; use {table}",
             "evict": f"one lock of a session cannot be broken without the others; {ending} ends it",
         },
-        lacks=frozenset({"ttl", "linger", "order", "evict"}),
+        lacks=frozenset({"ttl", "linger", "order", "evict", "predecessor"}),
     )
 
 

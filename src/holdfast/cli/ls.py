@@ -24,7 +24,8 @@ def ls(prefix: str, exact: bool, url: str | None, namespace: str, as_json: bool,
 
     'age' is for how long it has been held, or waited for; 'remaining' for how long the engine keeps the claim without
     another request from its owner: a live holder renews long before that. 'closed' is a hold that has ended and keeps
-    the name locked for a while.
+    the name locked for a while. 'unrecovered': its last holder did not end cleanly ('mode' says how), and nobody has
+    put right yet what it left (docs/recovery.md).
 
     \b
     Examples:

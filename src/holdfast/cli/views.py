@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 COLUMNS = ("name", "state", "mode", "token", "age", "remaining", "host", "pid")
-STYLES = {"holds": "green", "closed": "red"}
+STYLES = {"holds": "green", "closed": "red", "unrecovered": "red"}
 RIGHT = frozenset({"token", "age", "remaining", "pid"})
 
 
@@ -38,6 +38,8 @@ class ViewRow:
 
 def rows(views: Iterable[LockView]) -> Iterator[ViewRow]:
     for view in views:
+        if (left := view.unrecovered) is not None:
+            yield ViewRow(view.name, "unrecovered", left.ended, str(left.token), "–", "–", "–", "–", left.owner)
         for claim in view.holders:
             yield _row(view, claim, "holds" if claim.live else "closed")
         for place, claim in enumerate(view.waiters, 1):

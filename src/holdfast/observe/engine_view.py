@@ -21,6 +21,7 @@ METRICS = {
     "held": "Claims that hold a lock, as the engine says.",
     "waiting": "Claims that wait for a lock, as the engine says.",
     "names": "Names that are held or waited for.",
+    "unrecovered": "Names whose last holder did not end cleanly, and that nobody has put right (recover=).",
     "oldest_hold_seconds": "For how long the oldest hold has been held.",
     "oldest_wait_seconds": "For how long the first in line has been waiting.",
 }
@@ -33,11 +34,13 @@ class FamilyView:
     held: int = 0
     waiting: int = 0
     names: int = 0
+    unrecovered: int = 0
     oldest_hold_seconds: float = 0.0
     oldest_wait_seconds: float = 0.0
 
     def add(self, view: LockView) -> None:
         self.names += 1
+        self.unrecovered += view.unrecovered is not None
         self.held += len(view.holders)
         self.waiting += len(view.waiters)
         self.oldest_hold_seconds = max([self.oldest_hold_seconds, *(each.age for each in view.holders)])

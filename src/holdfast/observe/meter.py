@@ -38,13 +38,13 @@ class FamilyCounts:
 
     __slots__ = ("acquired", "asked", "cancelled", "deadlocks", "dropped", "elected", "failed", "hold_ratio",
                  "hold_seconds", "jeopardy", "left_ratio", "losses", "max_hold_ratio", "not_free", "recovered",
-                 "refused", "released", "renewals", "timed_out", "unreleased", "wait_ratio", "wait_seconds",
-                 "waited")  # fmt: skip
+                 "recoveries", "recoveries_failed", "refused", "released", "renewals", "timed_out", "unreleased",
+                 "wait_ratio", "wait_seconds", "waited")  # fmt: skip
 
     def __init__(self) -> None:
         self.acquired = self.waited = self.timed_out = self.not_free = self.failed = self.deadlocks = 0
         self.cancelled = self.released = self.unreleased = self.renewals = self.jeopardy = self.recovered = 0
-        self.asked = self.dropped = self.elected = self.refused = 0
+        self.asked = self.dropped = self.elected = self.refused = self.recoveries = self.recoveries_failed = 0
         self.losses: dict[str, int] = {}
         self.wait_seconds, self.hold_seconds = Buckets(SECONDS), Buckets(SECONDS)
         self.wait_ratio, self.hold_ratio = Buckets(RATIOS), Buckets(RATIOS)

@@ -78,6 +78,8 @@ METRICS: tuple[Metric, ...] = (
     _family("asked", "counter", "", "asked", "How often a holder was asked to give way."),
     _family("elected", "counter", "", "elected", "Leaderships won: leader changes, summed over all processes."),
     _family("attempts_refused", "counter", "", "refused", "Writes of once and actors that came too late."),
+    _family("recoveries", "counter", "", "recoveries", "Holders that put right what their predecessor left."),
+    _family("recoveries_failed", "counter", "", "recoveries_failed", "Recoveries that failed: names left unrecovered."),
     _family("held", "gauge", "", "held", "Leases that this process holds now."),
     _family("waiting", "gauge", "", "waiting", "Acquisitions of this process that are not granted yet."),
     _family("wait_seconds", "histogram", "seconds", "wait_seconds", "Time until a lock was granted."),

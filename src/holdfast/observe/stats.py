@@ -81,6 +81,10 @@ class FamilyStats:
     """Leaderships won: the leader changes of an election, summed over all processes."""
     refused: int = 0
     """Attempts and actors (`once`, `actors`) whose write was refused, because another has taken over."""
+    recoveries: int = 0
+    """How often a holder has put right what its predecessor left (`recover=`)."""
+    recoveries_failed: int = 0
+    """How often that has failed: the name stays unrecovered."""
     losses: Mapping[str, int] = field(default_factory=dict)
     """How many leases were lost, by reason; "evicted" is one."""
     held: int = 0

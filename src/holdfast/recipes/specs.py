@@ -16,6 +16,11 @@ def mutex(name: str, options: Options, mode: str = "lock") -> LockSpec:
     return _ask(name, options, mode=mode)
 
 
+def robust(name: str, options: Options) -> LockSpec:
+    """A mutex whose unclean end leaves something to put right."""
+    return _ask(name, options, robust=True)
+
+
 def reader(name: str, options: Options) -> LockSpec:
     """Many readers together: 1 of all."""
     return _ask(name, options, capacity=SHARED_CAPACITY, mode="read")

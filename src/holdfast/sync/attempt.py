@@ -151,7 +151,7 @@ class Attempt:
     def _take_over(self, dead: Dead) -> int:
         """The version of the dead attempt, if it may be succeeded; 0 to look again. Raises if it may not."""
         plan, policy = self._plan, self._plan.takeover
-        decision = policy if isinstance(policy, str) else call_policy(policy, dead.view)
+        decision = policy if isinstance(policy, str) else call_policy(policy, "a policy of once", dead.view)
         if isinstance(decision, Completed):
             data = encoded(plan.codec, decision.result, plan.max_bytes, f"{self.key!r} ({plan.name!r})")
             self._coordinator._run(flows.settle(self._coordinator._core, self._spec, dead, data))
@@ -190,7 +190,7 @@ class Attempt:
         if self._completing or not isinstance(error, Exception):
             return RUNNING
         policy = self._plan.on_error
-        decision = policy if isinstance(policy, str) else call_policy(policy, error)
+        decision = policy if isinstance(policy, str) else call_policy(policy, "a policy of once", error)
         if decision not in ("retry", "remember"):
             raise Misconfigured(
                 f"on_error of {self._plan.name!r} answered {decision!r}; it answers 'retry' or 'remember'"

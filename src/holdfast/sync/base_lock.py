@@ -15,6 +15,7 @@ from ..recipes.multi import obtain_all
 from ..recipes.specs import changed
 from ..registry import notice_fork
 from .driver import Stopped
+from .recovery import Recover, put_right
 
 if TYPE_CHECKING:
     from .coordinator import Coordinator
@@ -28,6 +29,7 @@ class BaseLock:
 
     _coordinator: Coordinator
     _obtain: Obtain
+    _recover: Recover | None
     _cancels = 0
 
     def cancel(self) -> None:
@@ -38,6 +40,12 @@ class BaseLock:
         self._cancels += 1
 
     def _wait_for(self, spec: LockSpec, scoped: bool) -> Lease:
+        lease = self._granted(spec, scoped)
+        if self._recover is not None and lease._hold.to_recover:
+            put_right(lease, self._recover)
+        return lease
+
+    def _granted(self, spec: LockSpec, scoped: bool) -> Lease:
         if spec.timeout == 0:
             return self._leased(spec, scoped)
         before, began = self._cancels, now()

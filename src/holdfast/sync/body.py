@@ -35,6 +35,9 @@ class ScopedLease(BaseLease):
     _enter = staticmethod(get_ident)
     """Begin a body; answers with the thread that it runs in."""
 
+    def _leave(self) -> None:
+        """End a body without letting go."""
+
 
 L = TypeVar("L", bound=ScopedLease)
 

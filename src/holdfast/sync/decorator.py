@@ -37,10 +37,10 @@ def call_body(body: Callable[[Lease], R], lease: Lease, recipe: str) -> R:
     return result
 
 
-def call_policy(policy: Callable[[A], object], argument: A) -> object:
-    """What a function of the user decides."""
-    decision = policy(argument)
-    refuse_coroutine(decision, policy, "a policy of once")
+def call_policy(policy: Callable[..., object], what: str, *arguments: object) -> object:
+    """What a function of the user decides; `what` it is given as."""
+    decision = policy(*arguments)
+    refuse_coroutine(decision, policy, what)
     return decision
 
 

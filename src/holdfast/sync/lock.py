@@ -18,6 +18,7 @@ from ..recipes.options import Options, check_hook, shows_changes
 from .base_lock import BaseLock
 from .decorator import hold_for_calls
 from .lease import Lease
+from .recovery import Recover
 
 if TYPE_CHECKING:
     from .coordinator import Coordinator
@@ -44,13 +45,17 @@ class Lock(BaseLock):
         spec: LockSpec,
         on_lost: Callable[[Lease], object] | None = None,
         obtain: Obtain = CoordinatorCore.obtain,
+        recover: Recover | None = None,
     ) -> None:
         if on_lost is not None:
             check_hook("on_lost", on_lost, spec.name, awaits=False)
+        if recover is not None:
+            check_hook("recover", recover, spec.name, awaits=False)
         self._coordinator = coordinator
         self._spec = spec
         self._on_lost = on_lost
         self._obtain = obtain
+        self._recover = recover
         self._entered: Entered[Lease] = {}
 
     @property

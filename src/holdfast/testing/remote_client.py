@@ -10,10 +10,13 @@ import asyncio
 import json
 import os
 import sys
+import threading
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from ..aio.coordinator import Coordinator
 from ..aio.lease import Lease
+from .async_adapter import AsyncAdapter
 from .faults import FaultInjector
 
 PROGRAM = f"import asyncio, sys, {__name__} as client; asyncio.run(client.serve(*sys.argv[1:]))"
@@ -40,15 +43,27 @@ class LocalClient:
         self._locks = locks
         self._faults = faults
         self._leases: dict[str, Lease] = {}
+        self._killed = threading.Event()
 
     async def acquire(self, name: str, **options: Any) -> int:
+        if "recover" in options:
+            options["recover"] = self._recovery(options["recover"])
         self._leases[name] = await self._locks.lock(name, **options).acquire()
         return self._leases[name].token
 
     async def release(self, name: str) -> bool:
         return await self._leases.pop(name).release()
 
+    def _recovery(self, what: str) -> Callable[[object, object], object]:
+        """What `recover=` is given: a function that has nothing to do, or one that ends with this client."""
+        if what == "nothing to do":
+            return lambda lease, predecessor: None
+        if isinstance(self._locks, AsyncAdapter):
+            return lambda lease, predecessor: self._killed.wait()
+        return lambda lease, predecessor: asyncio.Event().wait()
+
     async def kill(self) -> None:
+        self._killed.set()
         self._faults.drops_pushes = True
         self._faults.cut()
 

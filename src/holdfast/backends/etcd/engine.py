@@ -35,7 +35,9 @@ PROMISES = Promises(
     {
         "ttl": "rounded up to whole seconds, and to etcd's least (2 s with its default election timeout)",
         "limits": "by the callers' calendars: etcd has no clock; keep them together (NTP)",
+        "predecessor": "how the last hold ended is not kept by this engine yet",
     },
+    lacks=frozenset({"predecessor"}),
 )
 
 

@@ -14,7 +14,7 @@ from ... import clock
 from ...errors import Misconfigured
 from ...model import Promises
 from ...ports import AsyncWire, Wire
-from ..execute import Moment, us
+from ..execute import Moment, push_to, us
 from ..queue_backend import Push, QueueReply, QueueRequest, Take, Taken
 from ..record_backend import RecordBackend
 from .store import MemoryStore
@@ -57,7 +57,7 @@ class MemoryEngine:
             reply, promoted = self.store.carry_out(request, at)
         for _, place in promoted:
             if (door := self.doors.get(place.wake)) is not None:
-                door(place.owner, Push(place.token))
+                door(place.owner, push_to(place))
         return reply
 
     def join(self, deliver: Callable[[str, Push], None]) -> str:
@@ -85,9 +85,11 @@ class MemoryEngine:
         self._frozen = 0
         marks = {name: line.mark for name, line in self.store.lines.items()}
         marks = {**self.store.marks, **marks}
+        ended = {name: line.last for name, line in self.store.lines.items() if line.last is not None}
+        ended = {**self.store.ended, **ended}
         records = self.store.records
         self.store = MemoryStore()
-        self.store.marks, self.store.records = marks, records
+        self.store.marks, self.store.ended, self.store.records = marks, ended, records
 
     def wire(self) -> Wire[QueueRequest, QueueReply]:
         from .wires import MemoryWire

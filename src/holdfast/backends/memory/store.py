@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import overload
 
-from ..._core.line import Line, Place
+from ..._core.line import Ended, Line, Place
 from ..execute import SECOND_US, Moment, carry_out
 from ..execute_records import StoredRecord, carry_out_record
 from ..queue_backend import QueueReply, QueueRequest, Take, Taken
@@ -20,11 +20,13 @@ TIDY_EVERY_COUNT = 4096
 
 
 class MemoryStore:
-    """All lines of one engine, and for names without a line the mark: the last thing to be forgotten."""
+    """All lines of one engine, and for names without a line the mark and how the last hold ended."""
 
     def __init__(self) -> None:
         self.lines: dict[str, Line] = {}
         self.marks: dict[str, int] = {}
+        self.ended: dict[str, Ended] = {}
+        """Kept for as long as the mark; what is to be put right, for as long as it is."""
         self.tats: dict[str, int] = {}
         self.records: dict[str, StoredRecord] = {}
         self._carried_out = 0
@@ -48,13 +50,16 @@ class MemoryStore:
         are full again."""
         over = [name for name, line in self.lines.items() if all(place.gone(at.now) for place in line.places)]
         for name in over:
-            self.marks[name] = self.lines.pop(name).mark
+            line = self.lines.pop(name)
+            line.sweep(at.now)
+            self.save(name, line)
         self.marks = {name: mark for name, mark in self.marks.items() if mark > at.clock - DAY}
+        self.ended = {name: one for name, one in self.ended.items() if one.robust or name in self.marks}
         self.tats = {name: tat for name, tat in self.tats.items() if tat > at.now}
         self.records = {key: record for key, record in self.records.items() if record.kept_until > at.clock}
 
     def load(self, name: str) -> Line:
-        return self.lines.get(name) or Line(mark=self.marks.get(name, 0))
+        return self.lines.get(name) or Line(mark=self.marks.get(name, 0), last=self.ended.get(name))
 
     def save(self, name: str, line: Line) -> None:
         line.changed.clear()
@@ -64,9 +69,12 @@ class MemoryStore:
         else:
             self.lines.pop(name, None)
             self.marks[name] = line.mark
+            if line.last is not None:
+                self.ended[name] = line.last
 
     def names(self, prefix: str) -> Iterable[str]:
-        return sorted(name for name in self.lines if name.startswith(prefix))
+        names = {name for name in self.lines if name.startswith(prefix)}
+        return sorted(names.union(name for name, one in self.ended.items() if one.robust and name.startswith(prefix)))
 
     def load_tat(self, name: str) -> int:
         return self.tats.get(name, 0)

@@ -179,7 +179,12 @@ def promises_of(greeting: Greeting) -> Promises:
         notes["records"] = (
             "the tables were made by an older holdfast; let somebody who may run the output of `holdfast schema mysql`"
         )
-    return Promises(KEPT | ({"durable", "linearizable", "records"} - notes.keys()), notes)
+    kept = KEPT | ({"durable", "linearizable", "records"} - notes.keys())
+    return Promises(
+        kept,
+        {**notes, "predecessor": "how the last hold ended is not kept by this engine yet"},
+        lacks=frozenset({"predecessor"}),
+    )
 
 
 def _text(value: bytes | None) -> str:

@@ -181,4 +181,9 @@ def promises_of(greeting: Greeting) -> Promises:
         )
     if greeting.records:
         notes["records"] = greeting.records
-    return Promises(KEPT | ({"durable", "linearizable", "records"} - notes.keys()), notes)
+    kept = KEPT | ({"durable", "linearizable", "records"} - notes.keys())
+    return Promises(
+        kept,
+        {**notes, "predecessor": "how the last hold ended is not kept by this engine yet"},
+        lacks=frozenset({"predecessor"}),
+    )

@@ -26,7 +26,12 @@ def judge(settings: Mapping[str, str] | None, replicas: int, durability: Durabil
         notes["durable"] = why
     if settings is not None and (evicts := _evicts(settings)) is not None:
         notes["eviction"] = evicts
-    return Promises(ALWAYS if "durable" in notes else ALWAYS | {"durable"}, notes)
+    kept = ALWAYS if "durable" in notes else ALWAYS | {"durable"}
+    return Promises(
+        kept,
+        {**notes, "predecessor": "how the last hold ended is not kept by this engine yet"},
+        lacks=frozenset({"predecessor"}),
+    )
 
 
 def _evicts(settings: Mapping[str, str]) -> str | None:

@@ -32,11 +32,12 @@ PROMISES = Promises(
         "counting": COUNTS,
         "limits": COUNTS,
         "records": "a quorum of Redis servers agrees on holders, not on values; use redis://, etcd:// or a database",
+        "predecessor": "there is no line, and nodes may differ about who held last; use redis:// or etcd://",
         "deadlock": "nodes are read one after the other, so no circle of waiters is seen for sure; use timeouts",
         "queue": NO_QUEUE,
         "order": NO_QUEUE,
     },
-    lacks=frozenset({"limits", "deadlock", "queue", "order"}),
+    lacks=frozenset({"limits", "deadlock", "queue", "order", "predecessor"}),
 )
 
 

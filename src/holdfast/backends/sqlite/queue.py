@@ -31,14 +31,14 @@ class Further(Exception):
 
 @dataclass(slots=True, eq=False)
 class PartOfLine(Line):
-    """A line without those far behind. `last` is its last place, `seen` that of the last waiter that is loaded."""
+    """A line without those far behind. `end` is its last place, `seen` that of the last waiter that is loaded."""
 
-    last: int = 0
+    end: int = 0
     seen: int = 0
 
     def ahead(self, mine: Place, now: int) -> int:
         """As `Line.ahead`, or more: those who have left in the middle may count."""
-        rank = mine.rank if mine.rank >= 0 else self.last + 1
+        rank = mine.rank if mine.rank >= 0 else self.end + 1
         if rank <= self.seen:
             return Line.ahead(self, mine, now)
         self.check()
@@ -102,7 +102,7 @@ class SQLiteLines:
         for owner in self._owners:
             rows += self._execute(SQL["load_own"], (key, owner))
         by_place = {row[-1]: row for row in rows}
-        return PartOfLine(last=last, seen=waiting[-1][-1]), [by_place[place] for place in sorted(by_place)]
+        return PartOfLine(end=last, seen=waiting[-1][-1]), [by_place[place] for place in sorted(by_place)]
 
     def save(self, name: str, line: Line) -> None:
         if isinstance(line, PartOfLine):

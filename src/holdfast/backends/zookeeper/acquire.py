@@ -29,7 +29,7 @@ from .handoff import DOUBT_RATIO, Handoff
 from .known_line import KnownLine
 from .ops import NO_NODE, Exists, Failure, Op, Sync
 from .paths import entry_of
-from .queue import Predecessor, Verdict, judge, line_of
+from .queue import PrecedingClaim, Verdict, judge, line_of
 from .release import ReleaseFlows
 from .requests import Batch, stat_of
 from .tombstones import Tombstones
@@ -222,7 +222,9 @@ class AcquireFlows:
         if (
             verdict.predecessor is not None and parent.version
         ):  # somebody was granted out of turn: see `handoff`, rule 3
-            verdict.predecessor = None if parent.mzxid > state.token else Predecessor(verdict.predecessor.entry, False)
+            verdict.predecessor = (
+                None if parent.mzxid > state.token else PrecedingClaim(verdict.predecessor.entry, False)
+            )
         return (yield from self._queue(state, verdict, opens, sent, timeout))
 
     def _stand_behind(self, state: ClaimState, sent: float, timeout: float, queue: bool) -> Flow[Outcome]:
@@ -236,7 +238,7 @@ class AcquireFlows:
             return None
         before.behind = state
         right_behind = before.takes_all and not state.lags
-        predecessor = Predecessor(entry, False) if right_behind else None
+        predecessor = PrecedingClaim(entry, False) if right_behind else None
         verdict = Verdict(False, before.place + 1, [before.node], predecessor=predecessor)
         if state.lags:
             verdict.watch.append(state.node)

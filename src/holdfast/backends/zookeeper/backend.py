@@ -58,7 +58,12 @@ class ZooKeeperBackend:
     ) -> None:
         """`guarded`: the nodes belong to a user of their own."""
         self.cluster = cluster
-        self.promises = Promises(PROMISES, {"records": NO_RECORDS} | ({} if guarded else {"access": OPEN_TO_ALL}))
+        self.promises = Promises(
+            PROMISES,
+            {"records": NO_RECORDS, "predecessor": "how the last hold ended is not kept by this engine yet"}
+            | ({} if guarded else {"access": OPEN_TO_ALL}),
+            lacks=frozenset({"predecessor"}),
+        )
         self.least_ttl = least_ttl
         self._tree = tree
         self._timeout = request_timeout

@@ -21,7 +21,7 @@ from typing import Protocol, TypedDict
 
 from ...model import Claim, LockSpec
 from .paths import handoff_marker_of, slot_prefix, will_of
-from .queue import Predecessor
+from .queue import PrecedingClaim
 
 GAP = ""
 """In place of a path, in the news of a place: the connection was lost meanwhile."""
@@ -85,7 +85,7 @@ class ClaimState:
     kept: bool = False
     """The tracker of its session knows it."""
     watching: frozenset[str] = frozenset()
-    predecessor: Predecessor | None = None
+    predecessor: PrecedingClaim | None = None
     ahead: ClaimState | None = None
     """The claim whose successor it is, if that is one of ours."""
     follows: ClaimState | None = None

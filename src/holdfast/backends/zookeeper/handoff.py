@@ -25,7 +25,7 @@ from ..ordered_keys import handoff as ordered_keys
 from .claim_state import GAP, ClaimState
 from .ops import Delete, Op, Unwatch, Watches, portions
 from .paths import handoff_marker_of
-from .queue import Predecessor
+from .queue import PrecedingClaim
 from .requests import HandoffRelease
 from .tree import Tree
 
@@ -37,7 +37,7 @@ class Handoff:
     def __init__(self, states: Mapping[str, ClaimState], tree: Tree) -> None:
         self._states, self._tree = states, tree
 
-    def watching(self, state: ClaimState, nodes: Sequence[str], predecessor: Predecessor | None) -> list[Op]:
+    def watching(self, state: ClaimState, nodes: Sequence[str], predecessor: PrecedingClaim | None) -> list[Op]:
         """Note what a look said. Answers with what has to be asked for: to hear of these nodes, and of a handoff."""
         if state.claim.spec.lock_delay:  # who has a will writes it before it holds
             predecessor = None

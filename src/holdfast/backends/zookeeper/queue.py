@@ -67,11 +67,11 @@ class Verdict:
     capacity: int = 0
     """Set if the line has another capacity than the claim asks for."""
     fits: bool = False
-    predecessor: Predecessor | None = None
+    predecessor: PrecedingClaim | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Predecessor:
+class PrecedingClaim:
     """What a waiter needs to know in order to be granted without another look (rule 4)."""
 
     entry: QueueEntry
@@ -121,7 +121,7 @@ def judge(line: NodeQueue, mine: QueueEntry, settled: Collection[str] = ()) -> V
     return verdict
 
 
-def _predecessor(line: NodeQueue, mine: QueueEntry, node: str) -> Predecessor | None:
+def _predecessor(line: NodeQueue, mine: QueueEntry, node: str) -> PrecedingClaim | None:
     """Whether the end of this one node is enough (rule 4)."""
     claims, capacity = line.claims, mine.capacity
     at, of = next((at, entry) for at, entry in enumerate(claims) if entry.node == node)
@@ -134,7 +134,7 @@ def _predecessor(line: NodeQueue, mine: QueueEntry, node: str) -> Predecessor | 
             break
     if room < 0 or not (of.fair and of.plain) or (of.weight or capacity) != capacity:
         return None
-    return Predecessor(of, at == 0)
+    return PrecedingClaim(of, at == 0)
 
 
 def keeps_slot(line: NodeQueue, mine: QueueEntry, settled: Collection[str] = ()) -> bool:

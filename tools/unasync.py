@@ -75,7 +75,9 @@ PHRASES = {
     "of a coroutine function; `Misconfigured` for a plain or generator function": (
         "of a plain function; `Misconfigured` for a coroutine or generator function"
     ),
-    "on an asyncio connection of psycopg or SQLAlchemy": "on a connection of psycopg, SQLAlchemy, PyMySQL or sqlite3",
+    "on an asyncio connection of psycopg, SQLAlchemy, asyncmy or aiosqlite": (
+        "on a connection of psycopg, SQLAlchemy, PyMySQL or sqlite3"
+    ),
     "for asyncio connections": "for blocking connections",
     "through an asyncio client of redis-py (`redis.asyncio.Redis` or `RedisCluster`)": (
         "through a blocking client of redis-py (`redis.Redis` or `redis.RedisCluster`)"

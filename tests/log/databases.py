@@ -32,6 +32,15 @@ class Database:
     address: tuple[Any, ...]
     stack: ExitStack = field(default_factory=ExitStack, repr=False)
 
+    @property
+    def url(self) -> str:
+        """Of a database with transactions."""
+        if self.engine == "mariadb":
+            port, name = self.address
+            return f"mysql://root@127.0.0.1:{port}/{name}"
+        (address,) = self.address
+        return f"sqlite:///{address}" if self.engine == "sqlite" else str(address)
+
     def open(self) -> Any:
         """A connection that is left to the caller."""
         return open_connection(self.engine, *self.address)

@@ -12,12 +12,11 @@ import holdfast.aio
 from holdfast.log import RecordedEvent, aio
 from tests.log.databases import Database
 from tests.log.test_relay import WAIT_S, fill, left
+from tests.support.asyncio_connections import connect_asyncio
 
 
-def test_the_relay_with_asyncio(postgresql: Database, tmp_path: Path) -> None:
-    import psycopg
-
-    fill(postgresql)
+def test_the_relay_with_asyncio(database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    fill(database)
 
     async def main() -> None:
         stop = asyncio.Event()
@@ -25,7 +24,7 @@ def test_the_relay_with_asyncio(postgresql: Database, tmp_path: Path) -> None:
         failures: list[int] = []
 
         async def connect() -> Any:
-            return await psycopg.AsyncConnection.connect(postgresql.address[0])
+            return await connect_asyncio(database.url)
 
         async def publish(event: RecordedEvent) -> None:
             await asyncio.sleep(0)
@@ -43,7 +42,8 @@ def test_the_relay_with_asyncio(postgresql: Database, tmp_path: Path) -> None:
         assert [n for n in seen if n % 3 == 0] == [0, 3, 6, 9]
 
     asyncio.run(main())
-    assert left(postgresql) == []
+    assert left(database) == []
+    assert "could not close" not in caplog.text
 
 
 def test_a_cancelled_relay_ends(postgresql: Database, tmp_path: Path) -> None:

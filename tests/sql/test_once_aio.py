@@ -1,23 +1,30 @@
-"""`holdfast.sql.aio.Once`, on the asyncio connections of psycopg and SQLAlchemy."""
+"""`holdfast.sql.aio.Once`, on asyncio connections of every library."""
 
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 
 from holdfast.errors import AttemptInProgress, Misconfigured, PayloadMismatch
 from holdfast.sql.aio import Once
-from tests.sql.test_aio import LIBRARIES, connected
+from tests.sql.once_kinds import BALANCE, CHARGE, Shop, new_shop
+from tests.support.asyncio_connections import LIBRARIES, execute, open_asyncio
 
-CHARGE = "UPDATE orders SET paid = paid + 100 WHERE id = 7"
+KINDS = [
+    (made_by, library)
+    for made_by, engine in (("psycopg", "postgresql"), ("sqlite3", "sqlite"), ("pymysql", "mysql"))
+    for library in LIBRARIES[engine]
+]
+each_kind = pytest.mark.parametrize(("shop", "library"), KINDS, indirect=["shop"])
 
 
-async def execute(connection: Any, statement: str) -> Any:
-    words = text(statement) if type(connection).__module__.startswith("sqlalchemy") else statement
-    return await connection.execute(words)
+@pytest.fixture
+def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Shop:
+    """A database with one account, made by a blocking library."""
+    return new_shop(request.param, request.getfixturevalue, tmp_path)
 
 
 async def pay(connection: Any, **options: Any) -> Any:
@@ -30,18 +37,18 @@ async def pay(connection: Any, **options: Any) -> Any:
     return attempt.result
 
 
-async def paid(connection: Any) -> Any:
-    row = (await execute(connection, "SELECT paid FROM orders WHERE id = 7")).fetchone()
-    return (await row if asyncio.iscoroutine(row) else row)[0]
+async def balance(connection: Any) -> Any:
+    [[left]] = await execute(connection, BALANCE)
+    return left
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_once_on_asyncio_connections(url: str, library: str) -> None:
+@each_kind
+def test_once_on_asyncio_connections(shop: Shop, library: str) -> None:
     async def main() -> None:
-        async with connected(library, url) as first, connected(library, url) as second:
+        async with open_asyncio(library, shop.url) as first, open_asyncio(library, shop.url) as second:
             with pytest.raises(ZeroDivisionError):
                 await fail(first)
-            assert await paid(first) == 0
+            assert await balance(first) == 1000
             await pay(first, fingerprint=b"100")
             with pytest.raises(AttemptInProgress):
                 await pay(second, wait=0.05)
@@ -52,7 +59,7 @@ def test_once_on_asyncio_connections(url: str, library: str) -> None:
             assert await waiting == {"charged": 100}
             with pytest.raises(PayloadMismatch):
                 await pay(second, fingerprint=b"200")
-            assert await paid(second) == 100
+            assert await balance(second) == 900
 
     async def fail(connection: Any) -> None:
         async with Once(connection, "payments", keep="24h").attempt("order-7") as attempt:
@@ -63,12 +70,12 @@ def test_once_on_asyncio_connections(url: str, library: str) -> None:
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_a_cancelled_attempt_leaves_nothing(url: str, library: str) -> None:
+@each_kind
+def test_a_cancelled_attempt_leaves_nothing(shop: Shop, library: str) -> None:
     """Cancelled in its block: neither the record stays nor the effect, and the transaction can be used further."""
 
     async def main() -> None:
-        async with connected(library, url) as connection:
+        async with open_asyncio(library, shop.url) as connection:
             inside = asyncio.Event()
 
             async def work() -> None:
@@ -82,17 +89,18 @@ def test_a_cancelled_attempt_leaves_nothing(url: str, library: str) -> None:
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            assert await paid(connection) == 0
+            assert await balance(connection) == 1000
             assert await pay(connection) == {"charged": 100}
             await connection.commit()
-            assert await paid(connection) == 100
+            assert await balance(connection) == 900
 
     asyncio.run(main())
 
 
-def test_autocommit_is_refused(url: str) -> None:
+@pytest.mark.parametrize("shop", ["psycopg"], indirect=True)
+def test_autocommit_is_refused(shop: Shop) -> None:
     async def main() -> None:
-        async with connected("psycopg", url) as connection:
+        async with open_asyncio("psycopg", shop.url) as connection:
             await connection.set_autocommit(True)
             with pytest.raises(Misconfigured, match="autocommit"):
                 await pay(connection)

@@ -21,7 +21,9 @@ CONNECTION_CLASSES = (
         ("AsyncConnection", "AsyncSession", "async_scoped_session"),
     ),
     ("pymysql", ("Connection",), ()),
+    ("asyncmy", (), ("Connection",)),
     ("sqlite3", ("Connection",), ()),
+    ("aiosqlite", (), ("Connection",)),
 )
 """The connection classes of each library, blocking and for asyncio; a subclass is taken, too."""
 TEXTS_COUNT = 128
@@ -47,7 +49,8 @@ def adapter_for(connection: Any, asynchronous: bool) -> Adapter:
     kind = "an asyncio" if asynchronous else "a blocking"
     raise Misconfigured(
         f"{type(connection).__module__}.{type(connection).__qualname__} is not {kind} connection of psycopg 3, "
-        "SQLAlchemy, PyMySQL or sqlite3 (asyncio: holdfast.sql.aio, with psycopg's or SQLAlchemy's); "
+        "SQLAlchemy, PyMySQL or sqlite3 (asyncio: holdfast.sql.aio, with psycopg's, SQLAlchemy's, asyncmy's or "
+        "aiosqlite's); "
         "of an engine or a pool give one connection, the one that your transaction is on"
     )
 
@@ -84,7 +87,9 @@ def _with(mark: str) -> Callable[[Statement], tuple[Any, Any]]:
 ADAPTERS = {
     "psycopg": Adapter("postgresql", _with("%s"), "psycopg"),
     "pymysql": Adapter("mysql", _with("%s"), "pymysql"),
+    "asyncmy": Adapter("mysql", _with("%s"), "asyncmy"),
     "sqlite3": Adapter("sqlite", _with("?"), "sqlite3"),
+    "aiosqlite": Adapter("sqlite", _with("?"), "aiosqlite"),
 }
 """Of libraries that speak one dialect."""
 

@@ -1,10 +1,16 @@
-"""The mark of a fence, raised in the user's transaction: statements for PostgreSQL and MariaDB (see `statements`)."""
+"""The mark of a fence, raised in the user's transaction: statements for each dialect (see `statements`).
+
+A connection of sqlite3 itself is given to `holdfast.fenced.SQLiteFence`; those of aiosqlite and SQLAlchemy come here.
+"""
 
 from __future__ import annotations
 
-from ..errors import Misconfigured
+from functools import cache
+
 from ..fenced.postgresql.programs import schema
-from .error_mapping import StaleSnapshot, no_transaction, stale
+from ..fenced.sqlite import programs as sqlite_programs
+from ..fenced.sqlite.error_mapping import mapped as mapped_by_sqlite_fence
+from .error_mapping import MappedError, MissingTable, NestedTransaction, StaleSnapshot, no_transaction, stale
 from .statements import MYSQL_OPEN, Exchange, Statement
 
 TABLE = "holdfast_fence"
@@ -14,9 +20,8 @@ CREATE_LOCK_KEY = 7161100441930145106
 
 def raise_mark(dialect: str, resource: str, token: int) -> Exchange[int]:
     """Raise the mark to the token, unless it is beyond. Gives the mark that stands then."""
-    if dialect == "sqlite":
-        raise Misconfigured("give the fence sqlite3's own connection (connection.connection.driver_connection)")
-    return (yield from (_raise_on_mysql if dialect == "mysql" else _raise_on_postgresql)(resource, token))
+    raise_on = {"postgresql": _raise_on_postgresql, "mysql": _raise_on_mysql, "sqlite": _raise_on_sqlite}[dialect]
+    return (yield from raise_on(resource, token))
 
 
 def _raise_on_postgresql(resource: str, token: int) -> Exchange[int]:
@@ -75,3 +80,55 @@ def _raise_on_mysql(resource: str, token: int) -> Exchange[int]:
         raise stale(repr(resource))
     yield Statement(f"UPDATE {TABLE} SET mark = {{}}, claims = claims + 1 WHERE resource = {{}}", (token, resource))
     return token
+
+
+def _raise_on_sqlite(resource: str, token: int) -> Exchange[int]:
+    """The rules are those of `holdfast.fenced.SQLiteFence`: a transaction that is begun here is undone if it fails."""
+    begins = False
+    try:
+        try:
+            yield Statement("BEGIN IMMEDIATE")
+            begins = True
+        except NestedTransaction:
+            pass  # the user's own, which may only have read so far: the claim takes the write lock
+        mark = yield from _raise_in_transaction(resource, token)
+    except GeneratorExit:
+        raise
+    except BaseException as error:
+        if begins:
+            yield from _roll_back()
+        cause = error.error if isinstance(error, MappedError) else error
+        cause = getattr(cause, "orig", None) or cause  # SQLAlchemy wraps what sqlite3 raised
+        if hasattr(cause, "sqlite_errorcode"):
+            raise mapped_by_sqlite_fence(cause, resource) from cause  # type: ignore[arg-type]
+        raise
+    if begins and mark != token:
+        yield from _roll_back()
+    return mark
+
+
+def _raise_in_transaction(resource: str, token: int) -> Exchange[int]:
+    programs = _programs_of_sqlite()
+    claim = Statement(programs.claim, (resource, token))
+    try:
+        yield claim
+    except MissingTable:
+        yield Statement(programs.schema)
+        yield claim
+    result = yield Statement(programs.mark, (resource,))
+    return int(result.rows[0]["mark"])
+
+
+def _roll_back() -> Exchange[None]:
+    try:
+        yield Statement("ROLLBACK")
+    except Exception:  # noqa: BLE001  SQLite has done so by itself: the first error says why
+        pass
+
+
+@cache
+def _programs_of_sqlite() -> sqlite_programs.Programs:
+    """With the marks of a `Statement`."""
+    made = sqlite_programs.programs(TABLE)
+    texts = (text.replace(":resource", "{}").replace(":token", "{}") for text in (made.schema, made.claim, made.mark))
+    return sqlite_programs.Programs(*texts)

@@ -1,5 +1,5 @@
-"""The event log on asyncio connections: psycopg's AsyncConnection, SQLAlchemy's AsyncConnection and AsyncSession;
-and on clients of `redis.asyncio`."""
+"""The event log on asyncio connections: psycopg's AsyncConnection, SQLAlchemy's AsyncConnection and AsyncSession, those
+of asyncmy and aiosqlite; and on clients of `redis.asyncio`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,12 @@
-"""Runs the log's flows on asyncio connections and clients, behind a fence where there is a lease; how a relay waits."""
+"""Runs the log's flows on asyncio connections and clients, behind a fence where there is a lease; how a relay waits.
+
+A transaction of SQLite that was begun here, because there was none, is rolled back if what it was begun for fails.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from inspect import isawaitable
 from typing import Any, TypeVar, cast
 
 from ...aio.base_lock import acquire_unless
@@ -47,9 +51,16 @@ async def run(target: LogTarget, flow: LogFlow[T]) -> T:
 
 async def run_fenced(target: LogTarget, flow: LogFlow[T], resource: str, lease: Holder | None) -> T:
     """Claim the resource, if there is a lease, then run the flow. A program of Redis claims by itself."""
-    if lease is not None and target.adapter is not None:
-        await Fence(target.connection).claim(resource, lease)
-    return await run(target, flow)
+    connection, adapter = target.connection, target.adapter
+    begins = adapter is not None and adapter.library == "aiosqlite" and not connection.in_transaction
+    try:
+        if lease is not None and adapter is not None:
+            await Fence(connection).claim(resource, lease)
+        return await run(target, flow)
+    except BaseException:
+        if begins and connection.in_transaction:
+            await connection.execute("ROLLBACK")
+        raise
 
 
 async def _run_on_redis(client: Any, flow: RedisExchange[T]) -> T:
@@ -85,7 +96,9 @@ async def commit(connection: Any) -> None:
 
 async def close(connection: Any) -> None:
     """Close what a relay has opened."""
-    await (connection.close() if is_asyncio(connection) is None else connection.aclose())
+    closed = connection.close() if is_asyncio(connection) is None else connection.aclose()
+    if isawaitable(closed):  # asyncmy's is not
+        await closed
 
 
 async def wait_for_stop(stop: asyncio.Event, seconds: float) -> None:

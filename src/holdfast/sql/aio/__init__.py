@@ -1,4 +1,5 @@
-"""The helpers for asyncio connections: psycopg's AsyncConnection, SQLAlchemy's AsyncConnection and AsyncSession."""
+"""The helpers for asyncio connections: psycopg's AsyncConnection, SQLAlchemy's AsyncConnection and AsyncSession, and
+those of asyncmy and aiosqlite."""
 
 from __future__ import annotations
 

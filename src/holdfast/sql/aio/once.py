@@ -15,7 +15,7 @@ from .runner import adapter_for, run
 
 
 class TransactionOnce:
-    """Attempts by key on an asyncio connection of psycopg or SQLAlchemy.
+    """Attempts by key on an asyncio connection of psycopg, SQLAlchemy, asyncmy or aiosqlite.
 
     The record is written in the transaction of the effect: both are there after its commit, or neither is. Nothing is
     committed here.

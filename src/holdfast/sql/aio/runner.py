@@ -1,4 +1,4 @@
-"""Runs exchanges on asyncio connections of psycopg and SQLAlchemy.
+"""Runs exchanges on asyncio connections of psycopg, SQLAlchemy, asyncmy and aiosqlite.
 
 1. Errors of the client library are mapped and thrown into the exchange.
 2. A cancellation is thrown into the exchange, and what the exchange then puts back is not cancelled.

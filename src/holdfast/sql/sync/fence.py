@@ -6,7 +6,8 @@
    transaction (autocommit), or behind a snapshot that is older than the last claim, it would cover nothing, and is
    refused: the server is asked at each claim, whatever the connection was when the fence was made.
 2. The mark stands or falls with the transaction. A refused claim changes nothing, and the transaction stays usable.
-3. SQLite has a fence of its own (`holdfast.fenced.SQLiteFence`); the fence for blocking connections hands over to it.
+3. SQLite has a fence of its own (`holdfast.fenced.SQLiteFence`), with the same table; a connection of sqlite3 is handed
+   over to it.
 """
 
 from __future__ import annotations

@@ -121,14 +121,16 @@ async def serve() -> None:
     servers = []
     while line := await commands.readline():
         command = json.loads(line)
+        ports = list[int]()
         for name in command["links"]:
             if name in links:
                 links[name].change(command)
             else:
                 link = links[name] = ProxyLink(command["host"], command["target"])
                 link.flowing.set()
-                servers.append(await asyncio.start_server(link.accept, command["at"], command["port"]))
-        print(json.dumps({"done": command["number"]}), flush=True)
+                servers.append(await asyncio.start_server(link.accept, command["at"], 0))
+                ports.append(servers[-1].sockets[0].getsockname()[1])
+        print(json.dumps({"done": command["number"], "ports": ports}), flush=True)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import Any
 
-from ..sandbox.loopback import free_port
 from ..sandbox.sandbox import Sandbox
 
 
@@ -35,8 +34,7 @@ class ProxyNetwork:
         """A port on which this client reaches this node."""
         name = f"{client}>{node}"
         if name not in self._ports:
-            self._ports[name] = free_port()
-            self._command([name], host=host, target=port, port=self._ports[name], at=at)
+            [self._ports[name]] = self._command([name], host=host, target=port, at=at)
         return self._ports[name]
 
     def names(self, pattern: str = "*") -> list[str]:
@@ -68,7 +66,8 @@ class ProxyNetwork:
     def heal(self, pattern: str = "*") -> None:
         self._command(self.names(pattern), held=False, mute=False, delay=0.0, lose=0)
 
-    def _command(self, links: Iterable[str], **what: Any) -> None:
+    def _command(self, links: Iterable[str], **what: Any) -> list[int]:
+        """The ports of links that were opened by it: the system chooses them when it binds them, so nobody has them."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with self._mutex:
@@ -79,4 +78,6 @@ class ProxyNetwork:
             answer = self._process.stdout.readline()
             if not answer:
                 raise RuntimeError("the forwarder has ended; its own error is above")
-            assert json.loads(answer)["done"] == self._number
+            told = json.loads(answer)
+            assert told["done"] == self._number
+            return list(told["ports"])

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from holdfast._core.line import GHOST, Line
+from holdfast._core.line import GHOST, Ended, Line, Place
 from holdfast.backends.execute import Moment, place_of, us
 from holdfast.backends.memory.store import MemoryStore
 from holdfast.backends.queue_backend import Evict, Release, Renew, Survey, Take
-from holdfast.model import LockView
+from holdfast.model import Claim, LockSpec, LockView
 from tests.unit.effort import seeds
 from tests.unit.requests import ITS_OWN, OLDEST, TICK, Crowd
 from tests.unit.toy import Toy, entry
@@ -168,3 +169,54 @@ def test_a_ghost_is_not_taken_for_its_owner() -> None:
     assert [place.owner for place in line.places] == [GHOST + "o0"]
     assert line.renew("o0", game.now, 5) == "refused"
     assert line.release("o0", game.now, 5) == (False, [])
+
+
+def place(owner: str, ttl: int = 10, delay: int = 0, robust: bool = False) -> Place:
+    return Place(owner, 1, True, ttl, ttl, delay, 0, 0, robust=robust)
+
+
+def seats(*places: Place) -> Line:
+    """A line in which all of these hold, in this order; tokens begin with 1."""
+    line = Line()
+    for one in places:
+        line.take(one, len(places) + 1, 0, 0, False)
+    return line
+
+
+def test_of_several_holds_that_have_ended_the_last_to_be_granted_is_told_whoever_finds_them() -> None:
+    for find in (
+        Line.sweep,
+        lambda line, now: line.release("two", now, now),
+        lambda line, now: line.evict(9, now, now),
+    ):
+        line = seats(place("one", robust=True), place("two"), place("three", ttl=99))
+        find(line, 10)
+        assert line.last == Ended(2, "two", "expired", robust=True)
+
+
+def test_who_lets_go_after_another_has_expired_is_the_last() -> None:
+    line = seats(place("one"), place("two", ttl=99))
+    line.release("two", 10, 10)
+    assert line.last == Ended(2, "two", "released")
+    line = seats(place("one"), place("two", ttl=99))
+    line.evict(2, 10, 10)
+    assert line.last == Ended(2, "two", "evicted")
+
+
+def test_a_hold_that_lingers_was_released_whatever_ends_it() -> None:
+    line = seats(place("one", robust=True))
+    line.release("one", 1, 1, linger=50)
+    line.evict(1, 2, 2)
+    assert line.last == Ended(1, "one", "released")
+
+
+def test_a_grant_that_was_undone_leaves_no_note() -> None:
+    """Of two names one is not free: the grant of the other is taken back, and nobody was told of it."""
+    game = Game()
+    first, second, third = (Claim(LockSpec(name), owner, "") for name, owner in (("a", "o1"), ("b", "o2"), ("a", "o3")))
+    game.ask(Take((second,), False))
+    [refused, _] = game.ask(Take((first, replace(second, owner="o4")), False))
+    assert not refused.token
+    [taken] = game.ask(Take((third,), False))
+    assert taken.token
+    assert taken.predecessor is None

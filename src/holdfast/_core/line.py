@@ -117,7 +117,7 @@ class Line:
         """Drop what is over."""
         over = [place for place in self.places if place.gone(now)]
         for place in sorted(over, key=lambda place: place.token):
-            if place.token and not place.evicted and not place.owner.startswith(GHOST):
+            if place.token and not place.evicted:
                 self._end(place, "expired")
             self._remove(place)
 
@@ -187,29 +187,36 @@ class Line:
         self._change(place)
         return "held"
 
-    def release(self, owner: str, now: int, clock: int, linger: int = 0) -> tuple[bool, list[Place]]:
-        """Leave the line, waiting or holding. Returns whether it was held until now, and all promoted places."""
+    def release(self, owner: str, now: int, clock: int, linger: int = 0, told: bool = True) -> tuple[bool, list[Place]]:
+        """Leave the line, waiting or holding. Returns whether it was held until now, and all promoted places.
+
+        Where the owner cannot have been `told` that it holds, nothing is noted of its end.
+        """
+        self.sweep(now)
         place = self.find(owner)
         held = place is not None and place.holds(now)
-        if place is not None:
-            if held or (place.token and not place.evicted):
-                self._end(place, "released" if held else "expired")
-            if held and linger > 0:
-                place.owner, place.expires, place.delay, place.wake = GHOST + owner, now + linger, 0, ""
-                self._change(place)
-            else:
-                self._remove(place)
-        self.sweep(now)
+        if place is not None and held and linger > 0:
+            self._end(place, "released")
+            place.owner, place.expires, place.delay, place.wake = GHOST + owner, now + linger, 0, ""
+            self._change(place)
+        elif place is not None:
+            self.leave(place, now, told)
         return held, self.promote(now, clock)
+
+    def leave(self, place: Place, now: int, told: bool = True) -> None:
+        """Take a claim out of the line, as its owner wants it."""
+        if told and place.token and not place.evicted:
+            self._end(place, "released" if place.holds(now) else "expired")
+        self._remove(place)
 
     def evict(self, token: int, now: int, clock: int) -> tuple[bool, list[Place]]:
         """End the hold with this token. Returns whether there was one, and all promoted places."""
+        self.sweep(now)
         found = [place for place in self.places if place.token == token and place.holds(now)]
         for place in found:
             place.evicted, place.expires = True, now
             self._end(place, "evicted")
             self._change(place)
-        self.sweep(now)
         return bool(found), self.promote(now, clock)
 
     def recovered(self, owner: str, token: int, now: int) -> bool:
@@ -227,7 +234,9 @@ class Line:
         return self.last if self.last is not None and self.last.robust else None
 
     def _end(self, place: Place, how: str) -> None:
-        """Note how a hold has ended (rule 6)."""
+        """Note how a hold has ended (rule 6). Of one that lingers this was noted when its owner let go."""
+        if place.owner.startswith(GHOST):
+            return
         if how == "released":
             if self.unrecovered is None:
                 self.last = Ended(place.token, place.owner, how)

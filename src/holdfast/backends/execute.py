@@ -147,7 +147,8 @@ def enter(
     if not queue and None in mine:  # all or none
         for entry, line, place, old in zip(entries, loaded, mine, before, strict=True):
             if place is not None and not old:
-                promoted += [(entry.name, p) for p in line.release(entry.place.owner, at.now, at.clock)[1]]
+                _, others = line.release(entry.place.owner, at.now, at.clock, told=False)
+                promoted += [(entry.name, other_place) for other_place in others]
         mine = [None] * len(entries)
     taken = []
     for entry, line, place in zip(entries, loaded, mine, strict=True):

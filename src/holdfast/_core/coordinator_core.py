@@ -152,7 +152,7 @@ class CoordinatorCore:
             if isinstance(error, NotAcquired):
                 waited = error.waited
             else:
-                waited = (yield NOW) - began if isinstance(error, Exception) else 0.0
+                waited = (yield NOW) - began
             for claim in claims:
                 self.observer.missed(claim, error, waited, timeout)
 
@@ -205,7 +205,7 @@ class CoordinatorCore:
                 patience.lost += (yield NOW) - now
             held, answered = mine, False
             if self.observer is not None:
-                self.observer.unreleased(hold.claim, hold.token, error)
+                self.observer.unreleased(hold.claim, hold.token, error, (yield NOW) - now)
         except GeneratorExit:
             raise
         except BaseException:  # cancelled before it was sent, perhaps
@@ -306,6 +306,8 @@ class CoordinatorCore:
         """Stop renewing the hold and decrement its actor's count."""
         hold.forgotten = True
         hold.lease = hold.listener = None  # break the reference cycle
+        if self.observer is not None and self.observer.spans is not None:
+            self.observer.spans.ended(hold.claim.owner, hold.reason or "")
         self.holds.discard(hold)
         self.keeper.discard(hold)
         if hold.key is not None and self.reentered.get(hold.key) is hold:
@@ -320,8 +322,9 @@ class CoordinatorCore:
 
     def _drop(self, hold: Hold) -> None:
         """Its lease was garbage-collected without a release: it is not renewed any more, and ends with its ttl."""
+        if self.observer is not None:
+            self.observer.dropped(hold.claim)
         self.forget(hold)
-        self.count(hold, "dropped")
         if self._beside is not None:
             self._beside(_warn_dropped, hold)
 

@@ -67,6 +67,7 @@ class RunCommand(click.Command):
     help="Time from TERM to KILL when the lock is lost.  [default: a fifth of the ttl, at most 5]",
 )
 @click.option("--request-timeout", type=SECONDS, default=5.0, show_default=True, help="Of one request to the engine.")
+@click.option("--trace", is_flag=True, help="Make OpenTelemetry spans, and hand their context to COMMAND.")
 @engine_options
 @quiet_option
 @click.pass_context
@@ -85,6 +86,7 @@ def run(
     permits: int | None,
     grace: float | None,
     request_timeout: float,
+    trace: bool,
     url: str | None,
     namespace: str,
     quiet: bool,
@@ -94,7 +96,7 @@ def run(
     The lock is renewed for as long as COMMAND runs and released when it and its process group have ended. If the lock
     is lost all the same, COMMAND is told to stop (TERM, and KILL after --grace) before anybody else can hold it.
     Signals are passed on. COMMAND finds HOLDFAST_NAME, HOLDFAST_TOKEN, HOLDFAST_SEQUENCER and HOLDFAST_URL in its
-    environment: hand the token to a fence.
+    environment: hand the token to a fence. With --trace it also finds TRACEPARENT.
 
     \b
     Examples:
@@ -113,6 +115,7 @@ def run(
     if not hasattr(os, "fork"):
         raise click.UsageError("run needs a POSIX system: process groups, signals, fork", context)
 
+    from .runner.hold_trace import check_tracing
     from .runner.request import RunRequest, default_grace
     from .runner.supervisor import Supervisor
 
@@ -136,7 +139,10 @@ def run(
         grace=default_grace(ttl) if grace is None else grace,
         request_timeout=request_timeout,
         quiet=quiet,
+        trace=trace,
     )
+    if trace:
+        check_tracing()
     announce_default_engine(url, quiet)
     if not quiet and timeout != 0:
         _say_if_nested(request)

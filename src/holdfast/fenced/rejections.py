@@ -10,7 +10,7 @@ import logging
 from ..errors import FenceRejected
 from ..observe.refusals import MAX_RESOURCES_COUNT as MAX_RESOURCES_COUNT
 from ..observe.refusals import OTHERS as OTHERS
-from ..observe.refusals import count_refusal, refusals
+from ..observe.refusals import count_refusal, refusals, trace_refusal
 
 logger = logging.getLogger("holdfast")
 
@@ -29,6 +29,7 @@ def rejects() -> dict[tuple[str, str], int]:
 def rejected(kind: str, resource: str, token: int, mark: int | None) -> FenceRejected:
     """Count and log one refusal; the caller raises what it gets, once nothing is changed any more."""
     count_refusal(kind, resource)
+    trace_refusal(kind, resource, token, mark)
     logger.warning(
         "the %s fence at %r refused token %d: its mark is %s",
         kind,

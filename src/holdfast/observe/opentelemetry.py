@@ -1,4 +1,6 @@
-"""Metrics for OpenTelemetry, with opentelemetry-api (the extra `opentelemetry`). It translates what is counted anyway.
+"""Metrics and traces for OpenTelemetry, with opentelemetry-api (the extra `opentelemetry`): `export()` and `trace()`.
+
+It translates what is counted and told anyway; how spans are made is in `spans`.
 
 1. Counters and gauges are observed when a reader asks. Histograms are recorded sample by sample, because the API has no
    other way: from `export()` on, and at the price of that library for each.
@@ -7,16 +9,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .histogram import RATIOS, SECONDS, Histogram
 from .meter import SINKS
 from .metric_table import METRICS, PROCESS_METRICS, Metric, samples
+from .observer import Observer
 from .process import process_stats
+from .spans import SpanRecorder
 
 if TYPE_CHECKING:
+    from opentelemetry.context import Context
     from opentelemetry.metrics import MeterProvider
+    from opentelemetry.trace import TracerProvider
 
 _exported: list[object] = []
 
@@ -77,3 +83,76 @@ def _observe(wanted: Metric) -> Callable[[object], Iterable[Any]]:
                     yield Observation(value, dict(zip(labels, values, strict=True)))
 
     return observe
+
+
+class Grantee(Protocol):
+    """A lease, of threads or of tasks."""
+
+    @property
+    def owner(self) -> str:
+        """The id of this acquisition."""
+        ...
+
+
+def trace(tracer_provider: TracerProvider | None = None) -> None:
+    """Make spans of what all coordinators and fences of this process do from now on, with a provider (the global one).
+
+    A second call changes the provider.
+
+    >>> import holdfast
+    >>> from opentelemetry.sdk.trace import TracerProvider
+    >>> from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    >>> from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+    >>> spans, provider = InMemorySpanExporter(), TracerProvider()
+    >>> provider.add_span_processor(SimpleSpanProcessor(spans))
+    >>> trace(provider)
+    >>> with holdfast.connect("memory://doc") as locks, locks.lock("orders/7"):
+    ...     pass
+    >>> [span.name for span in spans.get_finished_spans()]
+    ['acquire orders/*', 'hold orders/*', 'release orders/*']
+    >>> untrace()
+    """
+    Observer.spans = SpanRecorder(tracer_provider)
+
+
+def untrace() -> None:
+    """Make no spans any more; those of present holds are not ended."""
+    Observer.spans = None
+
+
+def context_of(lease: Grantee) -> Context:
+    """A context to make spans in that are children of the lease's hold; the present one, where tracing is off."""
+    from opentelemetry.context import get_current
+
+    recorder = Observer.spans
+    found = recorder.context_of(lease.owner) if isinstance(recorder, SpanRecorder) else None
+    return get_current() if found is None else found
+
+
+def environment_of(lease: Grantee) -> dict[str, str]:
+    """What to add to the environment of a command, for its spans to be children of the lease's hold: TRACEPARENT, …"""
+    from opentelemetry import propagate
+
+    carrier: dict[str, str] = {}
+    propagate.inject(carrier, context_of(lease))
+    return {key.upper().replace("-", "_"): value for key, value in carrier.items()}
+
+
+def context_from(environment: Mapping[str, str]) -> Context:
+    """The context that a process was given by its environment; the other end of `environment_of`."""
+    from opentelemetry import propagate
+
+    names = {name.lower(): value for name, value in environment.items()}
+    return propagate.extract({name.replace("_", "-"): value for name, value in names.items()} | names)
+
+
+def flush(seconds: float) -> None:
+    """Have the global provider export what it has, and wait for it no longer than this."""
+    import threading
+
+    from opentelemetry import trace as api
+
+    if (force_flush := getattr(api.get_tracer_provider(), "force_flush", None)) is not None:
+        exporting = threading.Thread(target=force_flush, args=(int(seconds * 1000),), daemon=True)
+        exporting.start()
+        exporting.join(seconds)

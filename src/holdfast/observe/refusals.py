@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import threading
 
+from .observer import Observer
+
 MAX_RESOURCES_COUNT = 1000
 OTHERS = "(others)"
 
@@ -29,6 +31,12 @@ def count_refusal(kind: str, resource: str) -> None:
         if key not in _counts and len(_counts) >= MAX_RESOURCES_COUNT:
             key = (kind, OTHERS)
         _counts[key] = _counts.get(key, 0) + 1
+
+
+def trace_refusal(kind: str, resource: str, token: int, mark: int | None) -> None:
+    """Make a span of a refusal, where tracing is on."""
+    if Observer.spans is not None:
+        Observer.spans.refused(kind, resource, token, mark)
 
 
 def _start_anew() -> None:

@@ -211,5 +211,6 @@ def _check_mark(core: CoordinatorCore, plan: ActorPlan, claimed: Claimed, found:
     if found.mark > claimed.token or (marked and found.mark != claimed.token):
         if core.observer is not None:
             claim = Claim(LockSpec(plan.name, plan.ttl), claimed.owner, "", claimed.token)
-            core.observer.refused(claim, claimed.token, 0.0, found.mark or None)
+            lock = plan.lock_of(claimed.key)
+            core.observer.refused(claim, claimed.token, 0.0, found.mark or None, "actor", lock)
         raise FenceRejected(f"{plan.name}/{claimed.key}", claimed.token, found.mark or None)

@@ -230,7 +230,8 @@ def _write(
             mark = None if record is None else record.version
             if core.observer is not None:
                 held = (yield NOW) - running.hold.since
-                core.observer.refused(running.hold.claim, running.hold.token, held, mark)
+                hold, successor = running.hold, "" if record is None else record.owner
+                core.observer.refused(hold.claim, hold.token, held, mark, "once", running.record_key, successor)
             raise FenceRejected(f"{plan.name}/{running.key}", running.hold.token, mark)
         found = AttemptRecord.decode(record)  # a try whose reply was lost, or another thread of this attempt
         if found == new:

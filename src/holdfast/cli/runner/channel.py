@@ -10,7 +10,7 @@ import json
 import mmap
 import socket
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,8 @@ class Message:
     """released: whether the engine has confirmed it."""
     text: str = ""
     code: int = 0
+    environment: dict[str, str] = field(default_factory=dict)
+    """granted: the context of the hold's span, for the command (`--trace`)."""
 
 
 class Channel:

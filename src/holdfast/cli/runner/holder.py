@@ -25,6 +25,7 @@ from ...sync.lock import Lock
 from .. import exit_codes
 from ..error_messages import error_message
 from .channel import Channel, Message, SharedDeadline, channel_pair
+from .hold_trace import HoldTrace
 from .process_tree import stop_group
 from .request import RunRequest
 
@@ -63,11 +64,13 @@ class HolderProcess:
         self._waiting = True
         self._group = 0
         self._told = True
+        self._traced: HoldTrace | None = None
 
     def run(self) -> None:
         self._settle_in()
         request = self._request
         try:
+            self._traced = HoldTrace() if request.trace else None
             with connect(
                 request.url,
                 namespace=request.namespace,
@@ -83,6 +86,9 @@ class HolderProcess:
             self._fail(exit_codes.code_of(error), error_message(error))
         except Exception as error:  # noqa: BLE001 - the wrapper tells of it: it has the exit code
             self._fail(exit_codes.INTERNAL, f"{type(error).__name__}: {error}")
+        finally:
+            if self._traced is not None:
+                self._traced.flush()
 
     def _settle_in(self) -> None:
         os.setpgid(0, 0)
@@ -116,7 +122,9 @@ class HolderProcess:
     def _keep(self, locks: Coordinator, lease: Lease) -> None:
         """From the grant until the wrapper says that the command has ended."""
         self._note(lease)
-        self._channel.send(Message("granted", token=lease.token, sequencer=str(lease.sequencer())))
+        environment = {} if self._traced is None else self._traced.environment_of(lease)
+        sequencer = str(lease.sequencer())
+        self._channel.send(Message("granted", token=lease.token, sequencer=sequencer, environment=environment))
         answer_by = now() + self._request.ttl
         tick = min(1.0, max(0.02, self._request.ttl / 20))
         while True:

@@ -36,6 +36,8 @@ class RunRequest:
     request_timeout: float = 5.0
     quiet: bool = False
     """Print only errors."""
+    trace: bool = False
+    """Make spans, and hand their context to the command."""
 
     def __post_init__(self) -> None:
         LockSpec(  # checks them

@@ -177,12 +177,16 @@ class Supervisor:
             self._tell_lost("this process slept for too long when it was granted", "the command was not started")
             self._leave(exit_codes.LOST)
             return
-        environment = os.environ | {
-            "HOLDFAST_NAME": self._request.name,
-            "HOLDFAST_TOKEN": str(grant.token),
-            "HOLDFAST_SEQUENCER": grant.sequencer,
-            "HOLDFAST_URL": self._request.url,
-        }
+        environment = (
+            os.environ
+            | grant.environment
+            | {
+                "HOLDFAST_NAME": self._request.name,
+                "HOLDFAST_TOKEN": str(grant.token),
+                "HOLDFAST_SEQUENCER": grant.sequencer,
+                "HOLDFAST_URL": self._request.url,
+            }
+        )
         try:
             self._command.start(environment, self._channel, self._deadline)
         except OSError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from copy import deepcopy
 from os import getpid
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
@@ -11,8 +12,9 @@ from weakref import ref
 
 from .._core.pickling import unpicklable
 from ..clock import calendar_us, now
-from ..errors import AttemptFailed, AttemptInDoubt, HoldfastError, LeaseLost, Misconfigured
+from ..errors import AttemptFailed, AttemptInDoubt, FenceRejected, HoldfastError, LeaseLost, Misconfigured
 from ..model import State, check_name
+from ..observe.log_exception import error_text, log_exception
 from ..recipes import once as flows
 from ..recipes.once import AttemptSpec, Dead, Finished, Running
 from ..recipes.once_record import ENDED, FAILED, RUNNING, Completed, JsonCodec, Origin, encoded
@@ -67,7 +69,7 @@ class Attempt:
     @property
     def phases(self) -> dict[str, Any]:
         """The phases that were reached, by this attempt and by those before it, each with its value."""
-        return dict(self._ours().record.phases)
+        return deepcopy(dict(self._ours().record.phases))
 
     @property
     def lost(self) -> asyncio.Event:
@@ -89,8 +91,10 @@ class Attempt:
         `phases`. Raises `FenceRejected` if another attempt has taken over."""
         check_name(name, "phase")
         running = self._ours()
-        encoded(JsonCodec(), value, self._plan.max_bytes, f"the phase {name!r} of {self.key!r}")
-        await self._coordinator._run(flows.advance(self._core, self._plan, running, name, value))
+        codec = JsonCodec()
+        data = encoded(codec, value, self._plan.max_bytes, f"the phase {name!r} of {self.key!r}")
+        kept = codec.decode(data)  # as those after a crash find it; and the user may go on to change the value
+        await self._coordinator._run(flows.advance(self._core, self._plan, running, name, kept))
 
     async def complete(self, result: object = None) -> None:
         """Remember the result. Raises `FenceRejected` if another attempt has taken over: then its result stands."""
@@ -101,7 +105,11 @@ class Attempt:
         except Misconfigured as error:
             await self._end(RUNNING, f"the result could not be kept: {error}")
             raise
-        await self._coordinator._run(flows.complete(self._core, plan, running, data))
+        try:
+            await self._coordinator._run(flows.complete(self._core, plan, running, data))
+        except FenceRejected:
+            self._over = True
+            raise
         self._over = True
         self._result = data
 
@@ -168,19 +176,35 @@ class Attempt:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
-        if self._running is None or self._over:
+        if self._running is None or self._over or self._is_forked(self._running):
             return
         if error is None:
-            await self._end(ENDED, "left without complete()")
-            raise Misconfigured(
-                f"the body of {self!r} ended without complete(): nothing is remembered, and the work will be done "
-                "again; call attempt.complete(result), or attempt.abandon()"
-            )
+            await self._end_without_result()
+            return
+        state = RUNNING  # in doubt, if it cannot be decided
         try:
             state = await self._state_after(error)
-            await self._end(state, f"{type(error).__name__}: {error}")
-        except HoldfastError:
-            pass  # the error of the body matters more; nobody touches the record any more, so it is soon a dead one
+        except Exception:  # noqa: BLE001  the error of the body matters more
+            log_exception("on_error of %r could not decide about %r, which is in doubt now", self._plan.name, self.key)
+        finally:
+            try:
+                await self._end(state, error_text(error))
+            except HoldfastError:
+                pass  # nobody touches the record any more, so it is soon a dead one
+
+    async def _end_without_result(self) -> None:
+        """The body has ended, and nothing was remembered. If `complete` has failed, the work is done: in doubt."""
+        if self._completing:
+            await self._end(RUNNING, "complete() failed")
+            raise Misconfigured(
+                f"the body of {self!r} ended although complete() had failed: the attempt is in doubt, and takeover= "
+                "decides; let the error of complete() through"
+            )
+        await self._end(ENDED, "left without complete()")
+        raise Misconfigured(
+            f"the body of {self!r} ended without complete(): nothing is remembered, and the work will be done "
+            "again; call attempt.complete(result), or attempt.abandon()"
+        )
 
     async def _state_after(self, error: BaseException) -> str:
         """Ended or failed, as `on_error` says.
@@ -209,11 +233,15 @@ class Attempt:
         if self._running is None or self._over:
             state = "is done" if self.done else "is over" if self._over else "has not begun: enter it as a context"
             raise Misconfigured(f"{self!r} {state}")
-        if self._core.pid != getpid():
-            notice_fork()
-        if self._running.hold.reason == "forked":
+        if self._is_forked(self._running):
             raise LeaseLost(self.key, self._running.hold.token, "forked")
         return self._running
+
+    def _is_forked(self, running: Running) -> bool:
+        """Whether this is a child of the process that makes the attempt: its record is none of the child's business."""
+        if self._core.pid != getpid():
+            notice_fork()
+        return running.hold.reason == "forked"
 
     def _told(self, what: str) -> None:
         """For the keeper: a step in the life of this attempt."""

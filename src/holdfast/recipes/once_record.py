@@ -189,7 +189,7 @@ def fingerprint_of(payload: object, of: str) -> str:
     else:
         try:
             text = b"j" + json.dumps(payload, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise Misconfigured(
                 f"the fingerprint of {of} is bytes, text, or what JSON can hold: {error}; give the part of the payload "
                 "that must not change"

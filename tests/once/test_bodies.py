@@ -81,10 +81,12 @@ def test_work_whose_complete_has_failed_is_in_doubt_even_if_the_body_goes_on() -
         lose: list[str] = []
         locks._wire = LosesReplies(locks._wire, lose)
         once = locks.once("payments", keep="1h", takeover="refuse")
-        with pytest.raises(holdfast.Misconfigured, match="in doubt"), once.attempt("order/7") as attempt:
-            lose += ["before"] * 4
-            with pytest.raises(BackendUnavailable):
-                attempt.complete("paid")
+        attempt = once.attempt("order/7").__enter__()
+        lose += ["before"] * 4
+        with pytest.raises(BackendUnavailable):
+            attempt.complete("paid")
+        with pytest.raises(holdfast.Misconfigured, match="in doubt"):
+            attempt.__exit__(None, None, None)
         with pytest.raises(holdfast.AttemptInDoubt), once.attempt("order/7"):
             raise AssertionError("it was begun again")
 

@@ -15,3 +15,11 @@ def test_a_codec_that_is_none_is_refused(codec: object) -> None:
         pytest.raises(holdfast.Misconfigured, match="codec of 'payments'"),
     ):
         locks.once("payments", keep="1h", takeover="refuse", codec=codec)  # type: ignore[arg-type]
+
+
+def test_a_key_to_go_on_behind_is_checked() -> None:
+    with holdfast.connect("memory://behind") as locks:
+        once, accounts = locks.once("payments", keep="1h", takeover="refuse"), locks.actors("accounts")
+        for page in (once.attempts, accounts.views):
+            with pytest.raises(holdfast.Misconfigured, match="after"):
+                page("\ud800")

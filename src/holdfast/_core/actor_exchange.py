@@ -22,7 +22,8 @@ class Turn:
 
 @dataclass(slots=True, eq=False)
 class Asker:
-    """One who waits for an answer. The worker that has taken it out of `askers` tells it, and sets the event."""
+    """Those who wait for the answer to one message. The worker that has taken it out of `askers` tells it, and sets the
+    event."""
 
     event: WakeEvent
     answer: str | None = None
@@ -38,12 +39,16 @@ class ActiveWorker:
     """One who handles messages of an actor. If it is `idle` it is woken by every message, else by who asks."""
 
     event: WakeEvent
+    who: str
+    """The thread or task that calls the handler."""
     idle: bool = False
+    tells_itself: bool = False
+    """Whether the handler tells its own actor something: what it has handled is then acknowledged at once, for room."""
 
 
 @dataclass(slots=True, eq=False)
 class ActorExchange:
-    """By the keys of records, but for `wakes` (by the name of the actors) and `askers` (by the id of the message)."""
+    """By the keys of records, but for `wakes` (by the name of the actors)."""
 
     turns: dict[str, deque[Turn]] = field(default_factory=dict)
     """Who writes to an actor, in turn."""
@@ -53,8 +58,8 @@ class ActorExchange:
     """Who handles messages now."""
     wakes: dict[str, set[WakeEvent]] = field(default_factory=dict)
     """What wakes those who look for actors with messages."""
-    askers: dict[str, Asker] = field(default_factory=dict)
-    """Who waits for an answer."""
+    askers: dict[tuple[str, str], Asker] = field(default_factory=dict)
+    """Who waits for an answer, by the id of the message, too: it is another message at another actor."""
 
     def wake(self, name: str, key: str, asked: bool) -> None:
         """A message was told."""
@@ -65,9 +70,9 @@ class ActorExchange:
         elif asked or worker.idle:
             worker.event.set()
 
-    def answer(self, message_id: str, answer: str | None, error: str | None) -> bool:
-        """Tell the one who waits for it; False if nobody of this coordinator does."""
-        asker = self.askers.pop(message_id, None)
+    def answer(self, key: str, message_id: str, answer: str | None, error: str | None) -> bool:
+        """Tell those who wait for it; False if nobody of this coordinator does."""
+        asker = self.askers.pop((key, message_id), None)
         if asker is None:
             return False
         asker.answer, asker.error = answer, error

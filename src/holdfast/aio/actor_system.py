@@ -8,9 +8,9 @@ import os
 import random
 from functools import partial
 from types import EllipsisType, TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from .._core.actor_exchange import Asker
+from .._core.actor_exchange import ActiveWorker, Asker
 from .._core.pickling import unpicklable
 from ..clock import now
 from ..errors import MessageFailed, Misconfigured, NoAnswer
@@ -70,10 +70,13 @@ class ActorSystem:
         """Put a message, what JSON can hold, into the inbox of an actor. Answers with its id.
 
         With a `message_id` of your own a message that is told again is the same message: it is handled once. If the
-        inbox is full, it waits for `timeout` seconds (None: as long as it takes) and then raises `InboxFull`.
+        inbox is full, it waits for `timeout` seconds (None: as long as it takes) and then raises `InboxFull`; at once
+        if the handler tells its own actor.
         """
         sent, limit = self._message(key, message, message_id, timeout, False)
         core = self._coordinator._core
+        if (worker := self._own_worker(key)) is not None:
+            worker.tells_itself, limit = True, 0.0  # nobody else makes room
         await self._coordinator._run(actor_inbox.tell(core, self._plan, key, sent, limit))
         core.actors.wake(self.name, self._plan.record_of(key), False)
         return sent.id
@@ -84,12 +87,18 @@ class ActorSystem:
         """Tell, and wait for what the handler returns.
 
         Raises `NoAnswer` once `timeout` has passed: the message stays, and is handled all the same. Raises
-        `MessageFailed` if the handler has failed at it for good.
+        `MessageFailed` if the handler has failed at it for good. A handler cannot ask its own actor: `Misconfigured`.
         """
         sent, limit = self._message(key, message, message_id, timeout, True)
         coordinator, core, plan = self._coordinator, self._coordinator._core, self._plan
-        began, looks, event = now(), 0, asyncio.Event()
-        asker = core.actors.askers[sent.id] = Asker(event)
+        if self._own_worker(key) is not None:
+            raise Misconfigured(
+                f"the handler of {key!r} ({self.name!r}) asks its own actor, whose next message waits until this is "
+                "handled: it would wait for itself; tell it instead"
+            )
+        began, looks, place = now(), 0, (plan.record_of(key), sent.id)
+        asker = core.actors.askers.setdefault(place, Asker(asyncio.Event()))
+        event = cast(asyncio.Event, asker.event)
         try:
             await coordinator._run(actor_inbox.tell(core, plan, key, sent, limit))
             core.actors.wake(self.name, plan.record_of(key), True)
@@ -108,18 +117,23 @@ class ActorSystem:
                     return json.loads(answer)
                 waited = now() - began
                 if limit is not None and waited >= limit:
-                    if core.actors.askers.pop(sent.id, None) is None:  # a worker is about to tell us
+                    if core.actors.askers.pop(place, None) is None:  # a worker is about to tell us
                         await wait_event(event, TOLD_S)
                     if not asker.is_told():
                         raise NoAnswer(self.name, key, sent.id, waited)
                     break
                 looks += 1
         finally:
-            if core.actors.askers.get(sent.id) is asker:
-                core.actors.askers.pop(sent.id, None)
+            if core.actors.askers.get(place) is asker:
+                core.actors.askers.pop(place, None)
         if asker.answer is None:
             raise MessageFailed(self.name, key, sent.id, asker.error or "")
         return json.loads(asker.answer)
+
+    def _own_worker(self, key: str) -> ActiveWorker | None:
+        """The worker of this actor, if it is its handler that calls this."""
+        worker = self._coordinator._core.actors.workers.get(self._plan.record_of(key))
+        return worker if worker is not None and worker.who == self._coordinator._actors.current(False) else None
 
     def _message(
         self, key: str, message: object, message_id: str | None, timeout: float | EllipsisType | None, asked: bool

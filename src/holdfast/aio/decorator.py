@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from functools import wraps
@@ -41,6 +42,12 @@ async def call_policy(policy: Callable[..., object], what: str, *arguments: obje
     return await decision if isinstance(decision, Awaitable) else decision
 
 
-def call_handler(handler: Callable[[A, B], Awaitable[R]], actor: A, message: B) -> Awaitable[R]:
-    """Call the handler of actors."""
-    return handler(actor, message)
+async def call_handler(handler: Callable[[A, B], Awaitable[R]], actor: A, message: B) -> R:
+    """Call the handler of actors. If it is cancelled, though nobody has cancelled its task, it has failed."""
+    try:
+        return await handler(actor, message)
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise RuntimeError("the handler waited for something that was cancelled (CancelledError)") from error

@@ -107,7 +107,10 @@ def in_turn(core: CoordinatorCore, key: str, patience: float, flow: Flow[T]) -> 
         return (yield from flow)
     finally:
         turns.remove(me)
-        if not turns:
+        try:
+            next_one = turns[0]
+        except IndexError:  # another thread may just have removed the last one
             core.actors.turns.pop(key, None)
-        elif (event := turns[0].event) is not None:
-            event.set()
+        else:
+            if next_one.event is not None:
+                next_one.event.set()

@@ -7,6 +7,7 @@ import json
 from .._core.coordinator_core import CoordinatorCore
 from .._core.flow import Flow
 from ..errors import Misconfigured
+from ..model import check_name
 from ..record import Record
 from .actor_inbox import tell
 from .actor_options import MAX_LETTER_ID_BYTES, ActorPlan, check_message_id
@@ -24,6 +25,8 @@ def look(core: CoordinatorCore, plan: ActorPlan, key: str) -> Flow[ActorView | N
 def look_at_all(core: CoordinatorCore, plan: ActorPlan, after: str, limit: int) -> Flow[list[ActorView]]:
     """The actors of this name, in the order of their keys."""
     _check_limit(limit)
+    if after:
+        check_name(after, "after")
     prefix = plan.prefix
     found = yield from records_of(core.backend, plan.name).list_records(prefix, prefix + after if after else "", limit)
     return [_view(record.key[len(prefix) :], record) for record in found]
@@ -33,9 +36,13 @@ def dead_letters(core: CoordinatorCore, plan: ActorPlan, key: str | None, limit:
     """The dead letters of an actor (None: of all), in the order of their keys."""
     _check_limit(limit)
     prefix = plan.dead_prefix if key is None else f"{plan.dead_prefix}{plan.check_key(key)}:"
-    found = yield from records_of(core.backend, plan.name).list_records(prefix, "", limit)
-    letters = [_letter(record) for record in found]
-    return [letter for letter in letters if key in (None, letter.key)]  # a key may hold a colon
+    records, after, letters = records_of(core.backend, plan.name), "", list[DeadLetter]()
+    while True:
+        found = yield from records.list_records(prefix, after, limit)
+        letters += [letter for letter in map(_letter, found) if key in (None, letter.key)]  # a key may hold a colon
+        if len(found) < limit or len(letters) >= limit:
+            return letters[:limit]
+        after = found[-1].key
 
 
 def retry(core: CoordinatorCore, plan: ActorPlan, key: str, message_id: str, timeout: float | None) -> Flow[bool]:
@@ -45,7 +52,7 @@ def retry(core: CoordinatorCore, plan: ActorPlan, key: str, message_id: str, tim
     """
     records, full = records_of(core.backend, plan.name), _dead_of(plan, key, message_id)
     record = yield from records.read_record(full)
-    if record is None:
+    if record is None or not _is_of(key, record):
         return False
     body = json.loads(record.data)["body"]
     yield from tell(core, plan, key, InboxMessage(f"retry-{record.version:x}", body), timeout)
@@ -58,7 +65,7 @@ def drop(core: CoordinatorCore, plan: ActorPlan, key: str, message_id: str) -> F
     records, full = records_of(core.backend, plan.name), _dead_of(plan, key, message_id)
     while True:
         record = yield from records.read_record(full)
-        if record is None:
+        if record is None or not _is_of(key, record):
             return False
         swapped = yield from records.swap_record(full, record.version, None, "", 0.0, 1.0)
         if swapped.done:
@@ -67,6 +74,11 @@ def drop(core: CoordinatorCore, plan: ActorPlan, key: str, message_id: str) -> F
 
 def _dead_of(plan: ActorPlan, key: str, message_id: str) -> str:
     return plan.dead_of(plan.check_key(key), check_message_id(message_id, MAX_LETTER_ID_BYTES))
+
+
+def _is_of(key: str, record: Record) -> bool:
+    """Whether it is a letter of this actor, and not of one whose key ends at another colon."""
+    return bool(json.loads(record.data)["key"] == key)
 
 
 def _view(key: str, record: Record) -> ActorView:

@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -153,9 +154,12 @@ def let_go(core: CoordinatorCore, plan: ActorPlan, claimed: Claimed) -> Flow[Non
 
 
 def _write_letter(core: CoordinatorCore, plan: ActorPlan, claimed: Claimed, letter: dict[str, object]) -> Flow[None]:
-    """Under the id of the message; with its number, where another message had the same id long ago."""
+    """Under the id of the message; with its number (and then others), where another message had the same id long ago,
+    or the same key and id with the colon at another place."""
     records, message_id = records_of(core.backend, plan.name), str(letter["id"])
-    while True:
+    for count in itertools.count():
+        if count:
+            letter["id"] = f"{message_id}~{letter['number']}" + (f".{count}" if count > 1 else "")
         key = plan.dead_of(claimed.key, str(letter["id"]))
         data = json.dumps(letter, separators=(",", ":")).encode()
         check_record(key, data)
@@ -163,9 +167,8 @@ def _write_letter(core: CoordinatorCore, plan: ActorPlan, claimed: Claimed, lett
         if swapped.done or swapped.record is None:
             return
         found = json.loads(swapped.record.data)
-        if (found["number"], found["body"]) == (letter["number"], letter["body"]) or letter["id"] != message_id:
+        if all(found[each] == letter[each] for each in ("key", "number", "body")):
             return  # by a try whose reply was lost, or by a worker that has died
-        letter["id"] = f"{message_id}~{letter['number']}"
 
 
 def _change(

@@ -23,6 +23,8 @@ def look_at_all(core: CoordinatorCore, name: str, after: str, limit: int) -> Flo
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= 1000:
         raise Misconfigured(f"limit is a whole number from 1 to 1000, not {limit!r}")
     prefix = prefix_of(name)
+    if after:
+        check_name(after, "after")
     found = yield from records_of(core.backend, name).list_records(prefix, prefix + after if after else "", limit)
     return [view(record.key[len(prefix) :], record, AttemptRecord.decode(record)) for record in found]
 

@@ -27,7 +27,7 @@ from .._core.backoff import ceiling
 from ..clock import now
 from ..errors import HoldfastError, LeaseLost
 from ..model import State
-from ..observe.log_exception import log_exception
+from ..observe.log_exception import error_text, log_exception
 from ..recipes import actor_worker as flows
 from ..recipes.actor_options import MAX_ANSWER_BYTES, MAX_STATE_BYTES, ActorPlan
 from ..recipes.actor_record import Handled, InboxMessage, encode_value
@@ -98,7 +98,7 @@ class Activation:
         self._over = over
         self._is_wanted = is_wanted
         self._wake = threading.Event()
-        self._worker = ActiveWorker(self._wake)
+        self._worker = ActiveWorker(self._wake, coordinator._actors.current(False))
         self._left = TURN_COUNT
         self._limit = 1
         """How large the next group may be."""
@@ -171,13 +171,13 @@ class Activation:
             if isinstance(error, LeaseLost) and error.token == lease.token:
                 raise
             log_exception("try %d of %d of message %s of %s failed", actor.tries, plan.tries, message.id, of)
-            self._fail(claimed, message, f"{type(error).__name__}: {error}", lease)
+            self._fail(claimed, message, error_text(error), lease)
             return
         self._done.append(Handled(message.id, answer))
         self._state, self._offset = state, end
         ended = now()
         self._busy += ended - began
-        if message.asked or ended > self._since + GROUP_S or not self._goes_on(lease):
+        if message.asked or self._worker.tells_itself or ended > self._since + GROUP_S or not self._goes_on(lease):
             self._flush(claimed, self._next_limit(lease))
 
     def _fail(self, claimed: Claimed, message: InboxMessage, error: str, lease: Lease) -> None:
@@ -245,15 +245,15 @@ class Activation:
         """How many messages to begin with."""
         if not self._goes_on(lease):
             return 0
-        quick = self._busy <= QUICK_S * len(self._done) and self._plan.tries > 1
+        quick = self._busy <= QUICK_S * len(self._done) and self._plan.tries > 1 and not self._worker.tells_itself
         self._limit = min(2 * self._limit, GROUP_COUNT) if quick and self._done else 1 if self._done else self._limit
         return max(1, min(self._limit, self._left - len(self._done)))
 
     def _tell_askers(self, claimed: Claimed, handled: list[Handled]) -> None:
         """Whoever waits for an answer in this coordinator need not look for it."""
-        answer = self._coordinator._core.actors.answer
+        answer, full = self._coordinator._core.actors.answer, self._plan.record_of(self._key)
         for each in handled:
-            if each[1:] != (None, None) and answer(*each) and each.answer is not None:
+            if each[1:] != (None, None) and answer(full, *each) and each.answer is not None:
                 claimed.fetched.append(each.id)
 
     def _goes_on(self, lease: Lease) -> bool:

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
+from ..observe.log_exception import error_text
 from ..recipes.decorator import check_blocking, refuse_coroutine
 from .lease import Lease
 
@@ -45,7 +46,12 @@ def call_policy(policy: Callable[..., object], what: str, *arguments: object) ->
 
 
 def call_handler(handler: Callable[[A, B], R], actor: A, message: B) -> R:
-    """Call the handler of actors."""
-    result = handler(actor, message)
+    """Call the handler of actors. A thread is not cancelled: if it calls `sys.exit`, it has failed."""
+    try:
+        result = handler(actor, message)
+    except Exception:
+        raise
+    except BaseException as error:
+        raise RuntimeError(f"the handler of actors cannot end its thread: {error_text(error)}") from error
     refuse_coroutine(result, handler, repr(actor))
     return result

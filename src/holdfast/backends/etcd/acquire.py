@@ -14,9 +14,11 @@ from ..ordered_keys.timing import time_for
 from .claim_state import ClaimState, tells_its_end
 from .client_identity import ClientIdentity
 from .contention import Contention
+from .end_notes import is_noted
 from .error_mapping import accepted
 from .grant import GrantFlows, Moved
-from .keys import Keys
+from .keys import Keys, slot_of
+from .queue import read_all, split_notes
 from .release import forget, release
 from .rpc import Answer, Patient, Rejected, Replies, revision_of
 from .session import Session, alone, new_session
@@ -27,6 +29,7 @@ from .txns import (
     enter,
     look,
     look_before,
+    shown_notes,
     snapshot_before,
     snapshot_of,
     stand_in_line,
@@ -109,6 +112,9 @@ class AcquireFlows:
         key = self._keys.claim(spec.name, f"{claim.owner.rpartition('-')[0]}.{slot:x}")
         state = ClaimState(claim, key, words, session, delay_lease, slot=slot)
         state.born = self._identity.calendar_us()
+        if is_noted(spec):
+            state.end_note = self._keys.end_note(spec.name, slot_of(key))
+            state.note_lease = None if spec.robust else (yield from self._sessions.notes.lease())
         self._sessions.states[claim.owner] = session.members[state.key] = self._sessions.by_key[state.key] = state
         self._sessions.by_name.setdefault(spec.name, {})[claim.owner] = None
         return state
@@ -147,6 +153,8 @@ class AcquireFlows:
             if not free:
                 for each in states:
                     self._contention.forget(each.claim.spec.name)
+            for each, notes in zip(states, shown_notes(states, reply["responses"]), strict=True):
+                each.left = notes
             return [self.grants.granted(each, revision, revision) for each in states]
         if free:
             self._contention.note(states, 0)
@@ -177,6 +185,7 @@ class AcquireFlows:
         self._sessions.check_behind(state)
         state.waited = state.claim.spec.capacity == 1  # it does not say that it holds, even if it does
         tail, _, _, tombstone_range, *listed = reply["responses"]
+        _, state.left = split_notes(read_all(tombstone_range))
         if last := tail["response_range"].get("kvs"):
             state.before = last[0]["value"], int(last[0]["mod_revision"])
             before = self._sessions.own_before(state.before)
@@ -186,7 +195,7 @@ class AcquireFlows:
             return (yield from self._look([state], True, timeout))
         seen = snapshot_of(state, listed[0], tombstone_range, revision, state.claim.spec.capacity > 1)
         self._contention.note([state], seen.count)
-        if seen.holds:
+        if seen.holds and not seen.notes:
             self._contention.forget(state.claim.spec.name)
         return (yield from self._judge([state], [seen], True, sent, timeout))
 
@@ -201,7 +210,8 @@ class AcquireFlows:
         sent: float = yield NOW
         ttl = states[0].claim.spec.ttl
         first = states[0]
-        stale = [each for each in _sessions_of(states) if each.sole or sent - each.since > ttl / STALE_RATIO]
+        sessions = [each for each in _sessions_of(states) if not each.lasting]
+        stale = [each for each in sessions if each.sole or sent - each.since > ttl / STALE_RATIO]
         if (told := self._waits_to_be_told(first)) and len(states) == 1:
             stale = [each for each in stale if sent - each.tended > timeout]  # one of those who wait sees to it for all
         if stale:
@@ -278,11 +288,7 @@ class AcquireFlows:
 
 def _sessions_of(states: Sequence[ClaimState]) -> list[Session]:
     """Of these claims, each once."""
-    if len(states) == 1 and states[0].delay_lease is None:
+    if len(states) == 1 and states[0].delay_lease is states[0].note_lease is None:
         return [states[0].session]
-    found: dict[int, Session] = {}
-    for each in states:
-        found[id(each.session)] = each.session
-        if each.delay_lease is not None:
-            found[id(each.delay_lease)] = each.delay_lease
-    return list(found.values())
+    leases = (lease for each in states for lease in (each.session, each.delay_lease, each.note_lease))
+    return list({id(lease): lease for lease in leases if lease is not None}.values())

@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 
 from ..._core.flow import Call, Flow
-from ...model import ClaimView, LockView
+from ...model import ClaimView, LockView, Predecessor
+from ..ordered_keys.end_notes import left_by, unrecovered_of
 from ..ordered_keys.views import claim_view
+from .end_notes import REMEMBERED_S
 from .error_mapping import accepted, succeeded
-from .keys import Keys
+from .keys import Keys, slot_of
 from .queue import EtcdQueue, KeyEntry, judge, read_all
 from .rpc import Answer, Rejected, Replies, changed_at, created_at, delete, get, grant_lease, put, time_to_live, txn
 from .session import new_session, whole
@@ -36,14 +38,21 @@ class QueueKeys:
         [reply] = yield Call((txn((), [get(*keys)]),), self._timeout)
         entries = read_all(accepted(reply, "a look")["responses"][0])
         claims = _by_name(entry for entry in entries if entry.live)
-        tombstones = _by_name(entry for entry in entries if not entry.live)
+        tombstones = _by_name(entry for entry in entries if entry.tombstone)
+        notes = _by_name(entry for entry in entries if entry.is_note)
         queues = {
-            name: judge(claims.get(name, ()), tombstones.get(name, ())) for name in sorted({*claims, *tombstones})
+            name: judge(claims.get(name, ()), tombstones.get(name, ()))
+            for name in sorted({*claims, *tombstones, *notes})
         }
+        for name, queue in queues.items():
+            queue.notes = notes.get(name, [])
+            untold = [entry for entry in queue.holding if entry.is_untold]
+            queue.holding = [entry for entry in queue.holding if not entry.is_untold]
+            queue.waiting = [*untold, *queue.waiting]
         return {
             name: queue
             for name, queue in queues.items()
-            if queue.waiting or (not contended and (queue.holding or queue.tombstones))
+            if queue.waiting or (not contended and (queue.holding or queue.tombstones or _unrecovered(queue)))
         }
 
     def views(self, queues: Mapping[str, EtcdQueue], timed: bool) -> Flow[list[LockView]]:
@@ -68,14 +77,24 @@ class QueueKeys:
 
     def end_hold(self, name: str, queue: EtcdQueue, hold: KeyEntry) -> Flow[bool]:
         rpcs = []
+        mine = changed_at(hold.key, hold.changed)
         ops = [delete(hold.key), put(self._keys.note(hold.owner), "evicted", hold.lease)]
+        if hold.capacity == 1:
+            mine = created_at(hold.key, hold.created)
+            rpcs.append(txn([mine], [put(hold.key, json.dumps(hold.value | {"e": "evicted"}), hold.lease)]))
+            robust = any(note.robust for note in queue.notes if note.owner == hold.owner)
+            lease = 0 if robust else (yield from new_session(REMEMBERED_S, sole=True)).lease
+            if lease:
+                rpcs.append(grant_lease(lease, REMEMBERED_S))
+            note = {"i": hold.owner, "e": "evicted", "k": hold.token} | ({"r": 1} if robust else {})
+            ops.append(put(self._keys.end_note(name, slot_of(hold.key)), json.dumps(note), lease))
         delay = hold.value.get("d", 0.0)
         if delay:
             tombstone = yield from new_session(delay, sole=True)
             rpcs.append(grant_lease(tombstone.lease, whole(delay)))
-            words = {key: word for key, word in hold.value.items() if key not in "go"} | {"k": hold.token}
+            words = {key: word for key, word in hold.value.items() if key not in "goe"} | {"k": hold.token}
             ops.append(put(self._keys.tombstone(name, hold.owner), json.dumps(words), tombstone.lease))
-        rpcs.append(txn([changed_at(hold.key, hold.changed)], ops))
+        rpcs.append(txn([mine], ops))
         replies: Replies = yield Call(tuple(rpcs), self._timeout)
         return succeeded(replies[-1])
 
@@ -102,7 +121,12 @@ def _view(name: str, queue: EtcdQueue, left_s: Mapping[int, float], now_us: int)
     holders = [view(entry, _since(entry, queue, now_us), entry.token) for entry in queue.holding]
     holders += [view(entry, entry.value["s"], entry.token) for entry in queue.tombstones]
     waiters = [view(entry, entry.value["s"], None) for entry in queue.waiting]
-    return LockView(name, queue.capacity, tuple(holders), tuple(waiters))
+    return LockView(name, queue.capacity or 1, tuple(holders), tuple(waiters), _unrecovered(queue))
+
+
+def _unrecovered(queue: EtcdQueue) -> Predecessor | None:
+    standing = {entry.owner for entry in (*queue.holding, *queue.waiting)}
+    return unrecovered_of(left_by(queue.notes, standing)) if queue.notes else None
 
 
 def _since(entry: KeyEntry, queue: EtcdQueue, now: int) -> int:

@@ -24,7 +24,7 @@ from ...record import Record, Swapped
 from ..ordered_keys.admin import AdminFlows
 from ..ordered_keys.handoff import HANDED
 from ..ordered_keys.rates import Rates
-from . import release, renew
+from . import end_notes, release, renew
 from .acquire import AcquireFlows
 from .admin import QueueKeys
 from .client_identity import ClientIdentity
@@ -81,6 +81,8 @@ class EtcdBackend:
         state = self.sessions.states.get(claim.owner)
         if verdict != HANDED or state is None or state.session.sole or state.session.dead:
             return None
+        if state.end_note or state.left:  # one is to be written, or somebody is to be named: a look does both
+            return None
         now: float = yield NOW
         if now >= state.session.since + claim.spec.ttl:  # its own claim may be gone by now
             return None
@@ -95,6 +97,9 @@ class EtcdBackend:
 
     def release(self, claim: Claim, linger: float = 0.0) -> Flow[bool]:
         return release.release(self._identity, self._keys, self.sessions, claim, linger)
+
+    def recovered(self, claim: Claim) -> Flow[bool]:
+        return end_notes.recovered(self.sessions.states.get(claim.owner), claim, self._timeout)
 
     # Records
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...model import Claim
+from .queue import KeyEntry
 from .session import NEVER, Session
 from .watch import Watch
 
@@ -50,6 +51,14 @@ class ClaimState:
     """Its release has begun."""
     releasing: bool = False
     """A request to release it is under way."""
+    end_note: str = ""
+    """The key of its end note, if it has one, or may have."""
+    note_lease: Session | None = None
+    """What that hangs on; None: it stays."""
+    told: bool = False
+    """Its grant was told: from then on it can end uncleanly."""
+    left: list[KeyEntry] = field(default_factory=list)
+    """The end notes that the last look has shown. Of a hold: those of its predecessors, which nobody has removed."""
     noted: bool = False
     """There is a word for its owner at etcd, which it has read."""
 

@@ -35,9 +35,9 @@ PROMISES = Promises(
     {
         "ttl": "rounded up to whole seconds, and to etcd's least (2 s with its default election timeout)",
         "limits": "by the callers' calendars: etcd has no clock; keep them together (NTP)",
-        "predecessor": "how the last hold ended is not kept by this engine yet",
+        "predecessor": "of a mutex that was evicted, or taken with recover=, or with a lease of its own (renew=False, "
+        "max_hold, lock_delay); of other holds that did not end cleanly nothing is remembered",
     },
-    lacks=frozenset({"predecessor"}),
 )
 
 

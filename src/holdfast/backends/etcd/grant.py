@@ -6,7 +6,8 @@ from functools import partial
 
 from ..._core.flow import NOW, Call, Flow
 from ...model import Grant, Queued
-from . import unfair
+from ..ordered_keys.end_notes import predecessor_of
+from . import end_notes, unfair
 from .background import post
 from .claim_state import ClaimState, tells_its_end
 from .client_identity import ClientIdentity
@@ -38,6 +39,7 @@ class GrantFlows:
     def grant(self, state: ClaimState, seen: QueueSnapshot, timeout: float) -> Flow[Grant | None]:
         own = seen.own
         assert own is not None
+        state.left = seen.notes
         if own.granted == CONFIRMED:
             state.confirmed = True
             return self.granted(state, own.created, own.changed)
@@ -51,7 +53,7 @@ class GrantFlows:
             return self.granted(state, own.created, revision)
         if own.granted:
             return self.granted(state, own.created, own.created)
-        if own.marked or state.delay_lease is not None:
+        if own.marked or state.delay_lease is not None or state.end_note:
             revision = yield from self._confirm(state, seen, timeout)
             state.confirmed = own.marked
             return self.granted(state, own.created, revision if own.marked else own.created)
@@ -70,13 +72,15 @@ class GrantFlows:
             if len(puts) == unfair.MOST_MARKS_COUNT:
                 yield Call((txn(compare, puts),), timeout)
                 raise Moved
-        puts.append(put(state.key, value(state, now, granted), state.session.lease))
+        puts += [
+            put(state.key, value(state, now, granted), state.session.lease),
+            *end_notes.written(state, state.created),
+        ]
+        leases = [each for each in (state.delay_lease, state.note_lease) if each is not None]
+        rpcs, about = self._sessions.prepare(leases, state.claim.spec.ttl, (yield NOW))
         if state.delay_lease is not None:
-            rpcs, about = self._sessions.prepare([state.delay_lease], state.claim.spec.ttl, (yield NOW))
             delay_lease = self._keys.tombstone(state.claim.spec.name, state.claim.owner)
             puts.append(put(delay_lease, tombstone_value(state, now, 0), state.delay_lease.lease))
-        else:
-            rpcs, about = [], []
         sent: float = yield NOW
         rpcs.append(txn(compare, puts))
         replies: Replies = yield Call(tuple(rpcs), timeout)
@@ -93,21 +97,25 @@ class GrantFlows:
     def _mark_of(self, state: ClaimState, since: int) -> Rpc | None:
         if state.leaving:
             return None
-        held = put(state.key, value(state, since, MARKED), state.session.lease)
+        words = value(state, since, MARKED)
+        if state.left:  # whoever is next is to be told of these, and looks
+            words = f'{words[:-1]},"l":1}}'
+        held = put(state.key, words, state.session.lease)
         return txn([changed_at(state.key, state.changed or state.created)], [held])
 
     def granted(self, state: ClaimState, created: int, token: int) -> Grant:
-        state.created, state.token, state.held = created, token, True
+        state.created, state.token, state.held, state.told = created, token, True, True
+        self._sessions.notes.note(state)
         if state.watch is not None:
             self._sessions.cancel_watch(state)
         if (behind := self._sessions.behind.get(state.key)) is not None:
             behind.holds(created)  # who waits there, being our own, need not be told by etcd
         since = state.given = state.session.since
-        return Grant(token, since, state.claim.spec.ttl)
+        return Grant(token, since, state.claim.spec.ttl, predecessor_of(state.left, state.claim.owner))
 
     def queued(self, state: ClaimState, seen: QueueSnapshot, sent: float) -> Queued:
         spec = state.claim.spec
-        state.waited = True
+        state.waited, state.left = True, seen.notes
         state.watch = self._watch(state, seen)
         if seen.line is not None:
             state.ahead = len(before(seen.line, state.claim.owner)) + len(seen.line.tombstones)

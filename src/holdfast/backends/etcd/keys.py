@@ -2,6 +2,7 @@
 
     NAMESPACE/line/NAME␀SLOT     a claim: its place is its create revision, its life that of its holder's etcd lease
     NAMESPACE/line/NAME␀~OWNER   a tombstone: keeps a name closed after its holder (lock_delay, hold_at_least)
+    NAMESPACE/line/NAME␀~~SLOT   an end note: says of a hold that is gone that it did not end cleanly
     NAMESPACE/tail/NAME          the key of the claim that came to wait last, written along with it
     NAMESPACE/note/OWNER         why the claim is gone, for its owner
     NAMESPACE/ask/OWNER          somebody asks the owner to give way
@@ -16,10 +17,17 @@ every key that ever stood in a range, and with a key for each acquisition a take
 
 from __future__ import annotations
 
-from .rpc import b64, end_of
+from .rpc import b64, end_of, unb64
 
 TOMBSTONE = "~"
+END_NOTE = "~~"
+"""What begins with it stands behind the tombstones, whose owners begin with other letters."""
 MOST_KNOWN_COUNT = 1000
+
+
+def slot_of(key: str) -> str:
+    """Of a claim's key, in base64."""
+    return unb64(key).rpartition("\0")[2]
 
 
 class Keys:
@@ -35,8 +43,8 @@ class Keys:
         self._alive = f"{namespace}/alive/"
         self.root = b64(f"{namespace}/")
         """A key of the namespace where nothing ever stands."""
-        self._known: dict[str, tuple[str, str, str]] = {}
-        """By name: where its line begins, where the tombstones in it do, and where it ends."""
+        self._known: dict[str, tuple[str, str, str, str]] = {}
+        """By name: where its line begins, where the tombstones and the end notes in it do, and where it ends."""
 
     def claim(self, name: str, slot: str) -> str:
         return b64(f"{self._line}{name}\0{slot}")
@@ -46,22 +54,37 @@ class Keys:
 
     def line(self, name: str) -> tuple[str, str]:
         """The range of all that stands in the line of a name."""
-        begin, _, end = self._known.get(name) or self._learn(name)
+        begin, _, _, end = self._known.get(name) or self._learn(name)
         return begin, end
 
+    def closing(self, name: str) -> tuple[str, str]:
+        """The range of all that can keep a name closed: claims and tombstones, without end notes."""
+        begin, _, notes, _ = self._known.get(name) or self._learn(name)
+        return begin, notes
+
+    def end_note(self, name: str, slot: str) -> str:
+        return b64(f"{self._line}{name}\0{END_NOTE}{slot}")
+
+    def end_notes(self, name: str) -> tuple[str, str]:
+        _, _, notes, end = self._known.get(name) or self._learn(name)
+        return notes, end
+
     def claims(self, name: str) -> tuple[str, str]:
-        begin, middle, _ = self._known.get(name) or self._learn(name)
+        begin, middle, _, _ = self._known.get(name) or self._learn(name)
         return begin, middle
 
     def tombstones(self, name: str) -> tuple[str, str]:
-        _, middle, end = self._known.get(name) or self._learn(name)
+        """And the end notes, which stand right behind them."""
+        _, middle, _, end = self._known.get(name) or self._learn(name)
         return middle, end
 
-    def _learn(self, name: str) -> tuple[str, str, str]:
+    def _learn(self, name: str) -> tuple[str, str, str, str]:
         if len(self._known) >= MOST_KNOWN_COUNT:
             self._known.clear()
         line = f"{self._line}{name}"
-        known = self._known[name] = b64(f"{line}\0"), b64(f"{line}\0{TOMBSTONE}"), b64(f"{line}\1")
+        marks = ("\0", f"\0{TOMBSTONE}", f"\0{END_NOTE}", "\1")
+        begin, tombstones, notes, end = (b64(line + mark) for mark in marks)
+        known = self._known[name] = begin, tombstones, notes, end
         return known
 
     def tail(self, name: str) -> str:
@@ -95,7 +118,7 @@ class Keys:
         return b64(self._alive + key)
 
     def is_tombstone(self, key: str) -> bool:
-        """From a plain key of a line."""
+        """From a plain key of a line; of an end note, too."""
         return key.rpartition("\0")[2].startswith(TOMBSTONE)
 
     def line_of_tail(self, key: str) -> str | None:

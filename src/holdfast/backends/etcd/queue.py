@@ -18,7 +18,7 @@ from typing import TypeAlias, TypedDict
 from ..ordered_keys import queue as ordered_keys
 from ..ordered_keys.queue import Queue, orphans
 from ..ordered_keys.views import HolderDetails
-from .keys import TOMBSTONE
+from .keys import END_NOTE, TOMBSTONE
 from .rpc import KeyValue, OpResponse, unb64
 
 WAITING, MARKED, CONFIRMED = 0, 1, 2
@@ -42,7 +42,10 @@ class ClaimValue(TypedDict, total=False):
     s: int  # since when it stands there, or holds: microseconds of its owner's calendar
     g: int  # WAITING, MARKED, CONFIRMED
     o: int  # its create revision is no token any more (rule 2)
-    k: int  # the token of a tombstone
+    k: int  # the token of a tombstone, or of an end note that was not written with its claim
+    n: int  # it has an end note once it holds, and says so
+    e: str  # how the hold of an end note ended; of a claim: it is being evicted
+    r: int  # of an end note: its hold leaves something to put right
 
 
 @dataclass(slots=True)
@@ -57,6 +60,8 @@ class KeyEntry:
     lease: int
     value: ClaimValue
     tombstone: bool = False
+    is_note: bool = False
+    """It is an end note."""
 
     @property
     def weight(self) -> int:
@@ -76,6 +81,11 @@ class KeyEntry:
         return bool(self.value.get("o"))
 
     @property
+    def is_untold(self) -> bool:
+        """It is to have an end note before it is told that it holds, and has none yet."""
+        return bool(self.value.get("n")) and not self.granted
+
+    @property
     def stays(self) -> bool:
         """Its end may leave a tombstone."""
         return bool(self.value.get("l"))
@@ -84,11 +94,19 @@ class KeyEntry:
     def token(self) -> int:
         if token := self.value.get("k"):
             return int(token)
-        return self.changed if self.granted == CONFIRMED else self.created
+        return self.changed if self.is_note or self.granted == CONFIRMED else self.created
 
     @property
     def live(self) -> bool:
-        return not self.tombstone
+        return not self.tombstone and not self.is_note
+
+    @property
+    def ended(self) -> str:
+        return self.value.get("e", "unknown")
+
+    @property
+    def robust(self) -> bool:
+        return bool(self.value.get("r"))
 
     @property
     def holder(self) -> HolderDetails:
@@ -108,13 +126,22 @@ def read(kv: KeyValue) -> KeyEntry:
         int(kv["mod_revision"]),
         int(kv.get("lease", 0)),
         value,
-        slot.startswith(TOMBSTONE),
+        slot.startswith(TOMBSTONE) and not slot.startswith(END_NOTE),
+        slot.startswith(END_NOTE),
     )
 
 
 def read_all(response: OpResponse) -> list[KeyEntry]:
     """The entries of one range, in their order."""
     return sorted(map(read, response["response_range"].get("kvs", ())), key=lambda entry: entry.created)
+
+
+def split_notes(entries: Iterable[KeyEntry]) -> tuple[list[KeyEntry], list[KeyEntry]]:
+    """Tombstones, and end notes."""
+    found: tuple[list[KeyEntry], list[KeyEntry]] = [], []
+    for entry in entries:
+        found[entry.is_note].append(entry)
+    return found
 
 
 EtcdQueue: TypeAlias = Queue[KeyEntry, KeyEntry]

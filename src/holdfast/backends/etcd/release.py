@@ -8,6 +8,7 @@ from ..._core.flow import NOW, Call, Flow
 from ...errors import HoldfastError
 from ...model import Claim
 from ..ordered_keys.handoff import HANDED, LOOK
+from . import end_notes
 from .background import post, unchanged
 from .claim_state import ClaimState
 from .client_identity import ClientIdentity
@@ -76,7 +77,13 @@ def _release(identity: ClientIdentity, keys: Keys, sessions: Sessions, state: Cl
     elif state.in_tail:
         tail = keys.tail(spec.name)
         ends.append(inner([changed_at(tail, state.created)], [delete(tail)]))
-    end = Together([mine], ends, [delete(keys.note(claim.owner))] if state.noted else ())
+    lapsed = bool(state.end_note) and state.told and (yield NOW) >= state.given + spec.ttl
+    if (state.end_note or state.left) and not lapsed:
+        ends += end_notes.removed(state)
+    words = [delete(keys.note(claim.owner))] if state.noted else []
+    if state.end_note and not state.told:
+        words.append(delete(state.end_note))
+    end = Together([mine], ends, words)
     last = len(rpcs)
     if not state.held and not state.session.sole:  # many may give up at a time
         replies: Replies = yield Call(end, identity.request_timeout)
@@ -92,8 +99,12 @@ def _release(identity: ClientIdentity, keys: Keys, sessions: Sessions, state: Cl
         if not state.held:
             sessions.pass_on(state)
         elif sessions.behind.get(key) is behind and behind.told is None:
-            granted = not behind.is_partial and _stands(sessions, behind, reply["responses"][1])
+            granted = not behind.is_partial and not state.left and _stands(sessions, behind, reply["responses"][1])
             behind.tell(HANDED if granted else LOOK)
+    if (ended and not lapsed) or not state.told:
+        sessions.notes.forget(state)
+    else:
+        state.unsure = True  # what is remembered of it may stand in its slot
     sessions.leave(state)
     if state.delay_lease is not None and ended:
         yield from post_revocations(sessions, state)
@@ -117,6 +128,7 @@ def _stands(sessions: Sessions, watch: Watch, shown: OpResponse) -> bool:
 
 def forget(sessions: Sessions, state: ClaimState) -> Flow[None]:
     """Nothing of it stands in the line."""
+    sessions.notes.forget(state)
     sessions.leave(state)
     yield from post_revocations(sessions, state)
 

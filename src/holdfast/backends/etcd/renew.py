@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from ..._core.flow import NOW, Call, Flow
 from ...model import Claim, Extension, Refusal
 from .claim_state import ClaimState
+from .end_notes import is_fading
 from .error_mapping import accepted
 from .keys import Keys
 from .rpc import Answer, Rejected, get, txn
@@ -32,7 +33,7 @@ def renew(
     due: dict[int, Session] = {}
     for claim, state in zip(claims, found, strict=True):
         if state is not None and state.token == claim.token:
-            for session in (state.session, state.delay_lease):
+            for session in (state.session, state.delay_lease, state.note_lease):
                 if session is not None and not session.dead and _is_due(session, state, now):
                     due[id(session)] = session
     for start in range(0, len(due), BATCH_COUNT):
@@ -49,6 +50,8 @@ def renew(
 
 
 def _is_due(session: Session, state: ClaimState, now: float) -> bool:
+    if session.lasting:
+        return is_fading(session, now)
     return session.seen <= state.given or session.seen < now - SHARED_FOR_RATIO * state.claim.spec.ttl
 
 

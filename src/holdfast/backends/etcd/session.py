@@ -50,6 +50,8 @@ class Session:
     keys: frozenset[str] = frozenset()
     """What hung on it at the last look, and when that was asked for."""
     seen: float = NEVER
+    lasting: bool = False
+    """It carries end notes and no claims: kept alive now and then, and long enough to be found after its owner."""
     tended: float = NEVER
     """When somebody last began to look after it."""
 

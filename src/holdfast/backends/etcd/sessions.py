@@ -12,6 +12,7 @@ from ...model import LockSpec
 from ..ordered_keys.handoff import LOOK
 from . import gc
 from .claim_state import ClaimState, given_up, tells_its_end
+from .end_notes import EndNotes
 from .keys import Keys
 from .rpc import (
     Answer,
@@ -48,6 +49,7 @@ class Sessions:
         """By the key of a claim in a mutex's line: the watch of a claim of our own that stands right behind it."""
         self._given_up: dict[str, float] = {}
         """The owners whose release was not answered, and when nothing that is theirs matters any more."""
+        self.notes = EndNotes()
         self._slots = itertools.count()
         self._free: list[int] = []
         """Seats to be used again, the last one first: so that one that asks over and over has one key."""
@@ -79,7 +81,7 @@ class Sessions:
                 if session.asked_for == NEVER:
                     session.asked_for = now
                 rpcs.append(grant_lease(session.lease, session.seconds))
-            elif session.sole or now - session.since > ttl / STALE_RATIO:
+            elif not session.lasting and (session.sole or now - session.since > ttl / STALE_RATIO):
                 rpcs.append(keep_alive(session.lease))
             else:
                 continue
@@ -237,7 +239,7 @@ class Sessions:
             state.session.members.pop(state.key, None)
             if self.by_key.get(state.key) is state:
                 self.by_key.pop(state.key, None)
-            if not state.unsure and not state.session.dead:
+            if not state.unsure and not state.session.dead and not (state.end_note and state.entered):
                 self._free.append(state.slot)
 
     def cancel_watch(self, state: ClaimState) -> None:
@@ -258,13 +260,14 @@ class Sessions:
         sessions = {id(each): each for each in self._shared.values()}
         for state in list(self.states.values()):
             sessions |= {id(each): each for each in (state.session, state.delay_lease) if each is not None}
+        notes = self.notes.revocations()
         self.forget()
-        return [revoke(each.lease) for each in sessions.values() if each.asked_for != NEVER]
+        return [*(revoke(each.lease) for each in sessions.values() if each.asked_for != NEVER), *notes]
 
     def forget(self) -> None:
         """In a forked child: these are the parent's."""
         self._shared, self.states, self.by_name, self.by_key = {}, {}, {}, {}
-        self.behind, self._given_up = {}, {}
+        self.behind, self._given_up, self.notes = {}, {}, EndNotes()
 
 
 def _is_partial(state: ClaimState) -> bool:

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...model import Claim
 from .claim_state import ClaimState
+from .end_notes import is_noted, written
 from .keys import Keys
-from .queue import MARKED, WAITING, EtcdQueue, KeyEntry, before, judge, read_all
+from .queue import MARKED, WAITING, EtcdQueue, KeyEntry, before, judge, read_all, split_notes
 from .rpc import OpResponse, Rpc, absent, created_at, get, inner, older, point_to, put, txn, youngest
 
 
@@ -38,6 +39,8 @@ class QueueSnapshot:
     revision: int
     count: int
     """Claims in the line, as far as they were counted."""
+    notes: list[KeyEntry] = field(default_factory=list)
+    """The end notes."""
 
     @property
     def capacity(self) -> int:
@@ -72,7 +75,9 @@ def describe(claim: Claim, host: str, pid: int) -> str:
         words += f'"w":{spec.weight},"c":{spec.capacity},'
     if spec.lock_delay:
         words += f'"d":{spec.lock_delay:g},'
-    if spec.lock_delay or spec.hold_at_least:
+    if is_noted(spec):
+        words += '"n":1,"l":1,'
+    elif spec.lock_delay or spec.hold_at_least:
         words += '"l":1,'
     return words if spec.fair else words + '"u":1,'
 
@@ -84,8 +89,24 @@ def quoted(text: str) -> str:
 
 
 def take_free(keys: Keys, states: Sequence[ClaimState]) -> Rpc:
-    """All of them, if nothing at all stands in their lines; else nothing."""
+    """All of them, if nothing at all stands in their lines; else nothing. Who has an end note is shown those there."""
+    if any(each.end_note for each in states):
+        compare = [absent(*keys.closing(each.claim.spec.name)) for each in states]
+        return txn(compare, _holding_after(keys, states))
     return txn([absent(*keys.line(each.claim.spec.name)) for each in states], _holding(keys, states))
+
+
+def shown_notes(states: Sequence[ClaimState], responses: Sequence[OpResponse]) -> list[list[KeyEntry]]:
+    """The end notes of each line, where a take was told that it holds."""
+    first = [each["response_txn"]["responses"][0] if "response_txn" in each else each for each in responses]
+    shown = [read_all(each) for each in first[: len(states)] if "response_range" in each]
+    return shown or [[] for _ in states]
+
+
+def _holding_after(keys: Keys, states: Sequence[ClaimState]) -> list[str]:
+    """To hold, and to see the end notes that stood there. Of several names, each is a transaction (as in `enter`)."""
+    each_name = [[get(*keys.end_notes(each.claim.spec.name)), *_holding(keys, (each,))] for each in states]
+    return each_name[0] if len(states) == 1 else [inner((), ops) for ops in each_name]
 
 
 def stand_in_line(keys: Keys, state: ClaimState, long: bool) -> Rpc:
@@ -115,13 +136,13 @@ def enter(keys: Keys, states: Sequence[ClaimState], queue: bool) -> Rpc:
     for each in states:
         spec = each.claim.spec
         claims, tombstones = keys.claims(spec.name), keys.tombstones(spec.name)
-        compare.append(absent(*keys.line(spec.name)))
+        compare.append(absent(*keys.closing(spec.name)))
         own = get(each.key)
         if queue or spec.capacity > 1:
             own = inner([absent(each.key)], _waiting(keys, each))
         seen = youngest(*claims, 2) if spec.capacity == 1 else get(*claims)
         failure.append(inner((), [own, seen, get(*tombstones)]))
-    return txn(compare, _holding(keys, states), failure)
+    return txn(compare, _holding_after(keys, states), failure)
 
 
 def _holding(keys: Keys, states: Sequence[ClaimState]) -> list[str]:
@@ -130,6 +151,7 @@ def _holding(keys: Keys, states: Sequence[ClaimState]) -> list[str]:
         if each.delay_lease is not None:
             tombstone = keys.tombstone(each.claim.spec.name, each.claim.owner)
             puts.append(put(tombstone, tombstone_value(each, each.born, 0), each.delay_lease.lease))
+        puts += written(each)
     return puts
 
 
@@ -163,7 +185,8 @@ def snapshot_before(
 ) -> QueueSnapshot:
     """From a `look_before` that has found both."""
     mine = next((entry for entry in read_all(own) if entry.owner == state.claim.owner), None)
-    return QueueSnapshot(mine, read_all(before)[0], read_all(tombstone_range), None, revision, state.ahead + 1)
+    tombstones, notes = split_notes(read_all(tombstone_range))
+    return QueueSnapshot(mine, read_all(before)[0], tombstones, None, revision, state.ahead + 1, notes)
 
 
 def snapshot_of(
@@ -171,7 +194,7 @@ def snapshot_of(
 ) -> QueueSnapshot:
     """From the two ranges of a look."""
     entries = read_all(listed)
-    found = read_all(tombstone_range)
+    found, notes = split_notes(read_all(tombstone_range))
     count = int(listed["response_range"].get("count", 0))
     own = next((entry for entry in entries if entry.owner == state.claim.owner), None)
     if state.claim.spec.capacity == 1 and not whole:
@@ -179,7 +202,7 @@ def snapshot_of(
             own = None  # others have come since, and are shown instead of the one before it: this look tells nothing
         older = [entry for entry in entries if own is not None and entry.created < own.created]
         tombstones = [tombstone for tombstone in found if tombstone.owner != state.claim.owner]
-        return QueueSnapshot(own, older[-1] if older else None, tombstones, None, revision, count)
+        return QueueSnapshot(own, older[-1] if older else None, tombstones, None, revision, count, notes)
     line = judge(entries, found)
     ahead = before(line, state.claim.owner) if own is not None else []
-    return QueueSnapshot(own, ahead[-1] if ahead else None, line.tombstones, line, revision, count)
+    return QueueSnapshot(own, ahead[-1] if ahead else None, line.tombstones, line, revision, count, notes)

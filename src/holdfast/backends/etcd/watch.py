@@ -10,6 +10,8 @@
 3. In the line of a mutex a waiter listens to the claim before it and to nobody else: one release wakes one waiter. If
    that claim held, its end is the grant (`ordered_keys.handoff`); but not if it may leave a tombstone. That it held is
    heard when it writes it down; a claim of our own coordinator tells it directly (`holds`).
+   One that is evicted is written to first, in a transaction before the one that deletes it: its end is no grant, for
+   whoever is next is to be told of it (`ordered_keys.end_notes`).
    What it was at its end could come with the event (`prev_kv`), but etcd would have to read it in the gap.
 4. A slot is used again, so a key is not yet a claim: what is written there counts if its create revision is that of the
    claim that was seen. The first end that is heard is the end of that claim, or comes after it.
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
 
 ENDED = "DELETE"
 _NO_PUTS = '"filters":[0]'
-_EVENTS, _ENDED = b'"events"', b'"DELETE"'
+_KEY_VALUE, _ENDED = b'"kv"', b'"DELETE"'
 """In whatever is said of an event this can be nothing else: it is too short, or too long, to be base64."""
 
 
@@ -167,12 +169,12 @@ class Watch:
     def glimpse(self, data: bytes) -> str | None:
         """The verdict, if what comes in can mean one thing only, before anybody has read it."""
         known = self._handoff.holds and not self._handoff.gone and not self._is_torn_away()
-        return HANDED if known and _ENDED in data and self._other in data and self._mine not in data else None
+        if not known or _ENDED not in data or self._other not in data or self._mine in data:
+            return None
+        return HANDED if data.count(_KEY_VALUE) == data.count(_ENDED) else None
 
     def hear(self, line: bytes) -> str | None:
         """The verdict on a message, or None to go on listening."""
-        if self._handoff.holds and not self._hasty and _EVENTS in line and _ENDED not in line:
-            return None  # that it holds
         message = json.loads(line)
         result = message.get("result", {})
         if "compact_revision" in result:
@@ -204,7 +206,12 @@ class Watch:
         return self._leaving is not None and not self._leaving()
 
     def _read(self, kv: KeyValue) -> None:
-        if kv["key"] == self.key and json.loads(unb64(kv["value"])).get("g"):
+        if kv["key"] != self.key:
+            return
+        value = json.loads(unb64(kv["value"]))
+        if (value.get("e") or value.get("l")) and int(kv["create_revision"]) == self._created:
+            self._stays, self._handoff.holds = True, False
+        elif value.get("g"):
             self.holds(int(kv["create_revision"]))
 
     def _end_of(self, key: str) -> str | None:

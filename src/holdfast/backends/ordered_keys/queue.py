@@ -45,6 +45,8 @@ class Queue(Generic[C, T]):
     holding: list[C] = field(default_factory=list)
     waiting: list[C] = field(default_factory=list)
     tombstones: list[T] = field(default_factory=list)
+    notes: list[T] = field(default_factory=list)
+    """End notes (`end_notes`), where somebody looks at them."""
 
     @property
     def used(self) -> int:

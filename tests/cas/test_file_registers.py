@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import subprocess
 import sys
@@ -97,9 +98,12 @@ def test_a_fence_whose_sidecar_is_gone_refuses(tmp_path: Path) -> None:
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
-    for path in (tmp_path, tmp_path / "n.fence"):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "n.fence", tmp_path / "pipe", "/dev/null", "a\0b", b"n", 7):
         with pytest.raises(Misconfigured):
-            cas.VersionedFile(path, cas.INTEGER)
+            cas.VersionedFile(path, cas.INTEGER)  # type: ignore[arg-type]
+    with pytest.raises(Misconfigured):
+        cas.VersionedFile(tmp_path / "n", cas.INTEGER, lock_timeout="1")  # type: ignore[arg-type]
     with pytest.raises(Misconfigured, match="cannot be pickled"):
         pickle.dumps(cas.VersionedFile(tmp_path / "n", cas.INTEGER))
 

@@ -84,3 +84,12 @@ def test_names_of_fields_are_text(client: Any) -> None:
     with pytest.raises(Misconfigured, match="fields="):
         cas.RedisHash(client, "h", cas.INTEGER).read()
     assert cas.RedisHash(client, "h", cas.INTEGER, fields=["n"]).update(lambda old: {"n": 1}) == {"n": 1}
+
+
+def test_a_hash_without_a_field_is_not_created(client: Any) -> None:
+    """It would not be there: the next one would create it, too."""
+    with pytest.raises(Misconfigured, match="would not be there"):
+        cas.RedisHash(client, "h", cas.INTEGER).create({"a": None})
+    assert cas.RedisHash(client, "h", cas.INTEGER, version_field="v").create({"a": None}).version == 1
+    with pytest.raises(cas.VersionConflict):
+        cas.RedisHash(client, "h", cas.INTEGER, version_field="v").create({"a": None})

@@ -65,3 +65,17 @@ def test_what_is_no_path_and_no_client_is_refused(clients: list[Any], path: Any)
         cas.ZNode(clients[0], path, cas.INTEGER)
     with pytest.raises(Misconfigured):
         cas.ZNode("127.0.0.1:2181", "/orders", cas.INTEGER)
+
+
+def test_a_node_that_may_not_be_written_says_so(clients: list[Any]) -> None:
+    """Also with a lease, where the write is one of two steps of a transaction."""
+    from kazoo.exceptions import NoAuthError
+    from kazoo.security import make_acl
+
+    path = f"/cas/guarded{next(_numbers)}"
+    clients[0].ensure_path("/cas")
+    clients[0].create(path, b"5", acl=[make_acl("world", "anyone", read=True)])
+    counter = cas.ZNode(clients[0], path, cas.INTEGER)
+    for lease in (None, 4):
+        with pytest.raises(NoAuthError):
+            counter.update(add_one, lease=lease)  # noqa: F405

@@ -85,3 +85,18 @@ def test_a_partition_whose_events_were_removed_is_told_so_again_and_again(databa
     assert consumer.poll(allow_truncated=True) == []
     connection.commit()
     assert consumer.poll() == []
+
+
+@everywhere
+def test_an_event_of_another_partition_is_not_acknowledged(database: Database) -> None:
+    """It was not polled here, and events before it were not, either: they would be skipped."""
+    mine = next(f"s{n}" for n in range(100) if shard_of(f"s{n}", 2) == 0)
+    other = next(f"s{n}" for n in range(100) if shard_of(f"s{n}", 2) == 1)
+    connection = fill(database, mine, other)
+    consumers = [Consumer(connection, "billing", lease=5, partition=part, partitions=2) for part in (0, 1)]
+    [foreign] = consumers[1].poll()
+    with pytest.raises(Misconfigured, match="there is no event that a poll could have given it there"):
+        consumers[0].acknowledge(foreign.position)
+    assert polled(consumers[0]) == [0]
+    consumers[1].acknowledge(foreign.position)
+    connection.commit()

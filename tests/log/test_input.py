@@ -55,6 +55,9 @@ def test_other_bad_input(tmp_path: Any) -> None:
 
     from holdfast.log import Position, tail, truncate, truncate_log
 
+    async def later(state: int, event: object) -> int:
+        return state
+
     connection = sqlite3.connect(tmp_path / "x.db")
     for call in (
         lambda: read(connection, "s", after=-1),
@@ -67,7 +70,11 @@ def test_other_bad_input(tmp_path: Any) -> None:
         lambda: truncate_log(connection, before=3),  # type: ignore[arg-type]
         lambda: fold(connection, "s", lambda s, e: s, 0, snapshot=""),
         lambda: fold(connection, "s", lambda s, e: s, 0, every=0),
+        lambda: fold(connection, "s", later, 0),  # type: ignore[arg-type]
+        lambda: fold(connection, "s", None, 0),  # type: ignore[arg-type]
         lambda: Position.parse("12"),
+        lambda: Position.parse("9" * 5000 + "-1"),
+        lambda: Position.parse(7),  # type: ignore[arg-type]
         lambda: append(object(), "s", EventData("t"), expected=ANY),
     ):
         with pytest.raises(Misconfigured):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from holdfast.errors import Misconfigured
 from holdfast.log import ANY, Consumer, EventData, Position, RecordedEvent, Relay, append, tail
 from holdfast.log.redis.keys import cursors_key
 from holdfast.log.relay_queue import RelayQueue
-from tests.log.databases import Database, everywhere, execute
+from tests.log.databases import Database, everywhere, execute, new_sqlite
 
 WAIT_S = 120.0
 
@@ -314,3 +315,19 @@ def test_truncated_ends_the_relay(database: Database, tmp_path: Path) -> None:
 
     relayed(database, publish, stop, tmp_path, allow_truncated=True)
     assert seen == list(range(1, 12))
+
+
+def test_what_a_coroutine_function_has_not_done_is_not_published(tmp_path: Path) -> None:
+    """Called without `await` it does nothing: to go on would lose every event."""
+    database = new_sqlite(tmp_path)
+    fill(database, 1)
+
+    async def publish(event: RecordedEvent) -> None: ...
+
+    with pytest.raises(Misconfigured, match="never awaited"):
+        relayed(database, publish, threading.Event(), tmp_path)
+    with pytest.raises(Misconfigured, match="has done nothing yet"):
+        relayed(database, lambda event: publish(event), threading.Event(), tmp_path, on_failure="stop")
+    with pytest.raises(Misconfigured, match=r"a threading\.Event"):
+        relayed(database, print, asyncio.Event(), tmp_path)  # type: ignore[arg-type]
+    assert left(database) == [0]

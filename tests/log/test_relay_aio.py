@@ -77,3 +77,29 @@ def test_a_cancelled_relay_ends(postgresql: Database, tmp_path: Path) -> None:
             assert await locks.lock("outbox", ttl=30).try_acquire() is not None
 
     asyncio.run(main())
+
+
+def test_publish_may_be_a_plain_function(postgresql: Database, tmp_path: Path) -> None:
+    import psycopg
+
+    fill(postgresql)
+
+    async def main() -> None:
+        stop, seen = asyncio.Event(), []
+
+        def publish(event: RecordedEvent) -> None:
+            seen.append(event.data)
+            if len(seen) == 12:
+                stop.set()
+
+        async with holdfast.aio.connect(f"sqlite:///{tmp_path}/locks.db") as locks:
+            relay = aio.Relay(
+                lambda: psycopg.AsyncConnection.connect(postgresql.address[0]),
+                publish,
+                lock=locks.lock("outbox", ttl=30),
+            )
+            await asyncio.wait_for(relay.run(stop), WAIT_S)
+        assert seen == list(range(12))
+
+    asyncio.run(main())
+    assert left(postgresql) == []

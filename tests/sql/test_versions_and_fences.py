@@ -37,6 +37,60 @@ def test_the_quicker_one_wins_in_sqlite(shop: Path) -> None:
             versioned_update(connection, "orders", {"id": 8}, 1, {"paid": 9})
 
 
+def test_a_key_of_several_rows_is_told(shop: Path) -> None:
+    """They have been set, and not left alone: nothing else may be said of it."""
+    with opened(shop) as connection:
+        connection.execute("CREATE TABLE lines (order_id INTEGER, paid INTEGER, version INTEGER)")
+        connection.execute("INSERT INTO lines VALUES (7, 0, 1), (7, 0, 1)")
+        with pytest.raises(Misconfigured, match="2 rows, and all of them were set: roll back"):
+            versioned_update(connection, "lines", {"order_id": 7}, 1, {"paid": 5})
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_conflict_under_repeatable_read_is_a_conflict(url: str, library: str) -> None:
+    """PostgreSQL has an error of its own for it, which `retry` would not try again."""
+    with connected(library, url) as first, connected(library, url) as second:
+        plain(first, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        plain(first, "SELECT * FROM orders")
+        versioned_update(second, "orders", {"id": 7}, 1, {"paid": 5})
+        second.commit()
+        with pytest.raises(VersionConflict):
+            versioned_update(first, "orders", {"id": 7}, 1, {"paid": 9})
+
+
+def test_a_conflict_with_what_was_read_before_is_one_in_sqlite(shop: Path) -> None:
+    with opened(shop) as first, opened(shop) as second:
+        first.execute("PRAGMA journal_mode = wal")
+        first.execute("BEGIN")
+        first.execute("SELECT * FROM orders").fetchall()
+        versioned_update(second, "orders", {"id": 7}, 1, {"paid": 5})
+        second.commit()
+        with pytest.raises(VersionConflict):
+            versioned_update(first, "orders", {"id": 7}, 1, {"paid": 9})
+
+
+def test_rows_are_read_whatever_the_row_factory(url: str, shop: Path) -> None:
+    import psycopg
+    from psycopg.rows import scalar_row
+
+    order = {"id": 7, "paid": 0, "version": 1}
+    with psycopg.connect(url, row_factory=scalar_row) as connection:
+        assert lock_row(connection, "orders", {"id": 7}) == order
+        with connection.pipeline(), pytest.raises(Misconfigured, match="pipeline"):
+            lock_row(connection, "orders", {"id": 7})
+    with opened(shop) as connection:
+        connection.row_factory = lambda cursor, row: object()
+        assert lock_row(connection, "orders", {"id": 7}) == order
+
+
+def test_retry_refuses_what_would_not_be_awaited() -> None:
+    async def work() -> None:
+        raise VersionConflict("orders", {"id": 7}, 1)
+
+    with pytest.raises(Misconfigured, match="has done nothing yet"):
+        retry(lambda: work())  # type: ignore[unused-coroutine]
+
+
 def test_retry_loses_no_update(url: str) -> None:
     """Four threads add to one row, optimistically; every addition is there."""
     import psycopg

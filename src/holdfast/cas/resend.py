@@ -42,4 +42,6 @@ def send_twice(send: Callable[[], Step[T | None]], refused: Callable[[Exception]
 
 def unknown(where: str, why: object) -> OutcomeUnknown:
     """The error to raise."""
-    return OutcomeUnknown(f"whether {where} was written is not known: {why}; it was at most once. Read it and decide")
+    return OutcomeUnknown(
+        f"whether {where} was written is not known: {str(why) or repr(why)}; it was at most once. Read it and decide"
+    )

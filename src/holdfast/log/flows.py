@@ -7,10 +7,12 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar
 
+from ..errors import Misconfigured
 from .cursors import ConsumerPartition
 from .model import EncodedEvent, Expected, Folded, Position, RecordedEvent, encode_state
 
@@ -60,6 +62,8 @@ def fold(
 
     The name of a snapshot stands for the function: another function needs another name.
     """
+    if not callable(function) or inspect.iscoroutinefunction(function):
+        raise Misconfigured(f"fold() takes a plain function of the state and an event, not {function!r}")
     state, version, saved = initial, 0, 0
     if snapshot is not None:
         found = yield from flows.snapshot(stream, snapshot)

@@ -27,6 +27,7 @@ MAX_DATA_BYTES = 1024 * 1024
 MAX_APPEND_BYTES = 8 * MAX_DATA_BYTES
 MAX_STREAM_BYTES = 400
 MAX_ID_BYTES = 200
+MAX_POSITION_BYTES = 41
 MAX_LIMIT_COUNT = 10_000
 _ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 S = TypeVar("S")
@@ -63,7 +64,8 @@ class Position(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> Position:
         """The position of a text as `str(position)` gives it."""
-        major, _, minor = text.partition("-") if isinstance(text, str) else ("", "", "")
+        fits = isinstance(text, str) and len(text) <= MAX_POSITION_BYTES
+        major, _, minor = text.partition("-") if fits else ("", "", "")
         if not (major.isascii() and major.isdigit() and minor.isascii() and minor.isdigit()):
             raise Misconfigured(f"{text!r} is not a position, which looks like '12-3'; use str(position)")
         return cls(int(major), int(minor))

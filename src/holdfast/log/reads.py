@@ -4,6 +4,9 @@
    not silence. The same along the log, where the highest position that was removed is kept.
 2. `tail` gives only events before which nothing can appear any more (`docs/log.md` says how, for each engine).
 3. A snapshot is written in the user's transaction, with the fold's state as JSON.
+4. On MariaDB a transaction under REPEATABLE READ that has appended sees its own events, and not those that others have
+   appended between its first read and its append. Versions and positions have no hole there but by truncation, so a
+   hole shows it: a stream is then read as it is now (it is locked by the append), and the log up to the hole only.
 """
 
 from __future__ import annotations
@@ -24,6 +27,11 @@ def read(dialect: str, stream: str, after: int, limit: int) -> Exchange[list[Rec
     result = yield from query(dialect, "read", stream, after, limit, stream)
     events = [event_of(row) for row in result.rows if row["version"] is not None]
     last = int(result.rows[0]["last"]) if result.rows else 0
+    missing = next((n for n, event in enumerate(events, after + 1) if event.version != n), after + len(events) + 1)
+    hole = dialect == "mysql" and bool(events) and missing < events[-1].version
+    if hole and (yield statement(dialect, "unseen_version", stream, missing)).rows:  # rule 4
+        result = yield statement(dialect, "read_now", stream, after, events[-1].version, limit)
+        events = [event_of(row) for row in result.rows]
     first = events[0].version if events else last + 1
     if first > after + 1:
         raise Truncated(f"stream {stream!r}", after, first - 1)
@@ -46,7 +54,23 @@ def save(dialect: str, stream: str, name: str, version: int, state: str) -> Exch
 
 def tail(dialect: str, after: Position, limit: int, allow_truncated: bool) -> Exchange[list[RecordedEvent]]:
     result = yield from query(dialect, "tail", *place(dialect, after), limit)
-    return events_of(result, after, allow_truncated)
+    return (yield from page_of(dialect, result, after, allow_truncated))
+
+
+def page_of(dialect: str, result: Result, after: Position, allow_truncated: bool) -> Exchange[list[RecordedEvent]]:
+    """The events of a page, up to the first that this transaction does not see (rule 4)."""
+    events = events_of(result, after, allow_truncated)
+    end = yield from seen_until(dialect, after, events[-1].position if events else after, len(events))
+    return [event for event in events if event.position <= end]
+
+
+def seen_until(dialect: str, after: Position, end: Position, count: int) -> Exchange[Position]:
+    """How far this transaction sees all events, where it sees so many between two positions (rule 4)."""
+    if dialect == "mysql" and end.major - after.major != count:
+        result = yield statement(dialect, "unseen_position", after.major, end.major)
+        for row in result.rows:
+            return Position(int(row["position"]) - 1, 0)
+    return end
 
 
 def events_of(result: Result, after: Position, allow_truncated: bool) -> list[RecordedEvent]:

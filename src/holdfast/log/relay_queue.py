@@ -13,6 +13,8 @@ from collections import deque
 from collections.abc import Iterable
 
 from .._core.backoff import ceiling
+from ..recipes.election import check_stop as check_stop
+from ..recipes.options import check_hook as check_hook
 from .model import Position, RecordedEvent
 
 

@@ -103,8 +103,24 @@ def _as_text(statement: Statement) -> tuple[Any, Any]:
     return text(joined), {f"v{number}": value for number, value in enumerate(statement.values)}
 
 
+def cursor_of(connection: Any, adapter: Adapter) -> Any:
+    """A DB-API cursor that gives plain rows, whatever row factory its connection has."""
+    if adapter.library == "psycopg":
+        from psycopg.rows import tuple_row
+
+        if connection.pgconn.pipeline_status:
+            raise Misconfigured(
+                "this connection is in a pipeline, where no statement is answered before its end; leave it"
+            )
+        return connection.cursor(row_factory=tuple_row)
+    cursor = connection.cursor()
+    if adapter.library == "sqlite3":
+        cursor.row_factory = None
+    return cursor
+
+
 def result_of(cursor: Any, columns: Any, rows: Any) -> Result:
-    """The rows of a DB-API cursor, as dicts, whatever row factory it has. (Its description is dear: read it once.)"""
+    """The rows of a DB-API cursor, as dicts. (Its description is dear: read it once.)"""
     names = [column[0] for column in columns]
     found = [row if isinstance(row, dict) else dict(zip(names, row, strict=True)) for row in rows]
     return Result(found, cursor.rowcount)

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 from ..errors import Misconfigured, Missing
 from ..errors import VersionConflict as VersionConflict  # which was defined here
 from ..model import check_name
+from .error_mapping import StaleSnapshot
 
 T = TypeVar("T")
 MYSQL_OPEN = "(@@autocommit = 0 OR @@in_transaction = 1)"
@@ -58,10 +59,17 @@ def versioned_update(
     found, match = where(dialect, key)
     sets = ", ".join(f"{quoted(dialect, name)} = {{}}" for name in values)
     counter = quoted(dialect, column)
-    result = yield Statement(
-        f"UPDATE {quoted(dialect, table)} SET {sets}, {counter} = {counter} + 1 WHERE {found} AND {counter} = {{}}",
-        (*values.values(), *match, version),
-    )
+    try:
+        result = yield Statement(
+            f"UPDATE {quoted(dialect, table)} SET {sets}, {counter} = {counter} + 1 WHERE {found} AND {counter} = {{}}",
+            (*values.values(), *match, version),
+        )
+    except StaleSnapshot as meant:  # it was changed since this transaction began to read
+        raise VersionConflict(table, key, version) from meant.error
+    if result.count > 1:
+        raise Misconfigured(
+            f"{table} {dict(key)} is {result.count} rows, and all of them were set: roll back. Give a key of one row"
+        )
     if result.count != 1:
         found_now = yield Statement(f"SELECT 1 AS found FROM {quoted(dialect, table)} WHERE {found}", match)
         raise VersionConflict(table, key, version) if found_now.rows else Missing(table, key)

@@ -53,6 +53,10 @@ class HashResource(Generic[T]):
     ) -> Step[Versioned[dict[str, T]]]:
         sets, deletes = self._encoded(value)
         words, after = self._predicate(version, sets, deletes)
+        if version is None and not sets:
+            raise Misconfigured(
+                f"{self._where} is to be created without a field, and would not be there; give at least one"
+            )
         words += (len(sets), *(word for pair in sets.items() for word in pair), *deletes)
         if not (yield from self._delivery.write(program("hash.lua"), words, token, self._where)):
             raise VersionConflict(WHAT, self._key, version)

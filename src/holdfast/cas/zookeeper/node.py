@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from ...errors import Misconfigured, Missing, VersionConflict
 from ...fenced.rejections import rejected
-from ...fenced.zookeeper.fence import KIND, FencedNode, ZooKeeperFence, mark_of, means, read
+from ...fenced.zookeeper.fence import KIND, FencedNode, ZooKeeperFence, mark_of, means, raise_failed, read
 from ..codecs import ValueCodec, decoded, encoded
 from ..resend import send_twice
 from ..update import Step, Versioned
@@ -101,9 +101,7 @@ class NodeResource(Generic[T]):
             raise rejected(KIND, self._path, claimed.token, mark)
         if means(written, *_QUICKER):
             return None
-        for result in (checked, written):
-            if isinstance(result, Exception):
-                raise result
+        raise_failed((checked, written))
         return 0 if version is None else int(written.version)
 
 

@@ -51,12 +51,16 @@ class FencedFile:
     __slots__ = ("_durable", "_sidecar", "_timeout", "path")
 
     def __init__(self, path: str | os.PathLike[str], *, timeout: float | None = 10.0, durable: bool = True) -> None:
+        if not isinstance(path, (str, os.PathLike)) or "\0" in str(path):
+            raise Misconfigured(f"a fenced file is named by a str or a Path, not by {path!r:.80}")
         self.path = os.path.realpath(os.fspath(path))
         if self.path.endswith((_SIDECAR, _BESIDE)):
             raise Misconfigured(f"{self.path!r} has the name of another file's fence; fence that file instead")
         if os.path.isdir(self.path):
             raise Misconfigured(f"{self.path!r} is a folder; a fence replaces one file as a whole: name the file")
-        if timeout is not None and not timeout >= 0:
+        if os.path.exists(self.path) and not os.path.isfile(self.path):
+            raise Misconfigured(f"{self.path!r} is a device, a pipe or a socket; a fence replaces an ordinary file")
+        if timeout is not None and (not isinstance(timeout, (int, float)) or not timeout >= 0):
             raise Misconfigured(f"timeout of {self.path!r} is {timeout!r}; give seconds from 0, or None for no bound")
         _demand_locks()
         self._sidecar = self.path + _SIDECAR

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..._core.pickling import unpicklable
@@ -115,9 +116,7 @@ class FencedNode:
         results: list[Any] = transaction.commit()
         if means(results[-1], "BadVersionError", "NoNodeError"):
             raise self._refusal(read(self._client, mark_path))
-        for result in results:
-            if isinstance(result, Exception) and not means(result, "RolledBackError", "RuntimeInconsistency"):
-                raise result
+        raise_failed(results)
         return results[:-1]
 
     def _refusal(self, mark: Any) -> Exception:
@@ -140,6 +139,13 @@ def read(client: Any, path: str) -> Any:
         if means(error, "NoNodeError"):
             return None
         raise
+
+
+def raise_failed(results: Sequence[Any]) -> None:
+    """Raise the error that a transaction was rolled back for; all others of its results only say that it was."""
+    for result in results:
+        if isinstance(result, Exception) and not means(result, "RolledBackError", "RuntimeInconsistency"):
+            raise result
 
 
 def means(error: object, *names: str) -> bool:

@@ -23,9 +23,9 @@ from ...clock import now
 from ...errors import BackendUnavailable, FenceRejected, HoldfastError, LeaseLost, Misconfigured
 from ...model import check_seconds
 from ..model import MAX_ID_BYTES, MAX_LIMIT_COUNT, RecordedEvent, check_bounded, check_count
-from ..relay_queue import PublishFailed, RelayQueue
+from ..relay_queue import PublishFailed, RelayQueue, check_hook, check_stop
 from .consumer import Consumer
-from .runner import Lease, Lock, acquire_unless, close, commit, wait_for_stop
+from .runner import Lease, Lock, acquire_unless, call, close, commit, wait_for_stop
 
 logger = logging.getLogger("holdfast")
 RETRIED = (BackendUnavailable, FenceRejected, LeaseLost)
@@ -41,7 +41,7 @@ class Relay:
     def __init__(
         self,
         connect: Callable[[], Awaitable[Any]],
-        publish: Callable[[RecordedEvent], Awaitable[object]],
+        publish: Callable[[RecordedEvent], object],
         *,
         lock: Lock,
         name: str = "outbox",
@@ -55,6 +55,7 @@ class Relay:
     ) -> None:
         if not callable(connect) or not callable(publish):
             raise Misconfigured("a relay takes two functions: connect(), which opens a connection, and publish(event)")
+        check_hook("publish", publish, name, awaits=True)
         if not isinstance(lock, Lock):
             raise Misconfigured(f"lock= is a lock of a coordinator, as locks.lock('outbox', ttl=10), not {lock!r:.80}")
         if on_failure not in ("retry", "stop"):
@@ -70,6 +71,7 @@ class Relay:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Publish until `stop` is set: after the event in hand, and what was published is acknowledged."""
+        check_stop(stop, f"the relay {self._name!r}", awaits=True)
         failures = 0
         while not stop.is_set():
             began = now()
@@ -129,7 +131,7 @@ class Relay:
                 return
             lease.check()
             try:
-                await self._publish(event)
+                await call(self._publish, event)
             except Exception as error:
                 if self._on_failure == "stop":
                     raise PublishFailed(error) from error

@@ -16,6 +16,7 @@ from ...fenced.clients import is_asyncio
 from ...fenced.holder import Holder
 from ...sql.aio import runner as sql
 from ...sql.aio.fence import Fence
+from ...sql.aio.runner import call
 from ...sql.statements import Exchange
 from .. import target
 from ..flows import LogFlow
@@ -26,6 +27,7 @@ __all__ = [
     "Lease",
     "Lock",
     "acquire_unless",
+    "call",
     "close",
     "commit",
     "run",

@@ -39,6 +39,22 @@ FROM holdfast_log_stream s LEFT JOIN (
     SELECT * FROM holdfast_log WHERE stream = {} AND version > {} ORDER BY version LIMIT {}
 ) e ON true WHERE s.stream = {} ORDER BY e.version;
 
+-- A transaction sees what it has appended itself, but under REPEATABLE READ not what others have appended between its
+-- snapshot and its own append. The event is looked for as it is now; whoever sees a later version has locked the stream.
+-- name: unseen_version
+SELECT version FROM holdfast_log WHERE stream = {} AND version = {} LOCK IN SHARE MODE;
+
+-- name: read_now
+SELECT position AS major, 0 AS minor, stream, version, id, type, data FROM holdfast_log
+WHERE stream = {} AND version > {} AND version <= {} ORDER BY version LIMIT {} LOCK IN SHARE MODE;
+
+-- The first event before the last position that is seen which is not seen itself, for the same reason. (The inner
+-- SELECT is a plain one, of the snapshot. Nobody is waited for: all events before one that is seen are committed.)
+-- name: unseen_position
+SELECT position FROM holdfast_log l WHERE position > {} AND position < {}
+AND NOT EXISTS (SELECT 1 FROM holdfast_log AS seen WHERE seen.position = l.position)
+ORDER BY position LIMIT 1 LOCK IN SHARE MODE;
+
 -- name: tail
 SELECT t.position AS truncated_major, 0 AS truncated_minor, @@tx_isolation = 'READ-UNCOMMITTED' AS dirty,
     e.position AS major, 0 AS minor, e.stream, e.version, e.id, e.type, e.data
@@ -72,7 +88,7 @@ DELETE FROM holdfast_log WHERE position IN ({list});
 
 -- The last of the next events that `tail` would give.
 -- name: window
-SELECT position AS major, 0 AS minor FROM (
+SELECT position AS major, 0 AS minor, COUNT(*) OVER () AS count FROM (
     SELECT position FROM holdfast_log WHERE position > {} ORDER BY position LIMIT {}
 ) w ORDER BY position DESC LIMIT 1;
 
@@ -88,10 +104,11 @@ FROM holdfast_log_state t LEFT JOIN (
 -- name: cursor
 SELECT parts, major, minor FROM holdfast_log_cursor WHERE consumer = {} AND (parts <> {} OR part = {}) ORDER BY parts;
 
--- Whether an event is, or was before it was removed, at this position.
+-- Whether an event of the partition is at this position, or may have been there before it was removed.
 -- name: known
-SELECT t.position >= {} OR EXISTS (SELECT 1 FROM holdfast_log l WHERE l.position = {}) AS known
-FROM holdfast_log_state t WHERE t.name = 'truncated';
+SELECT COALESCE(
+    (SELECT MOD(MOD(slot, {}) + {}, {}) = {} FROM holdfast_log WHERE position = {}), t.position >= {}
+) AS known FROM holdfast_log_state t WHERE t.name = 'truncated';
 
 -- name: move
 INSERT INTO holdfast_log_cursor (consumer, part, parts, major, minor) VALUES ({}, {}, {}, {}, {})

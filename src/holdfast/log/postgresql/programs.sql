@@ -141,13 +141,14 @@ FROM holdfast_log_state t LEFT JOIN (
 -- name: cursor
 SELECT parts, major, minor FROM holdfast_log_cursor WHERE consumer = {} AND (parts <> {} OR part = {}) ORDER BY parts;
 
--- Whether an event that `tail` gives, or has given before it was removed, is at this position.
+-- Whether an event of the partition that `tail` gives is at this position, or may have been there before it was removed.
 -- name: known
-SELECT (t.truncated_major, t.truncated_minor) >= ({}, {}) OR EXISTS (
-    SELECT FROM holdfast_log l WHERE l.major = {} AND l.minor = {} AND l.major < CASE
+SELECT COALESCE((
+    SELECT mod(mod(l.slot, CAST({} AS bigint)) + CAST({} AS bigint), CAST({} AS bigint)) = {} AND l.major < CASE
         WHEN t.system = (SELECT CAST(system_identifier AS text) FROM pg_control_system())
-        THEN t.shift + txid_snapshot_xmin(txid_current_snapshot()) ELSE 9223372036854775807 END) AS known
-FROM holdfast_log_state t;
+        THEN t.shift + txid_snapshot_xmin(txid_current_snapshot()) ELSE 9223372036854775807 END
+    FROM holdfast_log l WHERE l.major = {} AND l.minor = {}
+), (t.truncated_major, t.truncated_minor) >= ({}, {})) AS known FROM holdfast_log_state t;
 
 -- name: move
 INSERT INTO holdfast_log_cursor AS c (consumer, part, parts, major, minor) VALUES ({}, {}, {}, {}, {})

@@ -74,10 +74,11 @@ FROM holdfast_log_state t LEFT JOIN (
 -- name: cursor
 SELECT parts, major, minor FROM holdfast_log_cursor WHERE consumer = {} AND (parts <> {} OR part = {}) ORDER BY parts;
 
--- Whether an event is, or was before it was removed, at this position.
+-- Whether an event of the partition is at this position, or may have been there before it was removed.
 -- name: known
-SELECT t.position >= {} OR EXISTS (SELECT 1 FROM holdfast_log l WHERE l.position = {}) AS known
-FROM holdfast_log_state t WHERE t.name = 'truncated';
+SELECT COALESCE(
+    (SELECT ((slot % {}) + {}) % {} = {} FROM holdfast_log WHERE position = {}), t.position >= {}
+) AS known FROM holdfast_log_state t WHERE t.name = 'truncated';
 
 -- name: move
 INSERT INTO holdfast_log_cursor (consumer, part, parts, major, minor) VALUES ({}, {}, {}, {}, {})

@@ -13,6 +13,7 @@ from ...fenced.holder import Holder
 from ...sql.statements import Exchange
 from ...sql.sync import runner as sql
 from ...sql.sync.fence import Fence
+from ...sql.sync.runner import call
 from ...sync.base_lock import acquire_unless
 from ...sync.lease import Lease
 from ...sync.lock import Lock
@@ -25,6 +26,7 @@ __all__ = [
     "Lease",
     "Lock",
     "acquire_unless",
+    "call",
     "close",
     "commit",
     "run",

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from ...cas.tries import Retry, Stats
 from ...errors import VersionConflict
 from .. import locks, statements
-from .runner import adapter_for, run
+from .runner import adapter_for, call, run
 
 T = TypeVar("T")
 
@@ -79,7 +79,7 @@ async def retry(
         tries += 1
         count.count(tries=1)
         try:
-            result = await work()
+            result: T = await call(work)
         except VersionConflict:
             count.count(conflicts=1)
             pause = bounds.pause(tries, time.monotonic() - begin, random.random())

@@ -2,16 +2,18 @@
 
 1. Errors of the client library are mapped and thrown into the exchange.
 2. A cancellation is thrown into the exchange, and what the exchange then puts back is not cancelled.
+3. A function of the user's may be a coroutine function or a plain one.
 """
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .. import adapters, fence_mark
-from ..adapters import Adapter, result_of
+from ..adapters import Adapter, cursor_of, result_of
 from ..error_mapping import MappedError, mapped
 from ..statements import Exchange, Result, Statement
 
@@ -21,6 +23,12 @@ T = TypeVar("T")
 def adapter_for(connection: Any) -> Adapter:
     """The adapter for an asyncio connection, or `Misconfigured`."""
     return adapters.adapter_for(connection, asynchronous=True)
+
+
+async def call(function: Callable[..., Any], *values: object) -> Any:
+    """Call a function of the user's, and wait for what it answers (rule 3)."""
+    answer = function(*values)
+    return await answer if inspect.isawaitable(answer) else answer
 
 
 async def raise_mark(connection: Any, adapter: Adapter, resource: str, token: int) -> int:
@@ -67,7 +75,7 @@ async def _execute(connection: Any, adapter: Adapter, statement: Statement) -> R
         result = await connection.execute(text, values)
         rows = [dict(row) for row in result.mappings()] if result.returns_rows else []
         return Result(rows, result.rowcount)
-    async with connection.cursor() as cursor:
+    async with cursor_of(connection, adapter) as cursor:
         await cursor.execute(text, values or None)
         if (columns := cursor.description) is None:
             return Result([], cursor.rowcount)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from ...cas.tries import Retry, Stats
 from ...errors import VersionConflict
 from .. import locks, statements
-from .runner import adapter_for, run
+from .runner import adapter_for, call, run
 
 T = TypeVar("T")
 
@@ -77,7 +77,7 @@ def retry(
         tries += 1
         count.count(tries=1)
         try:
-            result = work()
+            result: T = call(work)
         except VersionConflict:
             count.count(conflicts=1)
             pause = bounds.pause(tries, time.monotonic() - begin, random.random())

@@ -1,16 +1,21 @@
 """Runs exchanges on blocking connections of psycopg, SQLAlchemy, PyMySQL and sqlite3.
 
 1. Errors of the client library, and interrupts, are mapped and thrown into the exchange.
-2. SQLite has a fence of its own (`holdfast.fenced.SQLiteFence`); the mark of a sqlite3 connection is raised by it.
+2. A function of the user's that answers with a coroutine has done nothing, and is refused: its answer would be taken
+   for the end of its work.
+3. SQLite has a fence of its own (`holdfast.fenced.SQLiteFence`); the mark of a sqlite3 connection is raised by it.
 """
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ...errors import Misconfigured
 from ...fenced import SQLiteFence
 from .. import adapters, fence_mark
-from ..adapters import Adapter, result_of
+from ..adapters import Adapter, cursor_of, result_of
 from ..error_mapping import MappedError, mapped
 from ..statements import Exchange, Result, Statement
 
@@ -20,6 +25,15 @@ T = TypeVar("T")
 def adapter_for(connection: Any) -> Adapter:
     """The adapter for a blocking connection, or `Misconfigured`."""
     return adapters.adapter_for(connection, asynchronous=False)
+
+
+def call(function: Callable[..., T], *values: object) -> T:
+    """Call a function of the user's (rule 2)."""
+    answer = function(*values)
+    if inspect.isawaitable(answer):
+        getattr(answer, "close", lambda: None)()
+        raise Misconfigured(f"{function!r} answered with an awaitable, so it has done nothing yet; use the aio variant")
+    return answer
 
 
 def raise_mark(connection: Any, adapter: Adapter, resource: str, token: int) -> int:
@@ -59,7 +73,7 @@ def _execute(connection: Any, adapter: Adapter, statement: Statement, cursors: l
         rows = [dict(row) for row in result.mappings()] if result.returns_rows else []
         return Result(rows, result.rowcount)
     if not cursors:
-        cursors.append(connection.cursor())
+        cursors.append(cursor_of(connection, adapter))
     [cursor] = cursors
     cursor.execute(text, values or None) if adapter.library != "sqlite3" else cursor.execute(text, values)
     if (columns := cursor.description) is None:

@@ -24,7 +24,9 @@ local cursor = redis.call('HGET', cursors, part) or '0-0'
 if not is_before(cursor, position) then
   return {'already', cursor}
 end
-if is_before(redis.call('GET', truncated) or '0-0', position) and not redis.call('XRANGE', all, position, position)[1] then
+local event = redis.call('XRANGE', all, position, position)[1]
+if event and not is_of(event[2][6], tonumber(part), tonumber(parts))
+    or not event and is_before(redis.call('GET', truncated) or '0-0', position) then
   return {'unknown'}
 end
 if stands ~= token then

@@ -348,6 +348,10 @@ def check_prefix(prefix: str) -> str:
     """What names begin with: any text, also none."""
     if not isinstance(prefix, str):
         raise Misconfigured(f"a prefix is a str, not {type(prefix).__name__}: {prefix!r}")
+    try:
+        prefix.encode()
+    except UnicodeEncodeError:
+        raise Misconfigured(f"the prefix {prefix[:40]!r} is not valid Unicode (a lone surrogate)") from None
     return prefix
 
 

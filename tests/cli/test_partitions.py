@@ -40,6 +40,17 @@ def test_members_and_what_they_own(cli: Cli) -> None:
         assert cli.run("partitions", "ls", "x").out == ""
 
 
+def test_a_prefix_longer_than_the_name_raises_no_alarm(cli: Cli) -> None:
+    """It shows a part of the partition's names, in which a member seems to have left, or no shard has an owner."""
+    with cli.locks.partitions("ingest", shards=3) as member:
+        owns_all(member)
+        for prefix in ("ingest/members", "ingest/shards/3/1", "ingest/"):
+            assert json.loads(cli.run("partitions", "ls", "--json", prefix).out) == []
+    done = cli.run("partitions", "ls", "\udcff")
+    assert done.code == 64
+    assert "not valid Unicode" in done.err
+
+
 def test_what_nobody_owns_and_who_is_leaving(cli: Cli) -> None:
     with cli.locks.partitions("ingest", shards=3, drain=60) as member:
         owns_all(member)

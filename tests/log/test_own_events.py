@@ -12,7 +12,6 @@ import pytest
 from holdfast.log import ANY, START, Consumer, EventData, Folded, RecordedEvent, append, fold, read, tail, truncate
 from tests.log.databases import Database
 
-
 NOTHING: list[int] = []
 
 

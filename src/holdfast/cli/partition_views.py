@@ -46,9 +46,12 @@ class PartitionRow:
         )
 
 
-def rows(views: Iterable[LockView]) -> Iterator[PartitionRow]:
-    """In the order of names, then of members."""
+def rows(views: Iterable[LockView], prefix: str) -> Iterator[PartitionRow]:
+    """In the order of names, then of members: the partitions whose own name begins with the prefix. Of others a survey
+    may show a part, in which shards look as if nobody owned them."""
     for partition in read_partitions(views):
+        if not partition.name.startswith(prefix):
+            continue
         for shards in sorted(partition.counts()):
             yield from _rows(partition, shards)
 

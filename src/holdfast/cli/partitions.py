@@ -52,7 +52,7 @@ def ls(prefix: str, url: str | None, namespace: str, as_json: bool, quiet: bool)
     if (locks := coordinator_for_viewing(url, namespace, quiet or as_json)) is not None:
         with locks:
             found = locks.survey(prefix)
-    rows = list(partition_views.rows(found))
+    rows = list(partition_views.rows(found, prefix))
     engine = without_passwords(chosen_url(url))
     if as_json:
         print_json(partition_views.as_data(rows))
@@ -91,11 +91,11 @@ def watch(prefix: str, interval: float, url: str | None, namespace: str, as_json
     with locks:
         seen = looks(locks, prefix, max(0.05, interval), over)
         if as_json:
-            _print_pictures(seen)
+            _print_pictures(seen, prefix)
         elif sys.stdout.isatty():
             _draw(seen, chosen_url(url), prefix)
         else:
-            _print_changes(seen)
+            _print_changes(seen, prefix)
 
 
 def _draw(seen: Iterable[Look], url: str, prefix: str) -> None:
@@ -105,7 +105,7 @@ def _draw(seen: Iterable[Look], url: str, prefix: str) -> None:
 
     with Live(console=views.console(), auto_refresh=False, screen=True) as live:
         for found, problem in seen:
-            rows = list(partition_views.rows(found))
+            rows = list(partition_views.rows(found, prefix))
             head = Text.assemble(
                 ("holdfast ", "bold"),
                 (f"{without_passwords(url)}  {prefix}", "dim"),
@@ -116,7 +116,7 @@ def _draw(seen: Iterable[Look], url: str, prefix: str) -> None:
             live.update(Group(head, body, Text("Ctrl-C ends it", style="dim")), refresh=True)
 
 
-def _print_changes(seen: Iterable[Look]) -> None:
+def _print_changes(seen: Iterable[Look], prefix: str) -> None:
     known: dict[tuple[str, str], str] = {}
     silence = ""
     for found, problem in seen:
@@ -126,7 +126,7 @@ def _print_changes(seen: Iterable[Look]) -> None:
         if problem:
             continue
         current = {}
-        for row in partition_views.rows(found):
+        for row in partition_views.rows(found, prefix):
             who = f"{row.member} {row.claim.host}:{row.claim.pid}" if row.claim is not None else "nobody"
             kind = "" if row.kind != "leaving" else " (leaving)"
             current[row.partition, who] = f"owns {len(row.owned)} of {row.shards}{kind}"
@@ -138,10 +138,10 @@ def _print_changes(seen: Iterable[Look]) -> None:
         known = current
 
 
-def _print_pictures(seen: Iterable[Look]) -> None:
+def _print_pictures(seen: Iterable[Look], prefix: str) -> None:
     before: object = None
     for found, problem in seen:
-        rows = list(partition_views.rows(found))
+        rows = list(partition_views.rows(found, prefix))
         shape = (problem, [(row.partition, row.shards, row.kind, row.member, row.owned) for row in rows])
         if shape != before:
             before = shape

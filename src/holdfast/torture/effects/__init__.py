@@ -6,6 +6,6 @@ workloads           what can be tortured: `once`, actors, partitions, the log
 NAME_process        the worker of a workload
 NAME_run            its verdict
 ledger              a resource: which effects were applied, in which order, with which token
-log_database        the database of a log, with a table of effects
+log_database        the database of a log, with a table of effects; redis_log: the same for Redis
 planted             the library without its fences
 """

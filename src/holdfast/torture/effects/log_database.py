@@ -1,12 +1,12 @@
 """The database of a run with a log: the engine's own, or a file beside that of SQLite's locks.
 
-The effects of events go to a table beside the log, in the transaction that acknowledges them. A log without such
-transactions needs another class with these methods, whose `put_effect` is behind the fence of a resource elsewhere.
+The effects of events go to a table beside the log, in the transaction that acknowledges them. (`redis_log` has none.)
 """
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from importlib import import_module
@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ...fenced.mysql.programs import schema as fence_schema
-from ...log import tail
+from ...log import RecordedEvent, tail
 from ...log.programs import schema_statements
 
 NUMBERS = {
@@ -70,17 +70,26 @@ class LogDatabase:
             tail(connection)  # where the log makes its tables by itself
             connection.commit()
 
-    def put_effect(self, connection: Any, part: int, event: str, token: int) -> None:
+    def left_to_do(self, part: int, events: Sequence[RecordedEvent], token: int) -> list[RecordedEvent]:
+        """All: what has been done was acknowledged with it."""
+        return list(events)
+
+    def put_effects(self, connection: Any, part: int, events: Sequence[RecordedEvent], token: int) -> None:
         mark = "?" if self.dialect == "sqlite" else "%s"
         into = f"INSERT INTO torture_effect (part, event, token) VALUES ({mark}, {mark}, {mark})"
-        execute(connection, into, (part, event, token))
+        for event in events:
+            execute(connection, into, (part, event.id, token))
 
     def effects(self, connection: Any) -> dict[int, list[tuple[str, int]]]:
         """By partition the effects (event, token), in their order."""
-        found: dict[int, list[tuple[str, int]]] = {}
-        for part, event, token in execute(connection, "SELECT part, event, token FROM torture_effect ORDER BY number"):
-            found.setdefault(part, []).append((event, token))
-        return found
+        return effects_by_part(connection)
+
+
+def effects_by_part(connection: Any) -> dict[int, list[tuple[str, int]]]:
+    found: dict[int, list[tuple[str, int]]] = {}
+    for part, event, token in execute(connection, "SELECT part, event, token FROM torture_effect ORDER BY number"):
+        found.setdefault(part, []).append((event, token))
+    return found
 
 
 def execute(connection: Any, statement: str, values: tuple[object, ...] = ()) -> list[Any]:

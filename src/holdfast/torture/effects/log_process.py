@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ... import Coordinator, Partitions
@@ -34,6 +35,7 @@ from ...log import (
 )
 from .log_database import LogDatabase
 from .planted import remove_fence_of_log
+from .redis_log import RedisLog
 from .worker import WorkerContext, worker_context
 
 PARTITIONS_COUNT = 4
@@ -61,7 +63,7 @@ class LogProcess:
 
     def __init__(self, context: WorkerContext) -> None:
         self._context = context
-        self._database = LogDatabase(context.config.url, context.folder)
+        self._database = log_at(context.config.url, context.folder, context.config.fenced)
         self._versions: dict[str, int] = {}
         self._appends = 0
         self._pending: PendingAppend | None = None
@@ -174,9 +176,9 @@ class LogProcess:
         if not events:
             return False
         check()
+        left = self._database.left_to_do(shard, events, token)
         context.strike("polled")
-        for event in events:
-            self._database.put_effect(connection, shard, event.id, token)
+        self._database.put_effects(connection, shard, left, token)
         context.strike("effects", STOPS_WHILE_WRITING_RATIO)
         consumer.acknowledge(events[-1].position)
         context.strike("acknowledged", STOPS_WHILE_WRITING_RATIO)
@@ -185,15 +187,19 @@ class LogProcess:
         return True
 
 
-def drain(database: LogDatabase, shards: Partitions) -> None:
+def log_at(url: str, folder: Path, fenced: bool = True) -> LogDatabase | RedisLog:
+    """The log of a run."""
+    return RedisLog(url, folder, fenced) if url.startswith("redis:") else LogDatabase(url, folder)
+
+
+def drain(database: LogDatabase | RedisLog, shards: Partitions) -> None:
     """Consume what is left, in peace: all shards are owned here."""
     with closing(database.connect()) as connection:
         for shard in range(PARTITIONS_COUNT):
             token = shards[shard].token
             consumer = Consumer(connection, CONSUMER, lease=token, partition=shard, partitions=PARTITIONS_COUNT)
             while events := consumer.poll(1000):
-                for event in events:
-                    database.put_effect(connection, shard, event.id, token)
+                database.put_effects(connection, shard, database.left_to_do(shard, events, token), token)
                 consumer.acknowledge(events[-1].position)
                 connection.commit()
             connection.commit()

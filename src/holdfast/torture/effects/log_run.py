@@ -19,8 +19,7 @@ from typing import Any
 
 from ... import connect
 from ...log import START, RecordedEvent, tail
-from .log_database import LogDatabase
-from .log_process import CONSUMER, PARTITIONS_COUNT, drain
+from .log_process import CONSUMER, PARTITIONS_COUNT, drain, log_at
 from .run import EffectsResult, Workload, read_told, wait_until
 
 OWNED_AGAIN_S = 60.0
@@ -29,7 +28,7 @@ PAGE_COUNT = 1000
 
 def judge_log(folder: Path, url: str, result: EffectsResult) -> None:
     """Consume the rest, and compare what there is with what workers were told."""
-    database = LogDatabase(url, folder)
+    database = log_at(url, folder)
     with connect(url) as locks, locks.partitions(CONSUMER, shards=PARTITIONS_COUNT) as shards:
         if not wait_until(lambda: len(shards) == PARTITIONS_COUNT, OWNED_AGAIN_S):
             result.violations.append(f"only {list(shards)} of {PARTITIONS_COUNT} partitions are owned again")
@@ -120,8 +119,8 @@ def effect_violations(events: list[RecordedEvent], effects: dict[int, list[tuple
 LOG = Workload(
     "log",
     "holdfast.torture.effects.log_process",
-    ("sqlite", "postgresql", "mysql"),
+    ("sqlite", "postgresql", "mysql", "redis"),
     judge_log,
-    lambda folder, url: LogDatabase(url, folder).create(),
+    lambda folder, url: log_at(url, folder).create(),
     stops=0.1,  # of a consumer, which polls much less often than others append
 )

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...log import Position, cursors
 from ...log.programs import statement
+from ...log.redis import flows as redis_flows
 from ...log.sync import runner
 from ...recipes import actor_worker
 from ...recipes.actor_record import ActorRecord
@@ -53,3 +54,4 @@ def remove_fence_of_log() -> None:
 
     _replace(runner, "Fence", NoFence)
     _replace(cursors, "acknowledge", move)
+    _replace(redis_flows, "digits", lambda token: "0" * 19)  # for its programs all tokens are the same

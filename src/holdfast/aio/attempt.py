@@ -130,10 +130,10 @@ class Attempt:
 
     async def _begin(self) -> None:
         coordinator = self._coordinator
-        if coordinator._core.pid != getpid():
+        if coordinator._core.pid != (pid := getpid()):
             notice_fork()  # before its core is used: that of the parent would not keep it alive
         core = self._core = coordinator._core
-        origin = Origin(_HOST, getpid(), calendar_us() / 1e6)
+        origin = Origin(_HOST, pid, calendar_us() / 1e6)
         actor, take_over = coordinator._actors.current(False), 0
         while True:
             begun = await coordinator._run(flows.begin(core, self._spec, origin, actor, self._started, take_over))

@@ -38,7 +38,7 @@ class RedisLog:
     def connect(self) -> Any:
         """A client with the ends of a transaction, which do nothing."""
         redis = import_module("redis")
-        kind = type("RedisLogClient", (redis.Redis,), {"commit": lambda self: None, "rollback": lambda self: None})
+        kind: Any = type("RedisLogClient", (redis.Redis,), {"commit": lambda self: None, "rollback": lambda self: None})
         return kind.from_url(self.url, socket_timeout=TIMEOUT_S)
 
     def create(self) -> None:

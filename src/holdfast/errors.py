@@ -178,6 +178,13 @@ class AttemptInProgress(HoldfastError, TimeoutError):
         return (AttemptInProgress, (self.name, self.key, self.waited, self.where))
 
 
+def _command(verb: str, *names: str) -> str:
+    """A command of holdfast to be pasted into a shell, whatever the names are."""
+    from shlex import join  # not at the top: `import holdfast` stays light
+
+    return f"holdfast {verb} {join(['--', *names] if any(name[:1] == '-' for name in names) else names)}"
+
+
 class AttemptInDoubt(HoldfastError):
     """An attempt ended without a word (its process died, mostly): it may have done its work or not."""
 
@@ -189,7 +196,7 @@ class AttemptInDoubt(HoldfastError):
         super().__init__(
             f"an attempt of {key!r} ({name!r}) died ({where}, token {token}): it may have done its work or not, and "
             "takeover='refuse' leaves that to a person. Find out what it did; then this lets the next attempt begin: "
-            f"holdfast once forget {name!r} {key!r} --token {token}"
+            + _command(f"once forget --token {token}", name, key)
         )
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -205,7 +212,7 @@ class AttemptFailed(HoldfastError):
         self.error = error
         super().__init__(
             f"{key!r} of {name!r} failed before ({error}), and on_error='remember' keeps it so; this lets another "
-            f"attempt begin: holdfast once forget {name!r} {key!r}"
+            f"attempt begin: {_command('once forget', name, key)}"
         )
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -254,7 +261,7 @@ class NoAnswer(HoldfastError, TimeoutError):
         self.waited = waited
         super().__init__(
             f"{key!r} ({name!r}) has not answered within {waited:.3g} s; the message stays in its inbox: ask again "
-            f"with message_id={message_id!r} for the answer, or see `holdfast actors ls {name}`"
+            f"with message_id={message_id!r} for the answer, or see `{_command('actors ls', name)}`"
             if waited is not None
             else f"{key!r} ({name!r}) has handled the message {message_id!r}, and its answer is not kept any more"
         )
@@ -273,7 +280,7 @@ class MessageFailed(HoldfastError):
         self.error = error
         super().__init__(
             f"{key!r} ({name!r}) could not handle the message {message_id!r}: {error}; it is a dead letter now: "
-            f"`holdfast actors retry {name} {key} {message_id}` tells it again"
+            f"`{_command('actors retry', name, key, message_id)}` tells it again"
         )
 
     def __reduce__(self) -> tuple[object, ...]:

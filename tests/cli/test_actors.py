@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
 import holdfast
@@ -67,3 +69,19 @@ def test_nothing_is_said_plainly_and_bad_names_are_refused(cli: Cli) -> None:
     bad = cli.run("actors", "ls", "a:b")
     assert bad.code == 64
     assert "colon" in bad.err
+
+
+def test_names_and_errors_of_any_kind_can_be_shown_and_pasted(cli: Cli) -> None:
+    """A row is one line, an error commands no terminal, and the command that an error proposes works in a shell."""
+
+    def handle(actor: holdfast.Actor, message: int) -> None:
+        raise ValueError("two\nlines \x1b[2J")
+
+    with cli.locks.actors("-acc", handle, tries=1) as system, pytest.raises(holdfast.MessageFailed) as failed:
+        system.ask("-k 1", 0, message_id="--id", timeout=60)
+    shown = cli.run("actors", "ls", "--dead", "--", "-acc")
+    assert len(shown.out.splitlines()) == 2
+    assert "\x1b" not in shown.out
+    _, *words = shlex.split(str(failed.value).split("`")[1])
+    assert cli.run(*words).code == 0
+    assert cli.run("actors", "ls", "--dead", "--after", "a", "acc").code == 64

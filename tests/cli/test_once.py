@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import shlex
 
+import pytest
+
+import holdfast
 from tests.cli.harness import Cli
 
 
@@ -53,3 +57,17 @@ def test_nothing_is_said_plainly_and_bad_names_are_refused(cli: Cli) -> None:
     bad = cli.run("once", "ls", "a:b")
     assert bad.code == 64
     assert "colon" in bad.err
+
+
+@pytest.mark.parametrize("key", ["-k", "a 'b'", "--json"])
+def test_the_command_that_an_error_proposes_can_be_pasted(cli: Cli, key: str) -> None:
+    """Whatever the key is; and an error of two lines is shown in one."""
+    once = cli.locks.once("payments", keep="1h", takeover="refuse", on_error="remember")
+    with pytest.raises(ValueError, match="two"), once.attempt(key):
+        raise ValueError("two\nlines")
+    assert len(cli.run("once", "ls", "payments").out.splitlines()) == 2
+    with pytest.raises(holdfast.AttemptFailed) as told, once.attempt(key):
+        pass
+    _, *words = shlex.split(str(told.value).split("begin: ")[1])
+    assert cli.run(*words).code == 0
+    assert once.look(key) is None

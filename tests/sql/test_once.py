@@ -417,3 +417,20 @@ def test_bad_calls_are_refused() -> None:
         pickle.dumps(once)
     assert holdfast.sql.Once is Once
     connection.close()
+
+
+def test_an_attempt_within_an_attempt_at_the_same_key_does_nothing_twice(plain_shop: Shop) -> None:
+    """By another `Once` of the same name, on the same connection: told, and both effects are undone."""
+    with plain_shop.connected() as connection:
+        attempt = Once(connection, "payments", keep=KEEP).attempt("order-7").__enter__()
+        execute(connection, CHARGE)
+        pay(connection)
+        with pytest.raises(Misconfigured, match="another attempt at the same key") as told:
+            attempt.complete("first")
+        attempt.__exit__(told.type, told.value, None)
+        connection.commit()
+    assert plain_shop.value(BALANCE) == 1000
+    with plain_shop.connected() as connection:
+        assert pay(connection) == {"charged": 100, "of": "order-7"}
+        connection.commit()
+    assert plain_shop.value(BALANCE) == 900

@@ -16,6 +16,8 @@ from .tables import show
 
 COLUMNS = ("key", "inbox", "tries", "dead letters", "token", "error")
 LETTER_COLUMNS = ("key", "id", "tries", "message", "error")
+MAX_LETTERS_COUNT = 1000
+"""How many dead letters are counted."""
 MAX_TEXT_COUNT = 60
 """How much of a message is shown in a table."""
 
@@ -45,12 +47,15 @@ def ls(name: str, after: str, limit: int, dead: bool, url: str | None, namespace
       holdfast actors ls accounts --dead
       holdfast actors ls accounts --json | jq '.[] | select(.inbox > 0)'
     """
+    if dead and after:
+        raise click.UsageError("--after goes with the list of actors, not with --dead")
+    most = limit if dead else MAX_LETTERS_COUNT
     found: list[ActorView] = []
     letters: list[DeadLetter] = []
     if (locks := coordinator_for_viewing(url, namespace, as_json)) is not None:
         with locks:
             system = locks.actors(name)
-            letters = system.dead_letters(limit=limit if dead else 1000)
+            letters = system.dead_letters(limit=most)
             found = [] if dead else system.views(after, limit)
     counts = {view.key: sum(letter.key == view.key for letter in letters) for view in found}
     if as_json:
@@ -58,11 +63,18 @@ def ls(name: str, after: str, limit: int, dead: bool, url: str | None, namespace
         print_json([asdict(letter) for letter in letters] if dead else views)
     elif dead and letters:
         show(LETTER_COLUMNS, [_letter_row(letter) for letter in letters], f"dead letters of {name}", {"tries"})
+        if len(letters) == limit:
+            click.echo(
+                "there may be more: a larger --limit shows up to 1000, and the rest once some of these are gone",
+                err=True,
+            )
     elif found:
         rows = [_row(view, counts[view.key]) for view in found]
         show(COLUMNS, rows, f"actors {name}", {"inbox", "tries", "dead letters", "token"})
         if len(found) == limit:
             click.echo(f"there may be more: --after {found[-1].key!r}", err=True)
+        if len(letters) == most:
+            click.echo(f"there are {most} dead letters or more: the counts may be too low", err=True)
     else:
         what = "dead letter of" if dead else "actor"
         click.echo(f"there is no {what} {name!r} at {without_passwords(chosen_url(url))}", err=True)

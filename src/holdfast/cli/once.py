@@ -15,6 +15,7 @@ from ..sync.once import Once
 from . import exit_codes
 from .engine_choice import chosen_url, coordinator_for_viewing
 from .options import engine_options, json_option, print_json
+from .tables import printable
 from .tables import show as show_table
 
 COLUMNS = ("key", "state", "attempts", "token", "phases", "host", "pid", "began (UTC)", "error")
@@ -79,7 +80,7 @@ def show(name: str, key: str, url: str | None, namespace: str, as_json: bool) ->
         click.echo(f"nothing is remembered of {key!r} of {name!r}", err=True)
     else:
         for field, value in _data(view).items():
-            click.echo(f"{field:>8}  {value}")
+            click.echo(f"{field:>8}  {printable(str(value))}")
     return exit_codes.FAILED if view is None else exit_codes.OK
 
 

@@ -12,6 +12,7 @@ from . import views
 
 def show(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str, right: Collection[str] = ()) -> None:
     """Print rows under their columns; the title goes to stderr where the table is piped."""
+    rows = [[printable(cell) for cell in row] for row in rows]
     if not sys.stdout.isatty():
         click.echo(title, err=True)
         click.echo(views.aligned(columns, right, rows))
@@ -26,3 +27,8 @@ def show(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str, righ
     for row in rows:
         grid.add_row(*map(Text, row))  # text, never markup: a key may hold brackets
     views.console().print(grid)
+
+
+def printable(text: str) -> str:
+    """On one line, and without what a terminal would take for a command: an error may say anything."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
+import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..errors import PayloadMismatch
 
 TABLE = "holdfast_once"
 SECOND_US = 1_000_000
+_numbers = itertools.count(1)
 NOW = {
     "postgresql": "CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint)",
     "mysql": "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))",
@@ -26,6 +27,9 @@ class OnceKey:
     key: str
     fingerprint: str
     keep: float
+    savepoint: str = field(default_factory=lambda: f"holdfast_once_{next(_numbers)}", compare=False)
+    """Another one for each attempt, also at the same key: in MariaDB a new savepoint of the same name ends the old one,
+    and nobody could go back to where the first attempt began."""
 
     @property
     def what(self) -> str:
@@ -35,11 +39,6 @@ class OnceKey:
     def names(self) -> tuple[object, object]:
         """MariaDB keeps them as bytes, so that no character set of a connection comes between a key and its row."""
         return (self.name.encode(), self.key.encode()) if self.dialect == "mysql" else (self.name, self.key)
-
-    @property
-    def savepoint(self) -> str:
-        """Another one for each key: in MariaDB a new savepoint of the same name ends the old one."""
-        return "holdfast_once_" + hashlib.sha256(f"{self.name}\n{self.key}".encode()).hexdigest()[:16]
 
     @property
     def keep_us(self) -> int:

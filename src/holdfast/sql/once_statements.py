@@ -112,7 +112,8 @@ def leave(key: OnceKey, completed: bool, opened: bool) -> Exchange[None]:
 def ended_inside(key: OnceKey) -> Misconfigured:
     return Misconfigured(
         f"the transaction in which the attempt at {key.what} began was ended in its block, so its record and its "
-        "effect may not be in one transaction; commit or roll back after the block"
+        "effect may not be in one transaction, or the block has made another attempt at the same key; commit or roll "
+        "back after the block, and make one attempt at a time"
     )
 
 

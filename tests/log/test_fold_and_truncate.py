@@ -253,3 +253,36 @@ def test_a_fenced_fold_expects_what_it_read(database: Database) -> None:
         append(connection, "new", EventData("added", 3), expected=fold(connection, "new", total, [0, 0]).version) == 1
     )
     assert append(connection, "newer", EventData("added", 3), expected=NONE) == 1
+
+
+READ_ONLY = {
+    "sqlite": "PRAGMA query_only = on",
+    "postgresql": "SET TRANSACTION READ ONLY",
+    "mariadb": "START TRANSACTION READ ONLY",
+}
+
+
+def test_who_may_only_read_keeps_no_snapshot(database: Database) -> None:
+    """The fold is right all the same, and its transaction goes on."""
+    fill(database, "s", 3)
+    reader = database.connect()
+    execute(reader, READ_ONLY[database.engine])
+    for _ in range(2):
+        assert fold(reader, "s", total, [0, 0], snapshot="total", every=1) == Folded([3, 3], 3)
+    assert execute(reader, "SELECT count(*) FROM holdfast_log_snapshot") == [(0,)]
+
+
+def test_a_connection_whose_commit_does_nothing_is_refused(tmp_path: Path) -> None:
+    """`autocommit=True` of Python 3.12: a transaction that was begun here could not be ended by `commit()`."""
+
+    class Autocommit(sqlite3.Connection):
+        autocommit = True
+
+    connection = sqlite3.connect(tmp_path / "log.db", factory=Autocommit, isolation_level=None)
+    with pytest.raises(Misconfigured, match="no transaction open"):
+        append(connection, "s", EventData("added"), expected=ANY)
+    assert not connection.in_transaction
+    connection.execute("BEGIN")
+    assert append(connection, "s", EventData("added"), expected=ANY) == 1
+    connection.execute("COMMIT")
+    connection.close()

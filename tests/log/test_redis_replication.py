@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from holdfast.errors import FenceRejected, OutcomeUnknown
-from holdfast.log import ANY, Consumer, EventData, append, read, tail, truncate
+from holdfast.log import ANY, Consumer, EventData, Folded, append, fold, read, tail, truncate
 from tests.support.redis_server import RedisServer, running
 from tests.support.redis_topologies import await_true, with_replicas
 
@@ -19,6 +19,9 @@ def one(name: str) -> EventData:
 def test_a_replica_may_be_read() -> None:
     with with_replicas(1) as (primary, [replica]), primary.client() as client, replica.client() as reader:
         append(client, "s", [one("a"), one("b")], expected=ANY)
+        await_true(lambda: len(tail(reader)) == 2, "the replica")
+        counted = fold(reader, "s", lambda count, event: count + 1, 0, snapshot="count", every=1)
+        assert counted == Folded(2, 2), "and no snapshot is kept"
         truncate(client, "s", before=2)
         await_true(lambda: len(tail(reader, allow_truncated=True)) == 1, "the replica")
         assert read(reader, "s", after=1) == read(client, "s", after=1)

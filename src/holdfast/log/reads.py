@@ -15,7 +15,7 @@ import json
 from typing import Any
 
 from ..errors import Misconfigured
-from ..sql.error_mapping import LockUnavailable, StaleSnapshot
+from ..sql.error_mapping import LockUnavailable, ReadOnly, StaleSnapshot
 from ..sql.statements import Exchange, Result
 from .errors import Truncated
 from .model import Position, RecordedEvent
@@ -44,8 +44,12 @@ def snapshot(dialect: str, stream: str, name: str) -> Exchange[tuple[str, int] |
 
 
 def save(dialect: str, stream: str, name: str, version: int, state: str) -> Exchange[None]:
+    if dialect == "postgresql" and (yield statement(dialect, "read_only")).rows[0]["read_only"]:
+        return  # as below; here the error would end the transaction
     try:
         yield statement(dialect, "save", stream, name, version, state)
+    except ReadOnly:
+        pass  # a transaction or a replica that may only read: a fold elsewhere will save
     except (LockUnavailable, StaleSnapshot):
         if dialect == "postgresql":  # which has ended the transaction
             raise

@@ -11,6 +11,8 @@ CHANGED_SINCE_READ_NUMBER = 1020
 """MariaDB with innodb_snapshot_isolation: what is to be locked is newer than the snapshot."""
 MISSING_TABLE_NUMBER, DUPLICATE_KEY_NUMBER = 1146, 1062
 UNDEFINED_TABLE_STATE, NO_SAVEPOINT_STATE, NO_SAVEPOINT_NUMBER = "42P01", "3B001", 1305
+READ_ONLY_NUMBERS, SQLITE_READONLY = frozenset({1290, 1792}), 8
+"""MariaDB: of a server, of a transaction that may only read."""
 SQLITE_ERROR, SQLITE_LOCKED, SQLITE_BUSY_SNAPSHOT = 1, (5, 6), 517
 SQLITE_DUPLICATE_KEY = (1555, 2067)
 """Of a primary key, of a unique one."""
@@ -47,6 +49,10 @@ class DuplicateKey(MappedError):
     """MariaDB or SQLite has such a row; the statement has changed nothing."""
 
 
+class ReadOnly(MappedError):
+    """MariaDB or SQLite may only be read here. (PostgreSQL is asked before: an error would end the transaction.)"""
+
+
 class UndefinedTable(MappedError):
     """PostgreSQL has no such table; the transaction goes on only behind a savepoint."""
 
@@ -72,6 +78,8 @@ def mapped(error: BaseException) -> BaseException:
         return StaleSnapshot(error)
     if state == LOCKED_STATE or number in LOCKED_NUMBERS or (code is not None and code & 0xFF in SQLITE_LOCKED):
         return LockUnavailable(error)
+    if number in READ_ONLY_NUMBERS or (code is not None and code & 0xFF == SQLITE_READONLY):
+        return ReadOnly(error)
     if state == NO_TRANSACTION_STATE:
         return NoTransaction(error)
     if state == NO_SAVEPOINT_STATE or number == NO_SAVEPOINT_NUMBER:

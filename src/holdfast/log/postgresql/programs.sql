@@ -88,6 +88,9 @@ FROM holdfast_log_state t LEFT JOIN LATERAL (
 -- name: snapshot
 SELECT version, state FROM holdfast_log_snapshot WHERE stream = {} AND name = {};
 
+-- name: read_only
+SELECT current_setting('transaction_read_only') = 'on' AS read_only;
+
 -- name: save
 INSERT INTO holdfast_log_snapshot AS s (stream, name, version, state) VALUES ({}, {}, {}, {})
 ON CONFLICT (stream, name) DO UPDATE SET version = excluded.version, state = excluded.state

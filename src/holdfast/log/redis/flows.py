@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from ...errors import FenceRejected
+from ...errors import FenceRejected, OutcomeUnknown
 from ...fenced.redis.programs import KIND, digits
 from ...fenced.rejections import rejected
 from ..cursors import WINDOWS_COUNT, ConsumerPartition, other_partitions, unknown_position
@@ -66,7 +66,11 @@ class RedisFlows:
 
     def save(self, stream: str, name: str, version: int, state: str) -> RedisExchange[None]:
         request = RedisRequest("save", (snapshots_key(stream),), (name, version, state))
-        yield from change(request, f"the snapshot {name!r} of {stream!r} was kept", "a later fold keeps one")
+        try:
+            yield from change(request, f"the snapshot {name!r} of {stream!r} was kept", "a later fold keeps one")
+        except OutcomeUnknown as error:
+            if not any(kind.__name__ == "ReadOnlyError" for kind in type(error.__cause__).__mro__):
+                raise  # a replica may only be read: a fold elsewhere will save
 
     def tail(self, after: Position, limit: int, allow_truncated: bool) -> RedisExchange[list[RecordedEvent]]:
         events: list[RecordedEvent] = []

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 
 from ...fenced.clients import is_asyncio
 from ...fenced.holder import Holder
+from ...sql.error_mapping import no_transaction
 from ...sql.statements import Exchange
 from ...sql.sync import runner as sql
 from ...sql.sync.fence import Fence
@@ -54,6 +55,8 @@ def run_fenced(target: LogTarget, flow: LogFlow[T], resource: str, lease: Holder
     """Claim the resource, if there is a lease, then run the flow. A program of Redis claims by itself."""
     connection, adapter = target.connection, target.adapter
     begins = adapter is not None and adapter.library == "sqlite3" and not connection.in_transaction
+    if begins and getattr(connection, "autocommit", None) is True:  # Python 3.12: its commit() would do nothing
+        raise no_transaction("what is written to the log")
     try:
         if lease is not None and adapter is not None:
             Fence(connection).claim(resource, lease)

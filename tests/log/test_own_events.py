@@ -9,8 +9,21 @@ from typing import Any
 
 import pytest
 
-from holdfast.log import ANY, START, Consumer, EventData, Folded, RecordedEvent, append, fold, read, tail, truncate
-from tests.log.databases import Database
+from holdfast.log import (
+    ANY,
+    START,
+    Consumer,
+    EventData,
+    Folded,
+    RecordedEvent,
+    Truncated,
+    append,
+    fold,
+    read,
+    tail,
+    truncate,
+)
+from tests.log.databases import Database, execute
 
 NOTHING: list[int] = []
 
@@ -97,3 +110,21 @@ def test_events_of_a_truncated_stream_are_no_hole(mariadb: Database) -> None:
     one.rollback()
     put(one, "own")
     assert [event.data for event in tail(one, after=begin, allow_truncated=True)] == [2, 3, "own"]
+
+
+def test_with_snapshot_isolation_a_truncation_ends_no_reader(mariadb: Database) -> None:
+    """MariaDB's default since 11.6: who locks what has changed since its first read has its transaction ended."""
+    one, other = mariadb.connect(), mariadb.connect()
+    for number in range(6):
+        put(one, number, stream=f"s{number % 2}")
+    one.commit()
+    truncate(other, "s1", before=2)
+    other.commit()
+    execute(one, "SET SESSION innodb_snapshot_isolation = ON")
+    begin = tail(one, allow_truncated=True)[0].position
+    truncate(other, "s1", before=3)
+    other.commit()
+    assert [event.data for event in tail(one, after=begin, allow_truncated=True)] == [2, 3, 4, 5]
+    with pytest.raises(Truncated):
+        read(one, "s1")
+    assert execute(one, "SELECT @@in_transaction") == [(1,)]

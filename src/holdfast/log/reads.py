@@ -28,8 +28,8 @@ def read(dialect: str, stream: str, after: int, limit: int) -> Exchange[list[Rec
     events = [event_of(row) for row in result.rows if row["version"] is not None]
     last = int(result.rows[0]["last"]) if result.rows else 0
     missing = next((n for n, event in enumerate(events, after + 1) if event.version != n), after + len(events) + 1)
-    hole = dialect == "mysql" and bool(events) and missing < events[-1].version
-    if hole and (yield statement(dialect, "unseen_version", stream, missing)).rows:  # rule 4
+    hole = bool(events) and missing < events[-1].version and (yield from _may_hide(dialect))
+    if hole and (yield statement(dialect, "unseen_version", stream, missing)).rows:
         result = yield statement(dialect, "read_now", stream, after, events[-1].version, limit)
         events = [event_of(row) for row in result.rows]
     first = events[0].version if events else last + 1
@@ -70,11 +70,16 @@ def page_of(dialect: str, result: Result, after: Position, allow_truncated: bool
 
 def seen_until(dialect: str, after: Position, end: Position, count: int) -> Exchange[Position]:
     """How far this transaction sees all events, where it sees so many between two positions (rule 4)."""
-    if dialect == "mysql" and end.major - after.major != count:
+    if dialect == "mysql" and end.major - after.major != count and (yield from _may_hide(dialect)):
         result = yield statement(dialect, "unseen_position", after.major, end.major)
         for row in result.rows:
             return Position(int(row["position"]) - 1, 0)
     return end
+
+
+def _may_hide(dialect: str) -> Exchange[bool]:
+    """Whether a hole may be one of rule 4, and not of a truncation."""
+    return dialect == "mysql" and not (yield statement(dialect, "snapshot_isolation")).rows
 
 
 def events_of(result: Result, after: Position, allow_truncated: bool) -> list[RecordedEvent]:

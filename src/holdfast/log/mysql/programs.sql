@@ -39,6 +39,12 @@ FROM holdfast_log_stream s LEFT JOIN (
     SELECT * FROM holdfast_log WHERE stream = {} AND version > {} ORDER BY version LIMIT {}
 ) e ON true WHERE s.stream = {} ORDER BY e.version;
 
+-- With innodb_snapshot_isolation (the default since 11.6) the append itself is refused there, and nothing is hidden; to
+-- look for it would end the transaction where something was truncated since. Older servers do not know the name.
+-- name: snapshot_isolation
+SELECT variable_value AS value FROM information_schema.session_variables
+WHERE variable_name = 'INNODB_SNAPSHOT_ISOLATION' AND variable_value = 'ON';
+
 -- A transaction sees what it has appended itself, but under REPEATABLE READ not what others have appended between its
 -- snapshot and its own append. The event is looked for as it is now; whoever sees a later version has locked the stream.
 -- name: unseen_version

@@ -40,6 +40,7 @@ FOLDERS = {
     "sync": "py",
     "testing": "py",
     "doctor": "py toml",
+    "refusals": "py",
     "torture": "py sql html css js",
 }
 """Each folder of the package, and the kinds of files in it."""

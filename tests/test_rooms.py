@@ -108,6 +108,7 @@ ROOMS = (
     Room("testing", "testing.py testing/*", "*", ANY, "lazily"),
     Room("dashboard", "dashboard/*", "*", ASYNCIO, "lazily"),
     Room("doctor", "doctor/*", "*", ANY, "lazily"),
+    Room("refusals", "refusals/*", "*", ASYNCIO, "lazily"),
     Room(
         "torture",
         "torture/*",

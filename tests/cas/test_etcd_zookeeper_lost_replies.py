@@ -12,7 +12,7 @@ import pytest
 from holdfast import cas
 from holdfast.fenced.etcd import gateway
 from tests.cas.faulty import faulty
-from tests.etcd.cluster import Cluster
+from tests.etcd.cluster import Cluster, b64
 from tests.zookeeper.ensemble import Ensemble
 
 _numbers = itertools.count()
@@ -28,7 +28,9 @@ class Etcd:
         transact = gateway(f"http://{cluster.members[0].endpoint}", timeout=30)
 
         def strike(txn: dict[str, Any]) -> dict[str, Any]:
-            if not any("request_put" in operation for operation in txn["success"]):
+            if not any(
+                operation.get("request_put", {}).get("key") == b64(self.key.encode()) for operation in txn["success"]
+            ):
                 return transact(txn)
             self.writes += 1
             reply: dict[str, Any] = faulty(lambda: transact(txn), next(left, ""), self.lost, between)

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from holdfast.fenced.refusal_store import SUFFIX
+
 Connect = Callable[..., sqlite3.Connection]
 
 MODES: dict[str, dict[str, Any]] = {
@@ -26,8 +28,9 @@ def as_dict(cursor: sqlite3.Cursor, row: tuple[object, ...]) -> dict[str, object
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Everything in the folder, byte for byte; without SQLite's shared index, which readers write as well."""
-    return {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.endswith("-shm")}
+    """Everything in the folder, byte for byte; without SQLite's shared index, which readers write as well, and without
+    what a fence keeps of its refusals."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.endswith(("-shm", SUFFIX))}
 
 
 def commit(connection: sqlite3.Connection) -> None:

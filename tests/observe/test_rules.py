@@ -12,6 +12,7 @@ import yaml
 from holdfast.errors import Misconfigured
 from holdfast.observe.metric_table import METRICS, PROCESS_METRICS
 from holdfast.observe.rules import rules
+from holdfast.refusals.collector import METRICS as FENCE_METRICS
 from tests.cli.harness import HOLDFAST, LONG
 from tests.observe.alert_cases import CASES
 
@@ -58,6 +59,25 @@ def test_an_alert_fires_when_it_should_and_only_then(alert: str, tmp_path: Path)
     assert not fires(tmp_path, alert, good)
 
 
+FENCE = '{fence="redis://a",kind="redis",family="orders/*"}'
+LAST, COUNT = f"holdfast_fence_last_refusal_timestamp_seconds{FENCE}", f"holdfast_fence_refusals_total{FENCE}"
+
+
+@pytest.mark.parametrize(
+    ("series", "expected"),
+    [
+        ({LAST: "_x18 1100 1100 1100", COUNT: "_x18 1 1 1"}, True),  # the first one that the fence has ever refused
+        ({LAST: "60x18 1100 1100 1100", COUNT: "3x18 4 4 4"}, True),
+        ({COUNT: "3x18 4 4 4"}, True),  # whatever the clock of the fence says
+        ({LAST: "_x18 60 60 60", COUNT: "_x18 3 3 3"}, False),  # an exporter was started; they are old
+        ({LAST: "60x30", COUNT: "3x30"}, False),
+    ],
+)
+def test_a_refusal_that_was_kept_fires_when_it_is_new(series: dict[str, str], expected: bool, tmp_path: Path) -> None:
+    """The process that was refused is gone: nobody counts but the fence."""
+    assert fires(tmp_path, "HoldfastFenceRefused", series) is expected
+
+
 def test_every_alert_has_cases_and_a_page() -> None:
     names = [rule["alert"] for rule in ALERTS]
     assert sorted(names) == sorted(CASES)
@@ -72,7 +92,7 @@ def test_every_alert_has_cases_and_a_page() -> None:
 def test_rules_ask_for_metrics_that_there_are() -> None:
     import re
 
-    exported = {metric.name for metric in (*METRICS, *PROCESS_METRICS)}
+    exported = {metric.name for metric in (*METRICS, *PROCESS_METRICS)} | set(FENCE_METRICS)
     asked = {name for rule in ALERTS for name in re.findall(r"holdfast_\w+", rule["expr"])}
     assert {name.removesuffix("_total").removesuffix("_bucket") for name in asked} <= exported
 

@@ -26,6 +26,7 @@ from .ls import ls
 from .once import once
 from .options import CliContext
 from .partitions import partitions
+from .refusals import refusals
 from .rules import rules
 from .run import run
 from .schema import schema
@@ -75,6 +76,7 @@ for command in (
     rules,
     board,
     exporter,
+    refusals,
     advise_command,
     doctor,
     demo,

@@ -8,14 +8,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import HoldfastError
 from ..model import LockView
 from .families import MAX_FAMILIES_COUNT, OTHER, default_family
+from .survey_cache import SurveyCache
 
 METRICS = {
     "held": "Claims that hold a lock, as the engine says.",
@@ -64,14 +63,13 @@ class EngineCollector:
     def __init__(
         self, engine: str, survey: Callable[[], list[LockView]], now: Callable[[], float], interval: float
     ) -> None:
-        self._engine, self._survey, self._now, self._interval = engine, survey, now, interval
-        self._mutex = threading.Lock()
-        self._seen: tuple[float, dict[str, FamilyView] | None] | None = None
+        self._engine = engine
+        self._families = SurveyCache(lambda: by_family(survey()), now, interval)
 
     def collect(self) -> Iterator[Any]:
         from prometheus_client import core
 
-        seen = self._look()
+        seen = self._families.get()
         up = core.GaugeMetricFamily("holdfast_engine_up", "1 if the engine answers, else 0.", labels=["engine"])
         up.add_metric([self._engine], 0.0 if seen is None else 1.0)
         yield up
@@ -80,14 +78,3 @@ class EngineCollector:
             for family, view in (seen or {}).items():
                 metric.add_metric([self._engine, family], float(getattr(view, name)))
             yield metric
-
-    def _look(self) -> dict[str, FamilyView] | None:
-        """What was seen last, if that is not long ago (rule 1); None if the engine did not answer."""
-        with self._mutex:
-            if self._seen is None or self._now() - self._seen[0] >= self._interval:
-                try:
-                    found: dict[str, FamilyView] | None = by_family(self._survey())
-                except HoldfastError:
-                    found = None
-                self._seen = (self._now(), found)
-            return self._seen[1]

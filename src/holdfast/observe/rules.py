@@ -8,6 +8,7 @@ from importlib import resources
 from ..errors import Misconfigured
 
 WINDOW, PENDING = "5m", "5m"
+UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 DURATION = re.compile(r"(0|(\d+(ms|s|m|h|d))+)")
 
 
@@ -22,5 +23,10 @@ def rules(window: str = WINDOW, pending: str = PENDING) -> str:
             raise Misconfigured(f"{what} is {value!r}; give a duration as Prometheus writes it: 30s, 5m, 1h30m")
     text = resources.files(__package__).joinpath("rules.yml").read_text("utf-8")
     body = text.partition("groups:")[2]
-    filled = re.sub(r"\bWINDOW\b", window, re.sub(r"\bPENDING\b", pending, body))
-    return f"# Alerts of holdfast; made by: holdfast rules --window {window} --pending {pending}\ngroups:{filled}"
+    for word, value in (("WINDOW", window), ("WINDOW_SECONDS", f"{_seconds(window):g}"), ("PENDING", pending)):
+        body = re.sub(rf"\b{word}\b", value, body)
+    return f"# Alerts of holdfast; made by: holdfast rules --window {window} --pending {pending}\ngroups:{body}"
+
+
+def _seconds(duration: str) -> float:
+    return sum(int(number) * UNITS[unit] for number, unit in re.findall(r"(\d+)(ms|s|m|h|d)", duration))

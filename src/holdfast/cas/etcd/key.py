@@ -9,11 +9,12 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 from ...errors import Misconfigured, Missing, VersionConflict
-from ...fenced.etcd.programs import Txn, claimed, claiming, done, encode, fenced
+from ...fenced.etcd.programs import KIND, Txn, claimed, claiming, denial, done, encode, fenced
+from ...fenced.refusal import may_keep, not_kept
 from ..codecs import ValueCodec, decoded, encoded
 from ..resend import send_twice
 from ..update import Step, Versioned
@@ -37,7 +38,8 @@ class KeyResource(Generic[T]):
     def claim(self, token: int) -> Step[None]:
         """Raise the mark of the key to the token, unless this register has done so already."""
         if token != self._claimed:
-            claimed((yield from _transact(claiming(self._key, token))), self._key, token)
+            reply = yield from self._transact_kept(lambda owner: claiming(self._key, token, owner))
+            claimed(reply, self._key, token)
             self._claimed = token
 
     def read(self) -> Step[Versioned[T]]:
@@ -59,21 +61,34 @@ class KeyResource(Generic[T]):
             raise Misconfigured(f"the version of {self._where} is the revision that read() gave, not {version!r}")
         operation = {"request_put": put if version is None else {**put, "ignore_lease": True}}
         condition = {"key": encode(self._key), "result": "EQUAL", **compare}
-        if token is None:
-            txn: Txn = {"compare": [condition], "success": [operation], "failure": []}
-        else:
-            txn = fenced(self._key, token, [operation], [condition])
-        revision = yield from send_twice(lambda: self._send(txn, token), refused, self._where)
+        revision = yield from send_twice(lambda: self._send(operation, condition, token), refused, self._where)
         if revision is None:
             raise VersionConflict(WHAT, self._name, version)
         return Versioned(value, revision)
 
-    def _send(self, txn: Txn, token: int | None) -> Step[int | None]:
+    def _send(self, operation: Txn, condition: Txn, token: int | None) -> Step[int | None]:
         """The revision of the write; None if another was there."""
-        reply = yield from _transact(txn)
-        if token is not None:
+        if token is None:
+            reply = yield from _transact({"compare": [condition], "success": [operation], "failure": []})
+        else:
+            reply = yield from self._transact_kept(
+                lambda owner: fenced(self._key, token, owner, [operation], [condition])
+            )
             done(reply, self._key, token)
         return int(reply["header"]["revision"]) if reply.get("succeeded") else None
+
+    def _transact_kept(self, make: Callable[[str | None], Txn]) -> Step[Txn]:
+        """As the fence does it (`send_kept`): what cannot be kept at the fence for lack of rights is done without."""
+        if not may_keep(KIND):
+            return (yield from _transact(make(None)))
+        try:
+            return (yield from _transact(make("")))
+        except Exception as error:
+            if (denied := denial(error)) is None:
+                raise
+        reply = yield from _transact(make(None))
+        not_kept(KIND, self._name, denied, for_good=True)
+        return reply
 
 
 def _transact(txn: Txn) -> Step[Txn]:

@@ -70,7 +70,7 @@ class Delivery:
     def claim(self, token: int) -> Step[None]:
         """Raise the mark of the key to the token, unless this register has done so already."""
         if token != self._claimed:
-            reply = yield RedisScript(claiming(), (mark_key(self.key),), (digits(token),))
+            reply = yield RedisScript(claiming(), (mark_key(self.key),), (digits(token), ""))
             claimed(reply, self.key, token)
             self._claimed = token
 
@@ -79,7 +79,7 @@ class Delivery:
         receipt, nonce = self._receipt(), os.urandom(8).hex()
         script = RedisScript(text, (self.key, receipt), (nonce, KEPT_MS, *words))
         if token is not None:
-            script = RedisScript(fenced(text), (mark_key(self.key), *script.keys), (digits(token), *script.words))
+            script = RedisScript(fenced(text), (mark_key(self.key), *script.keys), (digits(token), "", *script.words))
         begin = yield from now()
         try:
             reply = yield from _send(script, where)

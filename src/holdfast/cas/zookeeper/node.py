@@ -14,8 +14,9 @@ from collections.abc import Callable, Hashable
 from typing import Any, Generic, TypeVar
 
 from ...errors import Misconfigured, Missing, VersionConflict
-from ...fenced.rejections import rejected
-from ...fenced.zookeeper.fence import KIND, FencedNode, ZooKeeperFence, mark_of, means, raise_failed, read
+from ...fenced.zookeeper.fence import FencedNode, ZooKeeperFence, mark_of
+from ...fenced.zookeeper.fence import refused as fence_refused
+from ...fenced.zookeeper.requests import means, raise_failed, read
 from ..codecs import ValueCodec, decoded, encoded
 from ..resend import send_twice
 from ..update import Step, Versioned
@@ -98,7 +99,7 @@ class NodeResource(Generic[T]):
         checked, written = transaction.commit()
         if means(checked, "BadVersionError", "NoNodeError"):
             mark = self._fence.mark(self._path)
-            raise rejected(KIND, self._path, claimed.token, mark)
+            raise fence_refused(self._client, self._path, claimed.token, mark, "")
         if means(written, *_QUICKER):
             return None
         raise_failed((checked, written))

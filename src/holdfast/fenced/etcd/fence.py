@@ -5,6 +5,7 @@
 2. `claim` raises the mark; what is read through the claimed key after that stays true until a newer holder claims.
 3. Reads through the claimed key are checked too: a stale holder learns of it when it reads, not only when it writes.
 4. Who writes the key around the fence is not stopped by it.
+5. A refusal is kept in the transaction that refuses, in keys of its own.
 
 A fence speaks through a function of the user's that carries out one transaction, given and answered in the JSON form
 of etcd's gateway: `Etcd3Client.transaction` of etcd3gw is one, `gateway("http://host:2379")` makes one without any
@@ -19,13 +20,16 @@ from typing import Any
 from ..._core.pickling import unpicklable
 from ..clients import FENCE_ELSEWHERE, check_client
 from ..holder import Holder, token_of
+from ..refusal import may_keep, not_kept, owner_of
 from .programs import (
+    KIND,
     Key,
     Txn,
     check_key,
     claimed,
     claiming,
     count_in,
+    denial,
     done,
     encode,
     fenced,
@@ -57,9 +61,10 @@ class EtcdFence:
 
     def claim(self, key: Key, lease: Holder) -> FencedKey:
         """Raise the mark of `key` to the lease's token, or raise `FenceRejected` if it is beyond."""
-        token, name = token_of(lease), check_key(key)
-        claimed(self._transact(claiming(name, token)), name, token)
-        return FencedKey(self._transact, name, token)
+        token, owner, name = token_of(lease), owner_of(lease), check_key(key)
+        reply = send_kept(self._transact, name, owner, lambda keeper: claiming(name, token, keeper))
+        claimed(reply, name, token)
+        return FencedKey(self._transact, name, token, owner)
 
     def mark(self, key: Key) -> int | None:
         """The highest token that has claimed `key`; None if none has."""
@@ -69,8 +74,9 @@ class EtcdFence:
 class FencedKey:
     """A claimed key. Everything done through it is refused as soon as a newer holder has claimed it."""
 
-    def __init__(self, transact: Transact, key: bytes, token: int) -> None:
+    def __init__(self, transact: Transact, key: bytes, token: int, owner: str = "") -> None:
         self._transact = transact
+        self._owner = owner
         self.key = key
         self.token = token
 
@@ -95,4 +101,22 @@ class FencedKey:
 
     def run(self, operations: Iterable[Txn], conditions: Iterable[Txn] = ()) -> list[Any] | None:
         """Operations of your own, on any keys, in one step with the check; None if a condition was not met."""
-        return done(self._transact(fenced(self.key, self.token, operations, conditions)), self.key, self.token)
+        asked, terms = list(operations), list(conditions)
+        reply = send_kept(
+            self._transact, self.key, self._owner, lambda owner: fenced(self.key, self.token, owner, asked, terms)
+        )
+        return done(reply, self.key, self.token)
+
+
+def send_kept(transact: Transact, key: bytes, owner: str, make: Callable[[str | None], Txn]) -> Txn:
+    """Send a transaction that keeps its refusal; without that, if the user has no right to where it is kept."""
+    if may_keep(KIND):
+        try:
+            return transact(make(owner))
+        except Exception as error:
+            if (denied := denial(error)) is None:
+                raise
+        reply = transact(make(None))
+        not_kept(KIND, key.decode(errors="replace"), denied, for_good=True)
+        return reply
+    return transact(make(None))

@@ -2,6 +2,11 @@
 
 The mark is a key of its own, `holdfast/fence/KEY`: a token in 19 digits, so that etcd, which compares bytes, compares
 numbers. A comparison with a key that is not there is false: nobody has claimed, and nobody's write passes.
+
+A refusal is kept by the branch that refuses, in `holdfast/refusals/KEY/SLOT`, one of `LAST_COUNT` slots by the token: a
+transaction cannot count, but etcd counts how often a key was put (its `version`), and so the versions of all slots
+together are how often it has refused. It cannot copy the mark into the value either: who reads a refusal reads the mark
+at its revision.
 """
 
 from __future__ import annotations
@@ -11,11 +16,13 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from ...errors import Misconfigured
+from ..refusal import LAST_COUNT, refusal_now
 from ..rejections import rejected
 
 KIND = "etcd"
 Key: TypeAlias = str | bytes
 Txn: TypeAlias = dict[str, Any]
+REFUSALS = b"holdfast/refusals/"
 
 
 def encode(word: Key) -> str:
@@ -37,16 +44,32 @@ def mark_key(key: bytes) -> str:
     return encode(b"holdfast/fence/" + key)
 
 
+def refusal_key(key: bytes, token: int) -> bytes:
+    """Where a refusal of the token is kept.
+
+    >>> refusal_key(b"orders/7", 33)
+    b'holdfast/refusals/orders/7/1'
+    """
+    return REFUSALS + key + b"/%d" % (token % LAST_COUNT)
+
+
+def _keep(key: bytes, token: int, owner: str | None) -> list[Txn]:
+    if owner is None:
+        return []
+    line = refusal_now(token, None, owner).line()
+    return [{"request_put": {"key": encode(refusal_key(key, token)), "value": encode(line)}}]
+
+
 def digits(token: int) -> str:
     return encode(f"{token:019d}")
 
 
-def claiming(key: bytes, token: int) -> Txn:
-    """Raise the mark, unless it is beyond."""
+def claiming(key: bytes, token: int, owner: str | None) -> Txn:
+    """Raise the mark, unless it is beyond; then that is kept, unless the owner is None."""
     mark = mark_key(key)
     return {
         "compare": [{"key": mark, "target": "VALUE", "result": "GREATER", "value": digits(token)}],
-        "success": [{"request_range": {"key": mark}}],
+        "success": [{"request_range": {"key": mark}}, *_keep(key, token, owner)],
         "failure": [{"request_put": {"key": mark, "value": digits(token)}}],
     }
 
@@ -56,13 +79,22 @@ def standing(key: bytes, token: int) -> dict[str, str]:
     return {"key": mark_key(key), "target": "VALUE", "result": "EQUAL", "value": digits(token)}
 
 
-def fenced(key: bytes, token: int, operations: Iterable[Txn], conditions: Iterable[Txn] = ()) -> Txn:
-    """The user's operations under the fence."""
-    return {
-        "compare": [standing(key, token), *conditions],
-        "success": list(operations),
-        "failure": [{"request_range": {"key": mark_key(key)}}],
-    }
+def fenced(key: bytes, token: int, owner: str | None, operations: Iterable[Txn], conditions: Iterable[Txn] = ()) -> Txn:
+    """The user's operations under the fence. A condition of the user's that is not met is no refusal."""
+    compare, look = [standing(key, token), *conditions], {"request_range": {"key": mark_key(key)}}
+    refuse: list[Txn] = [look, *_keep(key, token, owner)]
+    if len(compare) > 1 and len(refuse) > 1:
+        refuse = [{"request_txn": {"compare": compare[:1], "success": [look], "failure": refuse}}]
+    return {"compare": compare, "success": list(operations), "failure": refuse}
+
+
+def denial(error: Exception) -> str | None:
+    """What an error says if the user has no right to a key of the transaction: perhaps to that of refusals alone."""
+    if getattr(error, "code", None) != 403 and "permission denied" not in str(error).lower():
+        return None
+    if isinstance(error, OSError) and callable(close := getattr(error, "close", None)):
+        close()  # an answer of HTTP that nobody will read
+    return str(error)
 
 
 def reading(key: bytes) -> Txn:
@@ -71,7 +103,10 @@ def reading(key: bytes) -> Txn:
 
 def mark_in(reply: Txn) -> int | None:
     """The mark that a reply shows."""
-    kvs = reply["responses"][0]["response_range"].get("kvs")
+    first = reply["responses"][0]
+    if "response_txn" in first:
+        return mark_in(first["response_txn"])
+    kvs = first["response_range"].get("kvs")
     return int(b64decode(kvs[0]["value"])) if kvs else None
 
 

@@ -12,6 +12,7 @@
 6. A process that is paused inside such a section keeps the lock: others wait, up to `timeout`, and are told.
    If it is killed instead, the kernel frees the lock and the file is the version before or after, whole.
 7. Tokens tell holders apart, not threads: two threads that share one lease share its claim.
+8. A refusal is kept in a file of its own, `<path>.fence.refusals`, in the section in which it is found.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ import os
 from collections.abc import Callable
 from types import TracebackType
 
-from ...errors import Misconfigured
+from ...errors import FenceRejected, Misconfigured
 from ..holder import Holder, token_of
+from ..refusal import owner_of, refusal_now
+from ..refusal_store import SUFFIX, keep_beside
 from ..rejections import rejected
 from .replace import Data, replace, sync_folder
 from .sidecar import locked
@@ -54,7 +57,7 @@ class FencedFile:
         if not isinstance(path, (str, os.PathLike)) or "\0" in str(path):
             raise Misconfigured(f"a fenced file is named by a str or a Path, not by {path!r:.80}")
         self.path = os.path.realpath(os.fspath(path))
-        if self.path.endswith((_SIDECAR, _BESIDE)):
+        if self.path.endswith((_SIDECAR, _BESIDE, SUFFIX)):
             raise Misconfigured(f"{self.path!r} has the name of another file's fence; fence that file instead")
         if os.path.isdir(self.path):
             raise Misconfigured(f"{self.path!r} is a folder; a fence replaces one file as a whole: name the file")
@@ -73,12 +76,12 @@ class FencedFile:
         with locked(self._sidecar, create=True, timeout=self._timeout, durable=self._durable) as sidecar:
             mark = sidecar.mark()
             if mark is not None and mark > token:
-                raise rejected(KIND, self.path, token, mark)
+                raise _refused(self.path, token, mark, owner_of(lease))
             if mark != token:
                 sidecar.write(token)
             if mark is None and self._durable:
                 sync_folder(self._sidecar)
-        return FileClaim(self, token)
+        return FileClaim(self, token, owner_of(lease))
 
     def mark(self) -> int | None:
         """The highest token that has claimed the file; None if none has."""
@@ -89,7 +92,9 @@ class FencedFile:
             return None
 
 
-def replace_if(file: FencedFile, token: int | None, data: Data, check: Callable[[], None] = lambda: None) -> None:
+def replace_if(
+    file: FencedFile, token: int | None, data: Data, check: Callable[[], None] = lambda: None, owner: str = ""
+) -> None:
     """Replace the content in one section with the check of the token and with `check`, which raises to refuse.
 
     None for a token: the writer relies on its `check` alone (`holdfast.cas`).
@@ -100,21 +105,28 @@ def replace_if(file: FencedFile, token: int | None, data: Data, check: Callable[
             if mark == token:
                 check()
                 return replace(file.path, file.path + _BESIDE, data, durable=file._durable)
+            assert token is not None
+            raise _refused(file.path, token, mark, owner)
     except FileNotFoundError:
         if token is None or os.path.lexists(file._sidecar):
             raise
-        mark = None  # somebody removed the sidecar: whether we are the newest is not known any more
-    assert token is not None
-    raise rejected(KIND, file.path, token, mark)
+        # Somebody removed the sidecar: whether we are the newest is not known any more.
+        raise _refused(file.path, token, None, owner) from None
+
+
+def _refused(path: str, token: int, mark: int | None, owner: str) -> FenceRejected:
+    keep_beside(KIND, path, path, refusal_now(token, mark, owner))
+    return rejected(KIND, path, token, mark)
 
 
 class FileClaim:
     """A file that a holder has claimed: its own until the `with` block ends or a newer holder claims."""
 
-    __slots__ = ("_closed", "_file", "token")
+    __slots__ = ("_closed", "_file", "_owner", "token")
 
-    def __init__(self, file: FencedFile, token: int) -> None:
+    def __init__(self, file: FencedFile, token: int, owner: str = "") -> None:
         self._file = file
+        self._owner = owner
         self._closed = False
         self.token = token
 
@@ -135,7 +147,7 @@ class FileClaim:
     def write_bytes(self, data: Data) -> None:
         """Replace the content as a whole, or raise `FenceRejected` if anyone newer has claimed."""
         self._demand_open()
-        replace_if(self._file, self.token, data)
+        replace_if(self._file, self.token, data, owner=self._owner)
 
     def write_text(self, text: str, encoding: str = "utf-8") -> None:
         """Replace the content by text, with line ends as they are."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 
 from ...errors import OutcomeUnknown
+from ..permissions import inherit
 
 Data = bytes | bytearray | memoryview
 
@@ -53,24 +54,11 @@ def _write(path: str, beside: str, data: Data, durable: bool) -> None:
     mode = 0o666 if old is None else 0o600
     with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as new:
         if old is not None:
-            _inherit(old, new.fileno())
+            inherit(old, new.fileno())
         new.write(data)
         new.flush()
         if durable:
             os.fsync(new.fileno())
-
-
-def _inherit(old: os.stat_result, descriptor: int) -> None:
-    mode = old.st_mode & 0o777
-    for owner in (old.st_uid, -1):  # only root may give files away, but a group of one's own may be kept
-        try:
-            os.fchown(descriptor, owner, old.st_gid)
-            break
-        except PermissionError:
-            pass
-    else:
-        mode = mode & 0o707 | (mode & 0o007) << 3
-    os.fchmod(descriptor, mode)
 
 
 def _remove(path: str) -> None:

@@ -8,6 +8,7 @@
 4. Who writes the key around the fence is not stopped by it.
 5. A command whose reply is lost is done once, and answers as it did, however often the client sends it again by itself
    (`once.lua`); where that cannot be known, `OutcomeUnknown`. An error of the client means: it was done or it was not.
+6. A refusal is kept in the step that refuses, in a key of its own (`refusal.lua`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 from ..._core.pickling import unpicklable
 from ..clients import FENCE_ELSEWHERE, check_blocking_client, check_client
 from ..holder import Holder, token_of
+from ..refusal import owner_of
 from .programs import COMMAND, Word, answered, call_of, check_key, claimed, claiming, digits, mark_key, pairs
 
 WANTED = "a client of redis-py, as from redis.Redis.from_url(…)"
@@ -42,10 +44,10 @@ class RedisFence:
 
     def claim(self, key: str, lease: Holder) -> FencedKey:
         """Raise the mark of `key` to the lease's token, or raise `FenceRejected` if it is beyond."""
-        token = token_of(lease)
+        token, owner = token_of(lease), owner_of(lease)
         script = self._client.register_script(claiming())
-        claimed(script(keys=[mark_key(check_key(key))], args=[digits(token)]), key, token)
-        return FencedKey(self._client, key, token)
+        claimed(script(keys=[mark_key(check_key(key))], args=[digits(token), owner]), key, token)
+        return FencedKey(self._client, key, token, owner)
 
     def mark(self, key: str) -> int | None:
         """The highest token that has claimed `key`; None if none has."""
@@ -56,8 +58,9 @@ class RedisFence:
 class FencedKey:
     """A claimed key. Everything done through it is refused as soon as a newer holder has claimed it."""
 
-    def __init__(self, client: Any, key: str, token: int) -> None:
+    def __init__(self, client: Any, key: str, token: int, owner: str = "") -> None:
         self._client = client
+        self._owner = owner
         self.key = key
         self.token = token
 
@@ -97,6 +100,6 @@ class FencedKey:
 
     def run(self, lua: str, keys: Sequence[str] = (), args: Sequence[Word] = ()) -> Any:
         """A program of your own, in one step with the check. KEYS[1] is this key, `keys` (of its slot) follow."""
-        call, begin = call_of(self.key, self.token, lua, keys, args), time.monotonic()
+        call, begin = call_of(self.key, self.token, self._owner, lua, keys, args), time.monotonic()
         reply = self._client.register_script(call.text)(keys=call.keys, args=call.words)
         return answered(call, reply, time.monotonic() - begin, self.key, self.token)

@@ -15,6 +15,7 @@ from itertools import count
 from typing import Any, NamedTuple, TypeAlias
 
 from ...errors import FenceRejected, Misconfigured, OutcomeUnknown
+from ..refusal import not_kept
 from ..rejections import rejected
 
 KIND = "redis"
@@ -47,14 +48,20 @@ class FencedCall(NamedTuple):
 
 
 @cache
+def refusing() -> str:
+    """The function that keeps a refusal, for every program that refuses."""
+    return (files(__package__) / "refusal.lua").read_text("utf-8")
+
+
+@cache
 def claiming() -> str:
-    return (files(__package__) / "claim.lua").read_text("utf-8")
+    return refusing() + (files(__package__) / "claim.lua").read_text("utf-8")
 
 
 @cache
 def fenced(work: str) -> str:
     """A program of the user's under the fence."""
-    return (files(__package__) / "fenced.lua").read_text("utf-8").replace("--WORK--", work)
+    return refusing() + (files(__package__) / "fenced.lua").read_text("utf-8").replace("--WORK--", work)
 
 
 @cache
@@ -63,9 +70,9 @@ def once(work: str) -> str:
     return (files(__package__) / "once.lua").read_text("utf-8").replace("--FENCED--", fenced(work))
 
 
-def call_of(key: str, token: int, work: str, keys: Sequence[str], args: Sequence[Word]) -> FencedCall:
+def call_of(key: str, token: int, owner: str, work: str, keys: Sequence[str], args: Sequence[Word]) -> FencedCall:
     """A program of the user's under the fence of a key."""
-    all_keys, words = [mark_key(key), key, *keys], [digits(token), *args]
+    all_keys, words = [mark_key(key), key, *keys], [digits(token), owner, *args]
     if work == COMMAND and str(args[0]).upper() in READS:
         return FencedCall(fenced(work), all_keys, words, True)
     receipt = f"{key_beside('receipt', key)}/{os.urandom(8).hex()}"
@@ -115,8 +122,9 @@ def _slot(text: str) -> int:
 
 def claimed(reply: Any, key: str, token: int) -> None:
     """Raise `FenceRejected` unless the claim was accepted."""
-    if (mark := int(reply)) != token:
-        raise rejected(KIND, key, token, mark)
+    mark, kept = reply
+    if int(mark) != token:
+        raise _refused(mark, kept, key, token)
 
 
 def done(reply: Sequence[Any], key: str, token: int) -> Any:
@@ -125,7 +133,7 @@ def done(reply: Sequence[Any], key: str, token: int) -> Any:
         return reply[1] if len(reply) > 1 else None
     if reply[0] == 2:
         raise OutcomeUnknown(f"what was done to {key!r} was done once, but its reply was lost: read it and decide")
-    raise _refused(reply[1], key, token)
+    raise _refused(reply[1], reply[2], key, token)
 
 
 def answered(call: FencedCall, reply: Sequence[Any], seconds: float, key: str, token: int) -> Any:
@@ -138,7 +146,9 @@ def answered(call: FencedCall, reply: Sequence[Any], seconds: float, key: str, t
     return done(reply, key, token)
 
 
-def _refused(mark: Any, key: str, token: int) -> FenceRejected:
+def _refused(mark: Any, kept: int, key: str, token: int) -> FenceRejected:
+    if not kept:
+        not_kept(KIND, key, "the server refuses to write it (its memory is full, or this user has no right to its key)")
     return rejected(KIND, key, token, int(mark) if mark else None)
 
 

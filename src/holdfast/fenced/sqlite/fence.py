@@ -12,6 +12,8 @@
    stays open with all its work (and with SQLite's write lock: end it soon).
 6. `transaction` leaves a savepoint in its transaction as a witness: if it is gone at the end, the body has
    ended the transaction by itself, and what came after was not covered.
+7. A refusal is kept beside the database, in `<path>.fence.refusals`: in it, it would be rolled back with the user's
+   transaction, or wait for it. Of a database in memory none is kept.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ from ...errors import Misconfigured
 from ...model import check_name
 from ..clients import FENCE_ELSEWHERE
 from ..holder import Holder, token_of
+from ..refusal import owner_of, refusal_now
+from ..refusal_store import keep_beside
 from ..rejections import rejected
 from .error_mapping import mapped, no_table
 from .programs import TABLE, programs
@@ -94,6 +98,8 @@ class SQLiteFence:
             raise
         if mark != token:
             self._undo(opened)
+            if file := self._file():
+                keep_beside(KIND, file, resource, refusal_now(token, mark, owner_of(lease)))
             raise rejected(KIND, resource, token, mark)
 
     @contextmanager
@@ -143,6 +149,11 @@ class SQLiteFence:
             self._execute(self._programs.schema)
             self._execute(self._programs.claim, values)
         return self.mark(resource)
+
+    def _file(self) -> str:
+        """The path of the database with the fence's table; empty if it is in memory, and ends with this process."""
+        rows = self._execute("PRAGMA database_list").fetchall()
+        return next((str(file or "") for _, name, file in rows if name.lower() == self._programs.home), "")
 
     def _undo(self, opened: bool) -> None:
         if opened and self._connection.in_transaction:

@@ -25,12 +25,15 @@ class Programs:
     schema: str
     claim: str
     mark: str
+    home: str
+    """The name of the database that the table is in: `main`, or that of an attached file."""
 
 
 def programs(table: str) -> Programs:
     """The statements for `table`, without their comments, which would fill the user's traces."""
     place = _place(table)
-    return Programs(*("\n".join(_code(name, place)) for name in ("schema", "claim", "mark")))
+    schema, claim, mark = ("\n".join(_code(name, place)) for name in ("schema", "claim", "mark"))
+    return Programs(schema, claim, mark, home=place.partition(".")[0].lower())
 
 
 def schema(table: str = TABLE) -> str:

@@ -7,18 +7,21 @@
 3. What is read through the claimed node after that stays true until a newer holder claims: a session that has seen the
    mark sees all writes before it. A read is checked too, so that a stale holder learns of it then.
 4. Who writes the node around the fence is not stopped by it.
+5. A refusal is kept after it was found, by requests of its own: a `multi` writes all or nothing (`refusal_node`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from ..._core.pickling import unpicklable
-from ...errors import Misconfigured
+from ...errors import FenceRejected, Misconfigured
 from ..clients import FENCE_ELSEWHERE, check_client
 from ..holder import Holder, token_of
+from ..refusal import owner_of, refusal_now
 from ..rejections import rejected
+from .refusal_node import keep_refusal
+from .requests import means, raise_failed, read
 
 KIND = "zookeeper"
 MAX_TRIES_COUNT = 100
@@ -42,19 +45,19 @@ class ZooKeeperFence:
 
     def claim(self, path: str, lease: Holder) -> FencedNode:
         """Raise the mark of the node to the lease's token, or raise `FenceRejected` if it is beyond."""
-        token, mark_path = token_of(lease), mark_of(path)
+        token, owner, mark_path = token_of(lease), owner_of(lease), mark_of(path)
         for _ in range(MAX_TRIES_COUNT):
             found = read(self._client, mark_path)
             try:
                 if found is None:
                     self._client.create(mark_path, b"%d" % token, makepath=True)
-                    return FencedNode(self._client, path, token, 0)
+                    return FencedNode(self._client, path, token, 0, owner)
                 mark, version = int(found[0]), found[1].version
                 if token < mark:
-                    raise rejected(KIND, path, token, mark)
+                    raise refused(self._client, path, token, mark, owner)
                 if token > mark:
                     version = self._client.set(mark_path, b"%d" % token, version).version
-                return FencedNode(self._client, path, token, version)
+                return FencedNode(self._client, path, token, version, owner)
             except Exception as error:
                 if not means(error, "NodeExistsError", "BadVersionError", "NoNodeError"):
                     raise  # somebody else claims in this very moment: look again
@@ -69,8 +72,9 @@ class ZooKeeperFence:
 class FencedNode:
     """A claimed node. Everything done through it is refused as soon as a newer holder has claimed it."""
 
-    def __init__(self, client: Any, path: str, token: int, version: int) -> None:
+    def __init__(self, client: Any, path: str, token: int, version: int, owner: str = "") -> None:
         self._client = client
+        self._owner = owner
         self._version = version
         self.path = path
         self.token = token
@@ -120,7 +124,13 @@ class FencedNode:
         return results[:-1]
 
     def _refusal(self, mark: Any) -> Exception:
-        return rejected(KIND, self.path, self.token, None if mark is None else int(mark[0]))
+        return refused(self._client, self.path, self.token, None if mark is None else int(mark[0]), self._owner)
+
+
+def refused(client: Any, path: str, token: int, mark: int | None, owner: str) -> FenceRejected:
+    """Keep the refusal, count it, log it; the caller raises what it gets."""
+    keep_refusal(KIND, client, path, refusal_now(token, mark, owner))
+    return rejected(KIND, path, token, mark)
 
 
 def mark_of(path: str) -> str:
@@ -129,25 +139,3 @@ def mark_of(path: str) -> str:
     if path.encode(errors="replace") != path.encode(errors="surrogatepass"):  # it ends kazoo's connection for good
         raise Misconfigured(f"the path {path!r} is not valid Unicode (a lone surrogate); use plain text")
     return f"{path}.fence"
-
-
-def read(client: Any, path: str) -> Any:
-    """Data and stat of a node; None if it is not there."""
-    try:
-        return client.get(path)
-    except Exception as error:
-        if means(error, "NoNodeError"):
-            return None
-        raise
-
-
-def raise_failed(results: Sequence[Any]) -> None:
-    """Raise the error that a transaction was rolled back for; all others of its results only say that it was."""
-    for result in results:
-        if isinstance(result, Exception) and not means(result, "RolledBackError", "RuntimeInconsistency"):
-            raise result
-
-
-def means(error: object, *names: str) -> bool:
-    """Whether it is one of kazoo's errors. By name, so that kazoo does not have to be imported."""
-    return isinstance(error, Exception) and any(base.__name__ in names for base in type(error).__mro__)

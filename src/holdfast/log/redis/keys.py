@@ -1,7 +1,7 @@
 """The keys of a log, and the programs that work on them.
 
 1. All keys of a log have the same hash tag: in a Redis Cluster they lie in one slot, on one server, because a program
-   is atomic only there. Every program is told all of its keys.
+   is atomic only there. Every program is told all of its keys, but that of a refusal (`fenced/redis/refusal.lua`).
 2. `all` is a Redis Stream, an entry for each event, whose id is the event's position. `truncated` is the highest
    position that was removed.
 3. A stream of events has a hash, in which `last` is its version and `oldest` its oldest event, `v:VERSION` tells the
@@ -18,13 +18,15 @@ from hashlib import sha1
 from importlib.resources import files
 from typing import NamedTuple
 
-from ...fenced.redis.programs import mark_key
+from ...fenced.redis.programs import mark_key, refusing
 from ..cursors import ConsumerPartition
 
 PREFIX = "holdfast/log/{log}/"
 ALL = PREFIX + "all"
 TRUNCATED = PREFIX + "truncated"
 NEED_SCAN = frozenset({"tail", "poll", "acknowledge", "oldest_of_log", "remove"})
+FENCED = frozenset({"append", "poll", "acknowledge"})
+"""Programs that refuse a stale token, and keep that they did."""
 
 
 class LuaProgram(NamedTuple):
@@ -40,6 +42,8 @@ def program(name: str) -> LuaProgram:
     text = (folder / f"{name}.lua").read_text("utf-8")
     if name in NEED_SCAN:
         text = f"{(folder / 'scan.lua').read_text('utf-8')}\n{text}"
+    if name in FENCED:
+        text = refusing() + text
     return LuaProgram(text, sha1(text.encode(), usedforsecurity=False).hexdigest())
 
 

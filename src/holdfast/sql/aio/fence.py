@@ -36,6 +36,6 @@ class Fence:
         """Raise the mark of `resource` to the lease's token, or raise `FenceRejected` if it is beyond."""
         check_name(resource, "resource")
         token = token_of(lease)
-        mark = await raise_mark(self._connection, self._adapter, resource, token)
+        mark = await raise_mark(self._connection, self._adapter, resource, lease)
         if mark != token:
             raise rejected(self._adapter.dialect, resource, token, mark)

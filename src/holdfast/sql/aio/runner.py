@@ -12,6 +12,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ...fenced.holder import Holder, token_of
 from .. import adapters, fence_mark
 from ..adapters import Adapter, cursor_of, result_of
 from ..error_mapping import MappedError, mapped
@@ -31,9 +32,9 @@ async def call(function: Callable[..., Any], *values: object) -> Any:
     return await answer if inspect.isawaitable(answer) else answer
 
 
-async def raise_mark(connection: Any, adapter: Adapter, resource: str, token: int) -> int:
+async def raise_mark(connection: Any, adapter: Adapter, resource: str, lease: Holder) -> int:
     """Raise the mark of a fence, if it is not beyond; answers with the mark that stands then."""
-    return await run(connection, fence_mark.raise_mark(adapter.dialect, resource, token), adapter)
+    return await run(connection, fence_mark.raise_mark(adapter.dialect, resource, token_of(lease)), adapter)
 
 
 async def run(connection: Any, exchange: Exchange[T], adapter: Adapter) -> T:

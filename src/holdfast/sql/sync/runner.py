@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from ...errors import Misconfigured
 from ...fenced import SQLiteFence
+from ...fenced.holder import Holder, token_of
 from .. import adapters, fence_mark
 from ..adapters import Adapter, cursor_of, result_of
 from ..error_mapping import MappedError, mapped
@@ -36,12 +37,12 @@ def call(function: Callable[..., T], *values: object) -> T:
     return answer
 
 
-def raise_mark(connection: Any, adapter: Adapter, resource: str, token: int) -> int:
+def raise_mark(connection: Any, adapter: Adapter, resource: str, lease: Holder) -> int:
     """Raise the mark of a fence, if it is not beyond; answers with the mark that stands then."""
     if adapter.library == "sqlite3":
-        SQLiteFence(connection).claim(resource, token)
-        return token
-    return run(connection, fence_mark.raise_mark(adapter.dialect, resource, token), adapter)
+        SQLiteFence(connection).claim(resource, lease)
+        return token_of(lease)
+    return run(connection, fence_mark.raise_mark(adapter.dialect, resource, token_of(lease)), adapter)
 
 
 def run(connection: Any, exchange: Exchange[T], adapter: Adapter) -> T:

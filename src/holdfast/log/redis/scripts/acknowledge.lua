@@ -14,6 +14,7 @@ if redis.call('HGET', cursors, part .. '/nonce') == nonce then
 end
 local stands = redis.call('GET', mark)
 if stands and stands > token then
+  keep_refusal(mark, token, stands, '')
   return {'fence', stands}
 end
 local known = redis.call('HGET', cursors, 'parts')

@@ -49,6 +49,7 @@ if #there == count and is_same_append() then
 end
 local stands = token ~= '' and redis.call('GET', mark)
 if stands and stands > token then
+  keep_refusal(mark, token, stands, '')
   return {'fence', stands}
 end
 if #there > 0 then

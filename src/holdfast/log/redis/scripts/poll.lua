@@ -16,6 +16,7 @@ local token, part, parts, after = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 local stands = redis.call('GET', mark)
 if stands and stands > token then
+  keep_refusal(mark, token, stands, '')
   return {'fence', stands}
 end
 local known = redis.call('HGET', cursors, 'parts')

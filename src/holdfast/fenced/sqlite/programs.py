@@ -25,7 +25,7 @@ class Programs:
     schema: str
     claim: str
     mark: str
-    home: str
+    home: str = "main"
     """The name of the database that the table is in: `main`, or that of an attached file."""
 
 

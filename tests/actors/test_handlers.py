@@ -10,7 +10,9 @@ import pytest
 
 import holdfast
 import holdfast.aio
+from holdfast.recipes import actor_inbox
 from holdfast.recipes.actor_options import FORGET_S
+from holdfast.recipes.actor_record import REMEMBERED_COUNT
 from holdfast.testing import FakeClock
 
 
@@ -165,5 +167,27 @@ def test_letters_of_one_id_are_all_kept() -> None:
                     await asyncio.sleep(2 * FORGET_S)
                     assert await jobs.look("a") is None
                 assert sorted([each.message for each in await jobs.dead_letters("a")]) == [0, 1, 2, 3]
+
+    FakeClock().run(main())
+
+
+def test_whoever_comes_too_late_for_an_answer_is_told_so_at_once() -> None:
+    """So many messages were handled since that nothing is known of it: it does not wait in its inbox any more."""
+
+    async def handle(actor: holdfast.aio.Actor, message: int) -> int:
+        return message
+
+    async def main() -> None:
+        async with holdfast.aio.connect("memory://actors-too-late") as locks:
+            jobs = locks.actors("jobs", handle, capacity=1000)
+            with pytest.raises(holdfast.NoAnswer, match="stays in its inbox"):
+                await jobs.ask("a", 0, message_id="first", timeout=1)
+            for number in range(REMEMBERED_COUNT):
+                await jobs.tell("a", number)
+            async with jobs:
+                await jobs.ask("a", 0, timeout=600)
+            late = actor_inbox.look_for_answer(locks._core, jobs._plan, "a", "first")
+            with pytest.raises(holdfast.NoAnswer, match="not kept any more"):
+                await locks._run(late)
 
     FakeClock().run(main())

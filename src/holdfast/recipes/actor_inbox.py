@@ -129,11 +129,16 @@ def _append(
 
 
 def look_for_answer(core: CoordinatorCore, plan: ActorPlan, key: str, message_id: str) -> Flow[str | None]:
-    """The answer to a message, as JSON text; None while it is not handled."""
+    """The answer to a message that was told, as JSON text; None while it is not handled.
+
+    One of which nothing is known any more was handled, and many others after it: it would be waited for in vain.
+    """
     records, full = records_of(core.backend, plan.name), plan.record_of(key)
     seen = yield from read_actor(core, records, full)
     if (fate := seen.record.fate(message_id)) is None:
-        return None
+        if seen.record.knows(message_id):
+            return None
+        raise NoAnswer(plan.name, key, message_id, None)
     if fate.error is not None:
         raise MessageFailed(plan.name, key, message_id, fate.error)
     if fate.answer is None:

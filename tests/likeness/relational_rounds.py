@@ -5,11 +5,11 @@ from __future__ import annotations
 from random import Random
 from typing import TypeAlias
 
-from holdfast.backends.queue_backend import Allow, Evict, Release, Renew, Survey, Take, Taken
+from holdfast.backends.queue_backend import Allow, Evict, Recover, Release, Renew, Survey, Take, Taken
 from holdfast.backends.relational.batch import LeaveAll, LookAll
 from holdfast.model import Claim, LockSpec
 
-Request: TypeAlias = Take | Release | Renew | Survey | Evict | Allow | LookAll | LeaveAll | None
+Request: TypeAlias = Take | Release | Renew | Survey | Evict | Recover | Allow | LookAll | LeaveAll | None
 START_US = 2_000_000_000_000_000
 STEPS = 60
 SESSIONS = 3
@@ -30,6 +30,7 @@ def _claim(dice: Random, number: int) -> Claim:
         capacity=capacity,
         fair=dice.random() < 0.7,
         lock_delay=dice.choice([0.0, 0.0, 1.0]),
+        robust=dice.random() < 0.3,
     )
     return Claim(spec, f"o{number}", f"actor{number % 3}")
 
@@ -43,7 +44,7 @@ def table_request(dice: Random, claims: list[Claim]) -> Request:
     requests += [Release(claim, 0.0)] * 4
     requests += [Renew([claim]), Renew(dice.sample(claims, 2)), Survey(""), Survey("a"), None, None]
     requests += [LookAll(dice.sample(claims, 3)), LookAll([claim]), LeaveAll(dice.sample(claims, 2))]
-    requests += [Evict(claim.spec.name, claim.token or 7)]
+    requests += [Evict(claim.spec.name, claim.token or 7), Recover(claim)]
     requests += [Allow(claim.spec.name, 0.5, 2, 1, dice.choice([0.0, 2.0]))]
     return dice.choice(requests)
 

@@ -98,7 +98,7 @@ def test_a_killed_statement_leaves_no_half(server: Server, url: str) -> None:
         [(wake, owner)] = found
         with connect(server.port, database=database) as blocker, blocker.cursor() as cursor:
             blocker.begin()
-            cursor.execute("INSERT INTO holdfast_push VALUES (%s, %s, 0, 0)", (wake, owner))
+            cursor.execute("INSERT INTO holdfast_push (wake, owner, token, since) VALUES (%s, %s, 0, 0)", (wake, owner))
             releaser = threading.Thread(target=lease.release)
             releaser.start()
             busy = "SELECT id FROM information_schema.processlist WHERE info LIKE 'INSERT INTO holdfast_push%'"

@@ -12,7 +12,7 @@ def test_a_talk_that_is_cut_off_while_the_tables_are_made_just_ends() -> None:
     """Nothing is said any more where there is nobody to say it to."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        talk = _create()
+        talk = _create("is not there")
         next(talk)
         next(talk)
         talk.close()
@@ -21,7 +21,7 @@ def test_a_talk_that_is_cut_off_while_the_tables_are_made_just_ends() -> None:
 
 
 def test_what_is_begun_is_ended() -> None:
-    talk = _create()
+    talk = _create("is not there")
     said = [next(talk)]
     try:
         while True:

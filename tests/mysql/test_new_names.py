@@ -42,6 +42,25 @@ def test_a_take_and_a_release_are_a_statement_each(quiet: Server, scheme: str, k
         assert 2 * 20 < counted() - before < 2.5 * 20  # with this question, and housekeeping
 
 
+def test_so_are_those_of_clients_that_take_a_name_in_turn(quiet: Server) -> None:
+    """Each is told who was there before it, without a statement for that."""
+    url = quiet.url("quiet")
+    with holdfast.connect(url) as one, holdfast.connect(url) as two, connect(quiet.port) as counter:
+        for locks in (one, two, one, two):
+            locks.lock("shared").acquire().release()
+
+        def counted() -> int:
+            with counter.cursor() as cursor:
+                cursor.execute("SHOW GLOBAL STATUS LIKE 'Questions'")
+                return int(cursor.fetchone()[1])
+
+        before = counted()
+        for _ in range(10):
+            for locks in (one, two):
+                locks.lock("shared").acquire().release()
+        assert 2 * 20 < counted() - before < 2.5 * 20
+
+
 @BOTH
 def test_what_another_client_has_used_is_taken_and_refused_as_any_name(url: str, scheme: str) -> None:
     where = scheme_url(url, scheme)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from holdfast.backends.mysql.codec import Codec, Order, listener_hear
+from holdfast.backends.queue_backend import Push
 from holdfast.backends.relational.batch import LookAll
 from tests.mysql.conftest import new_database
 from tests.mysql.house import connector
@@ -32,7 +33,7 @@ class Played:
     def begin(self, namespace: str) -> None:
         self._codec = Codec(namespace, "host", 7)
 
-    def ask(self, request: Any, now: int) -> tuple[Any, list[tuple[str, int]]]:
+    def ask(self, request: Any, now: int) -> tuple[Any, list[tuple[str, Push]]]:
         self.link.say(b"SET timestamp = %d.%06d" % divmod(now, 1_000_000), 5.0)
         at_home = now % (2 * TICK) < TICK or isinstance(request, LookAll)  # a release by others is not
         wake = WAKE if at_home or not isinstance(request, TOLD_BY_THE_REPLY) else ELSEWHERE

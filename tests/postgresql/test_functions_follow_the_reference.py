@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from holdfast.backends.postgresql.codec import Codec
+from holdfast.backends.queue_backend import Push
 from holdfast.backends.relational.batch import LookAll
+from holdfast.backends.relational.replies import push_of
 from tests.postgresql.house import connector
 from tests.postgresql.server import Server
 from tests.relational.reference import TOLD_BY_THE_REPLY, reply_of, same_answers, tidied_all_the_time
@@ -36,14 +38,13 @@ class Played:
         self._home = f"{namespace}/".encode()
         self._codec = Codec(namespace, "host", 7)
 
-    def ask(self, request: Any, now: int) -> tuple[Any, list[tuple[str, int]]]:
+    def ask(self, request: Any, now: int) -> tuple[Any, list[tuple[str, Push]]]:
         self.link.say(b"SET holdfast.now = %d" % now, 5.0)
         at_home = now % (2 * TICK) < TICK or isinstance(request, LookAll)  # a release by others is not
         wake = b"box" if at_home or not isinstance(request, TOLD_BY_THE_REPLY) else b"elsewhere"
         reply = self.link.ask(self._codec.write(request, wake), 5.0)
         self.link.say(b"SELECT 1", 5.0)  # notifications come before its answer
-        pushes = [payload.decode().split() for payload in self._heard()]
-        heard = [(owner, int(token)) for owner, token in pushes]
+        heard = [push_of(*payload.split()) for payload in self._heard()]
         if not isinstance(request, TOLD_BY_THE_REPLY):
             return reply, heard
         assert not (heard if at_home else reply.pushes), "told twice, or the wrong way"

@@ -34,7 +34,7 @@ class QuietChannel(Multiplexer):
             self._receiving = False
         said, self.said = self.said, []
         for owner, token in said:
-            self._heard(owner, token)
+            self._heard(owner, Push(token))
         return bool(ready)
 
 
@@ -106,9 +106,9 @@ class Stage:
 
 def test_whoever_listens_is_roused_by_a_push_that_comes_another_way() -> None:
     stage = Stage("listener", "sleeper")
-    stage.notifications.deliver("listener", 1)
+    stage.notifications.deliver("listener", Push(1))
     assert stage.outcome("listener") == Push(1)
-    stage.notifications.deliver("sleeper", 2)
+    stage.notifications.deliver("sleeper", Push(2))
     assert stage.outcome("sleeper") == Push(2)
     stage.notifications.close()
 

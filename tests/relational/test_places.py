@@ -11,7 +11,7 @@ import pytest
 import holdfast
 import holdfast.aio
 from holdfast._core.flow import NEW_EVENT, NOW, Flow
-from holdfast.backends.queue_backend import QueueBackend, Release, Take, Taken
+from holdfast.backends.queue_backend import Push, QueueBackend, Release, Take, Taken
 from holdfast.backends.relational.batch import LeaveAll, Left, LookAll, Looked
 from holdfast.backends.relational.places import BUSY_COUNT, MOST_COUNT, Places
 from holdfast.backends.relational.table_client import TableClient
@@ -137,7 +137,7 @@ class FakeServer:
         self.gone = gone
         self.asked: list[Any] = []
         self.roused: list[str] = []
-        self.told: list[tuple[str, int]] = []
+        self.told: list[tuple[str, Push]] = []
         self.places = Places(self.ask, self.told.extend, self.roused.append, self.join_all)
         for claim in CLAIMS:
             played(self.places.enter(claim, WAITS), [0.0])
@@ -146,8 +146,8 @@ class FakeServer:
         yield from ()
         self.asked.append(request)
         if isinstance(request, LeaveAll):
-            return Left([False] * len(request.claims), [("o1", 9)])
-        return Looked([None if claim in self.gone else WAITS for claim in request.claims], [("o2", 7)])
+            return Left([False] * len(request.claims), [("o1", Push(9))])
+        return Looked([None if claim in self.gone else WAITS for claim in request.claims], [("o2", Push(7))])
 
     def join_all(self, claims: Sequence[Claim], deadline: float) -> Flow[Sequence[Taken | None]]:
         yield from ()
@@ -159,7 +159,7 @@ def test_a_look_takes_along_whoever_has_not_looked_for_a_while() -> None:
     server = FakeServer()
     assert played(server.places.look(CLAIMS[1], 99.0), [3.4]) == Taken(0, WAITS.look_again, 1, mark=5)
     assert server.asked == [LookAll([CLAIMS[1], CLAIMS[0], CLAIMS[2]])]
-    assert server.told == [("o2", 7)]
+    assert server.told == [("o2", Push(7))]
     played(server.places.look(CLAIMS[0], 99.0), [4.0])
     assert len(server.asked) == 1, "its place was kept"
     played(server.places.look(CLAIMS[0], 99.0), [3.4 + WAITS.look_again - 1e-9])

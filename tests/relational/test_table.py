@@ -25,7 +25,6 @@ WAITS, GOES = Claim(LockSpec("door"), "waits", "actor"), Claim(LockSpec("door"),
 
 class Greeting(NamedTuple):
     pooled: bool = False
-    batches: bool = True
 
 
 class FakeConnection:
@@ -70,7 +69,7 @@ def reply_to(order: tuple[Any, Any, bool]) -> Any:
     request = order[0]
     if isinstance(request, Take):
         return [Taken(0, 1.0, 1)]
-    return Released(True, [("waits", 7)] if request.claim is GOES else [])
+    return Released(True, [("waits", Push(7))] if request.claim is GOES else [])
 
 
 class FakeConnector:

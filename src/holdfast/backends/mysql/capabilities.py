@@ -10,24 +10,25 @@ It is a generator that yields statements and is sent their replies.
 4. A wait for a row or for a table is bounded by the request's own bound. A statement is a transaction that can write
    and ends with it, and may change rows that no key names, whatever the server's defaults are.
 5. A session of our own holds a user lock with its number: others can tell by it whether it lives, and wait for its end.
-6. The tables and procedures are made where they are missing and the user may; one client at a time.
+6. The tables and procedures are made where they are missing, or of an older version, and the user may; one client at a
+   time.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from typing import NamedTuple, TypeAlias
 
 from ...errors import Misconfigured
 from ...model import Promises
 from ..relational.error_mapping import Refused
 from .packets import QueryReply
-from .programs import PARTS, RECORDS_VERSION, VERSION, schema, statements
+from .programs import VERSION, schema, statements
 
 OLDEST = (10, 6)
-KEPT = frozenset({"fencing", "shared", "counting"})
+KEPT = frozenset({"fencing", "shared", "counting", "records"})
 ASKED = (
     *("version", "read_only", "innodb_read_only", "log_bin", "binlog_format", "sync_binlog"),
     *("innodb_flush_log_at_trx_commit", "rpl_semi_sync_master_enabled", "wsrep_on"),
@@ -50,7 +51,6 @@ class Greeting(NamedTuple):
     replicas: int
     pooled: bool
     cluster: str
-    records: bool = True
 
     @property
     def by_statement(self) -> bool:
@@ -60,11 +60,6 @@ class Greeting(NamedTuple):
     def quick(self) -> bool:
         """Whether statements can be prepared here, and what they say be logged."""
         return not self.pooled and not self.by_statement
-
-    @property
-    def batches(self) -> bool:
-        """As `ServerGreeting.batches`: a lock table of another version is refused."""
-        return True
 
 
 Talk: TypeAlias = Generator[bytes, QueryReply, Greeting]
@@ -86,20 +81,14 @@ def greet(told_id: int, request_timeout: float) -> Talk:
     replicas = sum(int(_text(row[1])) for row in (yield REPLICAS).rows)
     meta = yield from _meta()
     if int(meta.get(b"version", b"0")) < VERSION:
-        yield from _create()
+        yield from _create("is of an older version" if meta else "is not there")
         meta = yield from _meta()
-    elif _revision(meta) < RECORDS_VERSION:
-        try:
-            yield from _make(("records", "meta"))
-            meta = yield from _meta()
-        except Refused:
-            pass  # it works without
     if (version := meta.get(b"version", b"none")) != b"%d" % VERSION:
         raise Misconfigured(
             f"the lock table has version {version.decode()}, and this holdfast works with {VERSION}; "
             "use the same holdfast everywhere, and run the output of its `holdfast schema mysql`"
         )
-    return Greeting(facts, replicas, pooled, meta[b"cluster"].decode(), _revision(meta) >= RECORDS_VERSION)
+    return Greeting(facts, replicas, pooled, meta[b"cluster"].decode())
 
 
 def _meta() -> Generator[bytes, QueryReply, dict[bytes, bytes]]:
@@ -115,31 +104,20 @@ def _meta() -> Generator[bytes, QueryReply, dict[bytes, bytes]]:
     return {word or b"": value or b"" for word, value in rows}
 
 
-def _revision(meta: dict[bytes, bytes]) -> int:
-    return int(meta.get(b"revision", b"0"))
-
-
-def _create() -> Generator[bytes, QueryReply, None]:
-    try:
-        yield from _make(PARTS)
-    except Refused as refusal:
-        raise Misconfigured(
-            f"the lock table is not there, and cannot be made by this user: {refusal}; let somebody who may run the "
-            "output of `holdfast schema mysql` in this database"
-        ) from refusal
-
-
-def _make(parts: Sequence[str]) -> Generator[bytes, QueryReply, None]:
+def _create(why: str) -> Generator[bytes, QueryReply, None]:
     yield CREATING
     refusal: Refused | None = None
     try:
-        for statement in statements(schema(parts)):  # noqa: UP028  replies are thrown in where they are refused
+        for statement in statements(schema()):  # noqa: UP028  replies are thrown in where they are refused
             yield statement
     except Refused as error:
         refusal = error
     yield CREATED  # not in a `finally`: where the connection has ended, there is nobody to say it to
     if refusal is not None:
-        raise refusal
+        raise Misconfigured(
+            f"the lock table {why}, and cannot be made by this user: {refusal}; let somebody who may run the output of "
+            "`holdfast schema mysql` in this database"
+        ) from refusal
 
 
 def _check(facts: dict[str, str]) -> None:
@@ -175,16 +153,7 @@ def promises_of(greeting: Greeting) -> Promises:
             "a replica follows asynchronously; promoted, it may grant again what the primary had granted. "
             "Use semi-synchronous replication (tokens do not go back either way)"
         )
-    if not greeting.records:
-        notes["records"] = (
-            "the tables were made by an older holdfast; let somebody who may run the output of `holdfast schema mysql`"
-        )
-    kept = KEPT | ({"durable", "linearizable", "records"} - notes.keys())
-    return Promises(
-        kept,
-        {**notes, "predecessor": "how the last hold ended is not kept by this engine yet"},
-        lacks=frozenset({"predecessor"}),
-    )
+    return Promises(KEPT | ({"durable", "linearizable"} - notes.keys()), notes)
 
 
 def _text(value: bytes | None) -> str:

@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-from ...model import Claim, LockSpec, LockView
+from ...model import Claim, LockSpec, LockView, Predecessor
 from ..execute import us
-from ..queue_backend import Allow, Evict, QueueRequest, Release, Renew, Survey, Take, Taken, patience
-from ..relational.batch import LeaveAll, Left, LookAll, Looked, left_of, looked_of
+from ..queue_backend import Allow, Evict, QueueRequest, Recover, Release, Renew, Survey, Take, Taken, patience
+from ..relational.batch import LeaveAll, LookAll
 from ..relational.error_mapping import Refused
 from ..relational.records import behind_prefix
-from ..relational.replies import Released, allowed_of, pushes_of, taken_of, text_of, views_of
+from ..relational.replies import Released, predecessor_of, views_of
+from . import replies
 from .packets import QueryReply, number_value, text_value
-from .short_cuts import NOW, QUICK_ENTER, QUICK_RELEASE, QUICK_TAKE, RELEASE_VALUES, TAKE_VALUES
+from .recent_names import KEPT_COUNT, TakenNames
+from .short_cuts import ENTER_VALUES, NOW, QUICK_ENTER, QUICK_RELEASE, QUICK_TAKE, RELEASE_VALUES, TAKE_VALUES
 
-T = TypeVar("T")
-
-KEPT_COUNT = 1024
 QUARTERS_COUNT = 40
 """For how long (10 s) ears wait at the server before they are asked again."""
 
@@ -32,12 +31,17 @@ ALONE_CODE = 31000
 RENEW = b"""UPDATE holdfast_claim c FORCE INDEX (PRIMARY) SET c.expires = %(now)b + c.ttl WHERE c.name IN (%(names)b)
 AND c.place = 0 AND (c.owner, c.token) IN (%(holds)b) AND c.token > 0 AND c.expires > %(now)b AND NOT c.evicted"""
 SURVEY = b"""SELECT c.name, s.capacity, c.owner, c.token, c.weight, c.host, c.pid, c.since, c.expires, c.actor, c.mode,
-c.expires > %(now)b AND NOT c.evicted, %(now)b
+c.expires > %(now)b AND NOT c.evicted, %(now)b, CASE WHEN c.owner IS NULL THEN NULL
+WHEN %(now)b < c.expires + IF(c.token > 0, c.delay, 0) THEN 'stands' WHEN %(expired)b THEN 'expired' END AS state,
+c.robust, IF(s.unrecovered, s.note, NULL) AS note
 FROM holdfast_claim c FORCE INDEX (PRIMARY) STRAIGHT_JOIN holdfast_claim s ON s.name = c.name AND s.place = 0
-AND (s.crowded OR NOT %(contended)b) WHERE c.name >= %(first)b AND c.name < %(last)b AND c.owner IS NOT NULL
-AND %(now)b < c.expires + IF(c.token > 0, c.delay, 0) ORDER BY c.name, c.place"""
+AND (s.crowded OR NOT %(contended)b) WHERE c.name >= %(first)b AND c.name < %(last)b AND (c.owner IS NOT NULL
+AND (%(now)b < c.expires + IF(c.token > 0, c.delay, 0) OR %(expired)b) OR c.place = 0 AND c.unrecovered)
+ORDER BY c.name, c.place"""
 """Of one moment each: the time of a statement is that of its beginning. One snapshot, no lock. The survey, if it is
-`contended`, is of lines with more than one place."""
+`contended`, is of lines with more than one place. It tells whether a name is unrecovered, too: by its note, and by
+holds whose time is over and that nobody has noted yet."""
+SURVEY = SURVEY.replace(b"%(expired)b", b"c.token > 0 AND NOT c.evicted AND LEFT(c.owner, 1) <> '~'")
 
 HELD = Released(True)
 
@@ -69,15 +73,6 @@ class Written(NamedTuple):
     """The name, and all but the owner, as values of a prepared statement."""
 
 
-class RecentNames(set[str]):
-    """Some names: all are forgotten when there are too many, which costs a statement in vain at most."""
-
-    def add(self, name: str) -> None:
-        if len(self) >= KEPT_COUNT:
-            self.clear()
-        super().add(name)
-
-
 class Codec:
     """Writes orders for one namespace on behalf of one process."""
 
@@ -87,10 +82,7 @@ class Codec:
         self._at = b"%b,%d" % (hexed(host), pid)
         self._quick = quick
         self._written: dict[int, Written] = {}
-        self._busy = RecentNames()
-        """Names where the quick statement was in vain; until one is granted at once, they are called for directly."""
-        self._known = RecentNames()
-        """Names that have a seat, as far as is known."""
+        self._names = TakenNames()
         self._called = False
         """Whether a take was called for. The first one is: who may not call procedures is told so at once."""
 
@@ -109,21 +101,28 @@ class Codec:
                 return self._renew(claims)
             case Take(claims=claims, queue=queue):
                 several = quoted_hex(json.dumps([self._listed(claim) for claim in claims]))
-                return Order(b"CALL holdfast_take_all(%b,%d,%d,%b)" % (several, queue, wake, self._at), _taken)
+                return Order(b"CALL holdfast_take_all(%b,%d,%d,%b)" % (several, queue, wake, self._at), replies.taken)
             case LookAll(claims=claims):
                 places, order = self._places(claims)
-                return Order(b"CALL holdfast_look_all(%b,%d)" % (places, wake), lambda reply: _looked(reply, order))
+                return Order(
+                    b"CALL holdfast_look_all(%b,%d)" % (places, wake), lambda reply: replies.looked(reply, order)
+                )
             case LeaveAll(claims=claims):
                 places, order = self._places(claims)
-                return Order(b"CALL holdfast_leave_all(%b,%d)" % (places, wake), lambda reply: _left(reply, order))
+                return Order(
+                    b"CALL holdfast_leave_all(%b,%d)" % (places, wake), lambda reply: replies.left(reply, order)
+                )
             case Evict(name=name, token=token):
-                return Order(b"CALL holdfast_evict(%b,%d)" % (self._key(name), token), _yes)
+                return Order(b"CALL holdfast_evict(%b,%d)" % (self._key(name), token), replies.yes)
+            case Recover(claim=claim):
+                values = self._key(claim.spec.name), hexed(claim.owner), claim.token
+                return Order(b"CALL holdfast_recover(%b,%b,%d)" % values, replies.yes)
             case Survey(prefix=prefix, contended=contended):
                 bounds = {b"first": self._key(prefix), b"last": hexed(behind_prefix(self._prefix + prefix))}
                 return Order(SURVEY % {b"now": NOW, b"contended": b"%d" % contended, **bounds}, self.views)
             case Allow(name=name):
                 numbers = us(request.interval), request.burst, request.cost, us(request.reserve)
-                return Order(b"CALL holdfast_allow(%b,%d,%d,%d,%d)" % (self._key(name), *numbers), _allowed)
+                return Order(b"CALL holdfast_allow(%b,%d,%d,%d,%d)" % (self._key(name), *numbers), replies.allowed)
         return self.write_record(request)
 
     def write_record(self, request: object) -> Order:
@@ -132,17 +131,16 @@ class Codec:
 
     def tidy(self, most: int) -> Order:
         """Housekeeping: the next names after those of the last time, whoever did it."""
-        return Order(b"CALL holdfast_tidy(%d)" % most, _last)
+        return Order(b"CALL holdfast_tidy(%d)" % most, replies.one)
 
     def _take(self, claim: Claim, queue: bool, wake: int) -> Order:
-        kept = self._details(claim)
+        kept, names = self._details(claim), self._names
         name = claim.spec.name
 
         def entered(reply: QueryReply) -> list[Taken]:
-            [taken] = _taken(reply)
+            [taken] = replies.taken(reply)
             if taken.token:
-                self._busy.discard(name)
-            self._known.add(name)
+                names.granted(name, claim.owner, taken.token, taken.predecessor)
             self._called = True
             return [taken]
 
@@ -150,26 +148,33 @@ class Codec:
             values = kept.name, hexed(claim.owner), kept.before, queue, wake, kept.after
             return Order(b"CALL holdfast_take(%b,%b,%b,%d,%d,%b)" % values, entered)
 
-        def read(reply: QueryReply) -> list[Taken] | Order:
-            if reply.made:
-                self._known.add(name)
-                return [Taken(reply.made)]
-            self._busy.add(name)
-            return enter()
+        def granted(token: int, predecessor: Predecessor | None) -> list[Taken] | Order:
+            if not token:
+                names.busy.add(name)
+                return enter()
+            names.granted(name, claim.owner, token, predecessor)
+            return [Taken(token, predecessor=predecessor)]
 
-        if not self._quick or not self._called or name in self._busy:
+        def made(reply: QueryReply) -> list[Taken] | Order:
+            token, note = (reply.rows[0][-1] or b"").split(b",") if reply.rows else (b"0", b"")
+            return granted(int(token), predecessor_of(note))
+
+        if not self._quick or not self._called or name in names.busy:
             return enter()
-        text = QUICK_TAKE if name in self._known else QUICK_ENTER
-        return Order(text, read, TAKE_VALUES + text_value(claim.owner.encode()) + kept.bound)
+        values = text_value(claim.owner.encode()) + kept.bound
+        if (last := names.expected(name)) is None:
+            return Order(QUICK_ENTER, made, ENTER_VALUES + values)
+        note = text_value(b"released:%d:%b" % (last.token, last.owner.encode()))
+        return Order(QUICK_TAKE, lambda reply: granted(reply.made, last), TAKE_VALUES + values + note)
 
     def _release(self, claim: Claim, linger: float, wake: int, waited: bool) -> Order:
         kept = self._details(claim)
 
         def leave() -> Order:
             values = kept.name, hexed(claim.owner), us(linger), wake
-            return Order(b"CALL holdfast_release(%b,%b,%d,%d)" % values, _released)
+            return Order(b"CALL holdfast_release(%b,%b,%d,%d)" % values, replies.released)
 
-        if not self._quick or linger or waited or claim.spec.name in self._busy:
+        if not self._quick or linger or waited or claim.spec.name in self._names.busy:
             return leave()
         values = RELEASE_VALUES + kept.key + text_value(claim.owner.encode())
         return Order(QUICK_RELEASE, lambda reply: HELD if reply.changed else leave(), values)
@@ -182,15 +187,15 @@ class Codec:
         def read(reply: QueryReply) -> list[str] | Order:
             if reply.changed == len(claims):
                 return ["held"] * len(claims)
-            order = _by_name(claims)
+            order = replies.by_name(claims)
             several = quoted_hex(json.dumps([self._held(claims[at]) for at in order]))
-            return Order(b"CALL holdfast_renew(%b)" % several, lambda found: _said(found, order))
+            return Order(b"CALL holdfast_renew(%b)" % several, lambda found: replies.renewed(found, order))
 
         return Order(RENEW % {b"now": NOW, b"names": names, b"holds": holds}, read)
 
     def _places(self, claims: Sequence[Claim]) -> tuple[bytes, list[int]]:
         """Names and owners as `schema/batches.sql` has them, and in which order."""
-        order, words, before = _by_name(claims), "", ""
+        order, words, before = replies.by_name(claims), "", ""
         for at in order:
             name = (self._prefix + claims[at].spec.name).encode().hex()
             words += f"{'' if name == before else name},{claims[at].owner.encode().hex()},"
@@ -213,7 +218,9 @@ class Codec:
             key = text_value((self._prefix + spec.name).encode())
             texts = [text_value(text.encode()) for text in (claim.actor, spec.mode, self._host)]
             values = b"".join([*map(number_value, (*numbers, us(spec.ttl))), *texts, number_value(self._pid), key])
-            kept = Written(spec, claim.actor, self._key(spec.name), b"%d,%d,%d,%d,%d,%d" % numbers, after, key, values)
+            kept = Written(
+                spec, claim.actor, self._key(spec.name), b"%d,%d,%d,%d,%d,%d,%d" % numbers, after, key, values
+            )
             if len(self._written) >= KEPT_COUNT:
                 self._written.clear()
             self._written[id(spec)] = kept
@@ -230,22 +237,18 @@ class Codec:
 
 def listener_open(wake: int) -> Order:
     """These ears are ours: whoever rouses them asks the server whose lock this is."""
-    return Order(b"SELECT GET_LOCK('holdfast-ears-%d', 0)" % wake, _yes)
+    return Order(b"SELECT GET_LOCK('holdfast-ears-%d', 0)" % wake, replies.yes)
 
 
 def listener_hear(wake: int, beside: int) -> Order:
-    """Wait at the server until there is a push, and fetch it: (owner, token) of each. `beside`: the request session."""
-    return Order(b"CALL holdfast_hear(%d,%d,%d)" % (wake, beside, QUARTERS_COUNT), _pushes)
+    """Wait at the server until there is a push, and fetch it. `beside`: the request session."""
+    return Order(b"CALL holdfast_hear(%d,%d,%d)" % (wake, beside, QUARTERS_COUNT), replies.pushes)
 
 
-def heard_in(error: Refused) -> list[tuple[str, int]]:
-    """What came before the rousing."""
-    return _pushes(error)
-
-
-def _numbers(claim: Claim) -> tuple[int, int, int, int, int, int]:
+def _numbers(claim: Claim) -> tuple[int, int, int, int, int, int, int]:
     spec = claim.spec
-    return spec.weight, spec.capacity, int(spec.fair), us(spec.ttl), us(patience(spec)), us(spec.lock_delay)
+    spans = us(spec.ttl), us(patience(spec)), us(spec.lock_delay)
+    return spec.weight, spec.capacity, int(spec.fair), *spans, int(spec.robust)
 
 
 def hexed(text: str) -> bytes:
@@ -256,60 +259,3 @@ def hexed(text: str) -> bytes:
 def quoted_hex(ascii_text: str) -> bytes:
     """Of JSON whose strings are hexadecimal: there is neither a quote nor a backslash in it."""
     return b"'%b'" % ascii_text.encode("ascii")
-
-
-# Replies
-
-
-def _one(reply: QueryReply) -> bytes:
-    return reply.rows[0][0] or b""
-
-
-def _taken(reply: QueryReply) -> list[Taken]:
-    return taken_of(_one(reply).split(b","))
-
-
-def _by_name(claims: Sequence[Claim]) -> list[int]:
-    """Numbers of claims in the order of their names, as the server sorts them."""
-    return sorted(range(len(claims)), key=lambda at: claims[at].spec.name.encode())
-
-
-def in_turn(told: Sequence[T], order: Sequence[int]) -> list[T]:
-    """What is told in this order, in that of the claims."""
-    numbered = dict(zip(order, told, strict=True))
-    return [numbered[at] for at in range(len(told))]
-
-
-def _said(reply: QueryReply, order: Sequence[int]) -> list[str]:
-    return in_turn(_one(reply).decode().split(","), order)
-
-
-def _looked(reply: QueryReply, order: Sequence[int]) -> Looked:
-    taken, pushes = looked_of(_one(reply))
-    return Looked(in_turn(taken, order), pushes)
-
-
-def _left(reply: QueryReply, order: Sequence[int]) -> Left:
-    held, pushes = left_of(_one(reply), b"1")
-    return Left(in_turn(held, order), pushes)
-
-
-def _yes(reply: QueryReply) -> bool:
-    return _one(reply) == b"1"
-
-
-def _released(reply: QueryReply) -> Released:
-    held, *told = _one(reply).split()
-    return Released(held == b"1", pushes_of(told))
-
-
-def _allowed(reply: QueryReply) -> tuple[bool, float]:
-    return allowed_of(_one(reply).split(b","))
-
-
-def _last(reply: QueryReply) -> bytes:
-    return _one(reply)
-
-
-def _pushes(reply: QueryReply | Refused) -> list[tuple[str, int]]:
-    return [(text_of(owner), int(token or 0)) for owner, token in reply.rows]

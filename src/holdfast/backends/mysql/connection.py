@@ -47,7 +47,7 @@ class MariaDBConnection(MultiplexedConnection):
         return self.channel.over or self.connection.readable()
 
     def prepare(self, text: bytes, deadline: float) -> Flow[None]:
-        """Have the server keep a statement that gives no rows. Nothing else is under way."""
+        """Have the server keep a statement. Nothing else is under way."""
         try:
             data: bytes = yield Exchange(self.connection, prepare(text), deadline)
             while (number := prepared(data)) is None:

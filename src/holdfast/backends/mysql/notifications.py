@@ -17,7 +17,9 @@ from ..connections.multiplexer import Multiplexer, Pending
 from ..relational.connection import ask
 from ..relational.error_mapping import Refused
 from ..relational.notifications import Heard
-from .codec import ALONE_CODE, Order, heard_in, listener_hear, listener_open
+from ..relational.replies import Pushes
+from . import replies
+from .codec import ALONE_CODE, Order, listener_hear, listener_open
 from .connection import MariaDBConnection
 from .connector import MariaDBConnector
 from .error_mapping import KILLED
@@ -76,13 +78,13 @@ class MariaDBListener:
 
         return Order(order.text, deliver, instead=self._roused)
 
-    def _deliver(self, pushes: list[tuple[str, int]]) -> None:
-        for owner, token in pushes:
-            self._heard(owner, token)
+    def _deliver(self, pushes: Pushes) -> None:
+        for owner, push in pushes:
+            self._heard(owner, push)
 
     def _roused(self, error: Refused) -> Order | None:
         if error.code in KILLED:  # before it heard something, or after
-            self._deliver(heard_in(error))
+            self._deliver(replies.pushes(error))
             return self._hear()
         if error.code == ALONE_CODE:
             self._channel.before = self._pause

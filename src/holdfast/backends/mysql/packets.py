@@ -4,7 +4,8 @@
    the server takes them one after the other, and answers in the same order.
 2. A reply is one result or several (a CALL: what its SELECTs gave, then its own end). Rows are those of the last
    result that has any; `changed` is what the end of the whole says.
-3. A statement that is sent often is prepared once, and then named by its number, with its values in binary.
+3. A statement that is sent often is prepared once, and then named by its number, with its values in binary. If it gives
+   rows, each is one text: what `row_of` makes of the two bytes before it are two empty ones.
 4. An error ends the reply, wherever it comes. It is data here (`Reply.error`): whoever asked decides.
 """
 
@@ -54,7 +55,7 @@ def prepare(text: bytes) -> bytes:
 
 
 def prepared(data: bytes) -> int | None:
-    """The number of a statement, once all of the reply is there; of one that gives no rows."""
+    """The number of a statement, once all of the reply is there."""
     packets = []
     at = 0
     while len(data) - at >= 4 and (end := at + 4 + int.from_bytes(data[at : at + 3], "little")) <= len(data):
@@ -64,8 +65,9 @@ def prepared(data: bytes) -> int | None:
         return None
     if packets[0][0] == ERROR:
         raise refused(packets[0])
-    values = int.from_bytes(packets[0][7:9], "little")
-    return int.from_bytes(packets[0][1:5], "little") if len(packets) == 1 + values + (values > 0) else None
+    columns, values = int.from_bytes(packets[0][5:7], "little"), int.from_bytes(packets[0][7:9], "little")
+    described = values + (values > 0) + columns + (columns > 0)
+    return int.from_bytes(packets[0][1:5], "little") if len(packets) == 1 + described else None
 
 
 def bound(kinds: str) -> bytes:

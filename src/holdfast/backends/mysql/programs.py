@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from importlib.resources import files
 
-VERSION = 5
-RECORDS_VERSION = 6
-"""The revision that added records, which the lock table works without; both numbers are in `schema/meta.sql`."""
+VERSION = 6
+"""It is in `schema/meta.sql`, too."""
 PARTS = (
     *("tables", "line", "ears", "take", "hold", "batches", "limiter", "records", "ceiling", "session", "tidy"),
     "meta",
 )
 
 
-def schema(parts: Sequence[str] = PARTS) -> str:
+def schema() -> str:
     """The DDL of the lock table, for those who create their tables themselves."""
     folder = files(__package__) / "schema"
-    return "\n".join((folder / f"{part}.sql").read_text("utf-8") for part in parts)
+    return "\n".join((folder / f"{part}.sql").read_text("utf-8") for part in PARTS)
 
 
 def statements(text: str) -> list[bytes]:

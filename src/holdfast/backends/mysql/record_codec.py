@@ -6,8 +6,9 @@ from ...record import Record, Swapped
 from ..execute import us
 from ..record_requests import ListRecords, ReadRecord, SwapRecord, Touch, TouchRecords
 from ..relational.records import behind_prefix, record_of, swapped_of
-from .codec import Codec, Order, hexed, in_turn, quoted_hex
+from .codec import Codec, Order, hexed, quoted_hex
 from .packets import QueryReply
+from .replies import in_turn
 from .short_cuts import NOW
 
 RECORDS = b"""SELECT r.name, r.version, r.data, r.owner, GREATEST(0, r.alive_until - %(now)b)

@@ -6,8 +6,8 @@ It is a generator that yields statements (as bytes; several at once form one tra
 2. Behind a pooler (the server's own process id is not the one that the connection was told) sessions are mixed: no
    session setting is made, nothing is prepared, and nothing is listened for.
 3. Elsewhere the session is set to READ COMMITTED, which the functions stand on, and to a bounded statement.
-4. The tables are made where they are missing and the role may. Functions of an older revision work as well; they are
-   replaced by a role that owns them.
+4. The tables are made where they are missing and the role may. Those of an older version are refused, and functions of
+   an older revision work as well; a role that owns them makes both new.
 5. There is one lock table in a database, unless `search_path` was set on purpose: with `"$user"` in it (the default)
    two roles would have a table each, and both would hold.
 """
@@ -20,7 +20,7 @@ from typing import NamedTuple, TypeAlias
 from ...errors import BackendUnavailable, Misconfigured
 from ...model import Promises
 from ..relational.error_mapping import Refused, Rows
-from .programs import BATCHES_VERSION, FUNCTIONS_VERSION, RECORDS_VERSION, SQL, VERSION, schema
+from .programs import FUNCTIONS_VERSION, SQL, VERSION, schema
 
 OLDEST_VERSION = 120000
 IDLE_LISTENERS_END_VERSION = 140000
@@ -56,7 +56,6 @@ class Greeting(NamedTuple):
     facts: Facts
     pooled: bool
     cluster: str
-    batches: bool
     records: str
     """Why there are none; empty where there are."""
 
@@ -64,7 +63,6 @@ class Greeting(NamedTuple):
 QUERY_CANCELED = "57014"
 ANOTHER_TABLE = "HF001"
 """Raised by `creating` in `programs.sql`."""
-OLD = "the tables were made by an older holdfast; let their owner run the output of `holdfast schema postgresql`"
 NOT_GRANTED = "this role may not write to holdfast_record; grant it what the head of `holdfast schema postgresql` names"
 
 
@@ -83,20 +81,7 @@ def greet(told_id: int, request_timeout: float) -> Talk:
             wanted += "; SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED"
         yield wanted.encode()
     if facts.has_tables != "t":
-        try:
-            yield _making()
-        except Refused as error:
-            if error.code == ANOTHER_TABLE:
-                raise _second_table(str(error)) from error
-            if error.code == QUERY_CANCELED:
-                raise BackendUnavailable(
-                    f"the server was too slow to make the lock table: {error}; try again"
-                ) from error
-            what = "is of an older version" if facts.schema else "is not there"
-            raise Misconfigured(
-                f"the lock table {what}, and cannot be made by this role: {error}; let somebody who may run "
-                "the output of `holdfast schema postgresql`"
-            ) from error
+        yield from _make("is of an older version" if facts.schema else "is not there")
     try:
         [[version, cluster, revision, owns, writes]] = yield SQL["meta"].text
     except Refused as error:
@@ -104,20 +89,34 @@ def greet(told_id: int, request_timeout: float) -> Talk:
             f"the lock table cannot be read by this role: {error}; grant it what the head of "
             "`holdfast schema postgresql` names"
         ) from error
+    if owns == b"t" and int(version or 0) < VERSION:
+        yield from _make("is of an older version")
+        [[version, cluster, revision, owns, writes]] = yield SQL["meta"].text
     if version != b"%d" % VERSION:
         raise Misconfigured(
             f"the lock table has version {(version or b'none').decode()}, and this holdfast works with {VERSION}; "
             "use the same holdfast everywhere, and run the output of its `holdfast schema postgresql`"
         )
-    known = int(revision or 0)
-    if owns == b"t" and known < FUNCTIONS_VERSION:
+    if owns == b"t" and int(revision or 0) < FUNCTIONS_VERSION:
         try:
             yield _making()
-            known, writes = FUNCTIONS_VERSION, b"t"
         except Refused:
             pass  # it works as it is
-    records = OLD if known < RECORDS_VERSION else "" if writes == b"t" else NOT_GRANTED
-    return Greeting(facts, pooled, (cluster or b"").decode(), known >= BATCHES_VERSION, records)
+    return Greeting(facts, pooled, (cluster or b"").decode(), "" if writes == b"t" else NOT_GRANTED)
+
+
+def _make(why: str) -> Generator[bytes, Rows, None]:
+    try:
+        yield _making()
+    except Refused as error:
+        if error.code == ANOTHER_TABLE:
+            raise _second_table(str(error)) from error
+        if error.code == QUERY_CANCELED:
+            raise BackendUnavailable(f"the server was too slow to make the lock table: {error}; try again") from error
+        raise Misconfigured(
+            f"the lock table {why}, and cannot be made by this role: {error}; let somebody who may run "
+            "the output of `holdfast schema postgresql`"
+        ) from error
 
 
 def _making() -> bytes:
@@ -181,9 +180,4 @@ def promises_of(greeting: Greeting) -> Promises:
         )
     if greeting.records:
         notes["records"] = greeting.records
-    kept = KEPT | ({"durable", "linearizable", "records"} - notes.keys())
-    return Promises(
-        kept,
-        {**notes, "predecessor": "how the last hold ended is not kept by this engine yet"},
-        lacks=frozenset({"predecessor"}),
-    )
+    return Promises(KEPT | ({"durable", "linearizable", "records"} - notes.keys()), notes)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ...model import Claim, LockSpec, LockView
 from ..execute import us
-from ..queue_backend import Allow, Evict, QueueRequest, Release, Renew, Survey, Take, Taken, patience
+from ..queue_backend import Allow, Evict, QueueRequest, Recover, Release, Renew, Survey, Take, Taken, patience
 from ..relational.batch import LeaveAll, Left, LookAll, Looked, left_of, looked_of
 from ..relational.error_mapping import Rows
 from ..relational.records import behind_prefix
@@ -83,6 +83,9 @@ class Codec:
                 return Order(SQL["leave_all"], (*self._places(claims), wake), _left)
             case Evict(name=name, token=token):
                 return Order(SQL["evict"], (self.key(name), b"%d" % token), yes)
+            case Recover(claim=claim):
+                values = (self.key(claim.spec.name), claim.owner.encode(), b"%d" % claim.token)
+                return Order(SQL["recover"], values, yes)
             case Survey(prefix=prefix, exact=exact, contended=contended):
                 first = self._prefix + prefix
                 last = first + NEXT if exact else behind_prefix(first)
@@ -108,7 +111,8 @@ class Codec:
         kept = self._written.get(id(spec))
         if kept is None or kept.spec is not spec or kept.actor != claim.actor:
             numbers = tuple(b"%d" % number for number in _numbers(claim))
-            before = (*numbers[:2], b"t" if spec.fair else b"f", *numbers[2:])
+            fair, robust = (b"t" if yes else b"f" for yes in (spec.fair, spec.robust))
+            before = (*numbers[:2], fair, *numbers[2:], robust)
             after = (claim.actor.encode(), spec.mode.encode(), self._host, self._pid)
             kept = Written(spec, claim.actor, self.key(spec.name), before, after, b"\n".join((*after, numbers[2])))
             if len(self._written) >= KEPT_COUNT:
@@ -133,6 +137,7 @@ class Codec:
             array(ttls),
             array(patiences),
             array(delays),
+            array("t" if claim.spec.robust else "f" for claim in claims),
             b"t" if queue else b"f",
             wake,
             array(claim.actor for claim in claims),
@@ -162,7 +167,7 @@ def _items(rows: Rows) -> list[bytes]:
 
 
 def _taken(rows: Rows) -> list[Taken]:
-    return taken_of(_items(rows))
+    return taken_of((rows[0][0] or b"").split(b","))
 
 
 def _said(rows: Rows) -> list[str]:

@@ -13,6 +13,7 @@ from ..._core.flow import NEW_EVENT, RANDOM, Flow, WakeEvent
 from ..connections.multiplexer import Pending
 from ..relational.error_mapping import Refused, Silence
 from ..relational.notifications import Heard
+from ..relational.replies import push_of
 from .capabilities import listen
 from .connection import PostgreSQLConnection
 from .connector import PostgreSQLConnector
@@ -27,7 +28,7 @@ class PostgreSQLListener:
         self.wake = channel.encode()
         self._connection = connection
         self._event = event
-        connection.heard = lambda payload: heard(*_read_push(payload))
+        connection.heard = lambda payload: heard(*push_of(*payload.split()))
         connection.channel.sources = (*connection.channel.sources, event)
 
     @property
@@ -82,8 +83,3 @@ def _new_channel() -> Flow[str]:
         chance: float = yield RANDOM
         name += f"{int(chance * 2**RANDOM_BITS_COUNT):012x}"
     return name
-
-
-def _read_push(payload: bytes) -> tuple[str, int]:
-    owner, _, token = payload.decode().partition(" ")
-    return owner, int(token)

@@ -11,13 +11,9 @@ import re
 from importlib.resources import files
 from typing import NamedTuple
 
-VERSION = 2
-FUNCTIONS_VERSION = 5
+VERSION = 3
+FUNCTIONS_VERSION = 6
 """Raised where functions change and the old ones work as well; both are in `schema/meta.sql`."""
-BATCHES_VERSION = 4
-"""From this revision on many who wait ask in one statement."""
-RECORDS_VERSION = 5
-"""From this revision on there are records."""
 PARTS = ("tables", "line", "take", "hold", "batches", "limiter", "records", "ceiling", "session", "tidy", "meta")
 
 

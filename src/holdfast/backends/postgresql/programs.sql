@@ -1,10 +1,10 @@
 -- The statements that are sent, by name: one per verb, each a transaction of its own. What they do is in schema/.
 
 -- name: take
-SELECT holdfast_take($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14);
+SELECT holdfast_take($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15);
 
 -- name: enter
-SELECT holdfast_enter($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, false);
+SELECT holdfast_enter($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, false);
 
 -- name: renew
 SELECT holdfast_renew($1, $2, $3);
@@ -20,6 +20,9 @@ SELECT holdfast_leave_all($1, $2, $3);
 
 -- name: evict
 SELECT holdfast_evict($1, $2);
+
+-- name: recover
+SELECT holdfast_recover($1, $2, $3);
 
 -- name: allow
 SELECT holdfast_allow($1, $2, $3, $4, $5);
@@ -93,18 +96,25 @@ END $$;
 
 -- name: survey
 -- Everybody who stands in a line of the names from $1 on and before $2; with $3, only where there is more than one
--- place. One snapshot, no lock.
+-- place. And what tells whether a name is unrecovered: its note, and holds whose time is over (the state is `expired`)
+-- and that nobody has noted yet. One snapshot, no lock.
 SELECT c.name, s.capacity, c.owner, c.token, c.weight, c.host, c.pid, c.since, c.expires, c.actor, c.mode,
-       c.expires > m.now AND NOT c.evicted, m.now
+       c.expires > m.now AND NOT c.evicted, m.now,
+       CASE WHEN c.owner IS NULL THEN NULL
+            WHEN m.now < c.expires + CASE WHEN c.token > 0 THEN c.delay ELSE 0 END THEN 'stands'
+            WHEN holdfast_expired(c.token, c.evicted, c.owner) THEN 'expired' END,
+       c.robust, CASE WHEN s.unrecovered THEN s.note END
 FROM (SELECT holdfast_now() AS now OFFSET 0) m
 JOIN holdfast_claim c ON c.name >= $1 AND c.name < $2
 JOIN holdfast_claim s ON s.name = c.name AND s.place = 0 AND (s.crowded OR NOT $3::boolean)
-WHERE c.owner IS NOT NULL AND m.now < c.expires + CASE WHEN c.token > 0 THEN c.delay ELSE 0 END
+WHERE c.owner IS NOT NULL AND (m.now < c.expires + CASE WHEN c.token > 0 THEN c.delay ELSE 0 END
+                               OR holdfast_expired(c.token, c.evicted, c.owner))
+   OR c.place = 0 AND c.unrecovered
 ORDER BY c.name, c.place;
 
 -- name: session_survey
 -- Who holds and who waits for session locks of the names from $1 on and before $2 (with $3, only where somebody waits),
--- in the columns of `survey`.
+-- in the first columns of `survey`.
 SELECT c.name, 1, c.owner, c.token, 1, c.who[3], c.who[4], c.since, m.now + c.who[5]::bigint, c.who[1], c.who[2], true,
        m.now
 FROM (SELECT holdfast_now() AS now OFFSET 0) m, (

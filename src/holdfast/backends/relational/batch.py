@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ...model import Claim
+from ..execute import SECOND_US
 from ..queue_backend import Taken
-from .replies import Pushes, pushes_of, taken_of
+from .replies import Pushes, pushes_of
 
 NUMBERS_COUNT = 5
 
@@ -42,8 +43,16 @@ class Left(NamedTuple):
 
 
 def looked_of(said: bytes) -> Looked:
-    numbers, *told = said.split()
-    return Looked([taken if taken.look_again else None for taken in taken_of(numbers.split(b","))], pushes_of(told))
+    listed, *told = said.split()
+    numbers = [*map(int, listed.split(b","))]
+    return Looked(
+        [_looked(*numbers[at : at + NUMBERS_COUNT]) for at in range(0, len(numbers), NUMBERS_COUNT)], pushes_of(told)
+    )
+
+
+def _looked(token: int, look_again: int, ahead: int, capacity: int, mark: int) -> Taken | None:
+    """The numbers are those of a take that was not granted."""
+    return Taken(0, look_again / SECOND_US, ahead, mark=mark) if look_again else None
 
 
 def left_of(said: bytes, yes: bytes) -> Left:

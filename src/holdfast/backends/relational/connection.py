@@ -48,11 +48,6 @@ class ServerGreeting(Protocol):
         """Whether somebody between us and the server shares sessions out, so that none is ours alone."""
         ...
 
-    @property
-    def batches(self) -> bool:
-        """Whether it has the statements of `schema/batches.sql`."""
-        ...
-
 
 class DatabaseConnection(Protocol):
     """A connection after its log-in."""

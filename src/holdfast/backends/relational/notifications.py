@@ -19,8 +19,8 @@ from .dialer import Dialer
 
 Wake: TypeAlias = Any
 """Where pushes reach a coordinator, as the engine writes it; None while nobody listens."""
-Heard: TypeAlias = Callable[[str, int], None]
-"""Takes a push: to whom, and its token."""
+Heard: TypeAlias = Callable[[str, Push], None]
+"""Takes a push, and to whom it is."""
 
 
 class PushListener(Protocol):
@@ -101,10 +101,10 @@ class Notifications:
             self._finish(inbox)
         return inbox is not None
 
-    def deliver(self, owner: str, token: int) -> None:
+    def deliver(self, owner: str, push: Push) -> None:
         inbox = self._inboxes.get(owner)
         if inbox is not None and not inbox.done:
-            inbox.push = Push(token)
+            inbox.push = push
             self._finish(inbox)
             self._granted(owner)
 

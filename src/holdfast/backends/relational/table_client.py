@@ -102,7 +102,7 @@ class TableClient:
         claim = request.claim
         gives_up = self._gives_up(claim.owner)
         waited = self._forget(claim.owner)
-        if gives_up and not request.linger and self._batches():
+        if gives_up and not request.linger:
             return (yield from self._places.leave(claim, deadline))
         released: Released = yield from self._ask(request, deadline, self._notifications.wake, waited)
         self._deliver(released.pushes)
@@ -113,16 +113,16 @@ class TableClient:
         return owner in self._places or (owner in self._waiting and not self._notifications.expects(owner))
 
     def _deliver(self, pushes: Pushes) -> None:
-        for owner, token in pushes:
-            self._notifications.deliver(owner, token)
+        for owner, push in pushes:
+            self._notifications.deliver(owner, push)
 
     def _take(self, request: Take, deadline: float) -> Flow[list[Taken]]:
         """Take with a place in the line: the first time that somebody has to wait, a second connection listens."""
         wake, places, claim = self._notifications.wake, self._places, request.claims[0]
-        if wake and claim.owner in places and self._batches():
+        if wake and claim.owner in places:
             if (looked := (yield from places.look(claim, deadline))) is not None:
                 return [looked]
-        elif places.crowded and len(request.claims) == 1 and self._batches() and self._pushable():
+        elif places.crowded and len(request.claims) == 1 and self._pushable():
             self._waiting[claim.owner] = claim
             if (taken := (yield from places.join(claim, deadline))) is not None:
                 return [taken]
@@ -180,10 +180,6 @@ class TableClient:
     def _pushable(self) -> bool:
         connection = self._connection
         return connection is not None and not connection.greeting.pooled
-
-    def _batches(self) -> bool:
-        connection = self._connection
-        return connection is not None and connection.greeting.batches
 
     def _ask_together(self, request: LookAll | LeaveAll, deadline: float) -> Flow[Looked | Left]:
         return self._ask(request, deadline, self._notifications.wake)
@@ -251,8 +247,6 @@ class TableClient:
 
     def _leave_orders(self, claims: list[Claim]) -> list[Order]:
         wake, write = self._notifications.wake, self._codec.write
-        if not self._batches():
-            return [write(Release(claim, 0.0), wake, True) for claim in claims]
         return [write(LeaveAll(claims[at : at + MOST_COUNT]), wake) for at in range(0, len(claims), MOST_COUNT)]
 
     def after_fork_in_child(self) -> None:

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from holdfast.backends.mysql.short_cuts import NOW
 
-from .packets import BLOB, LONG, LONG_BLOB, LONGLONG, TINY, UTF8, VAR_STRING, Column
+from .packets import BLOB, LONG, LONG_BLOB, LONGLONG, MEDIUM_BLOB, TINY, UTF8, VAR_STRING, Column
 
 NOT_NULL, KEY, BINARY_FLAG, NO_DEFAULT, NUMBER = 0x01, 0x02, 0x80, 0x1000, 0x8000
 
@@ -27,8 +27,12 @@ def joined(text: bytes, length: int, kind: int = VAR_STRING) -> Column:
     return Column(text, kind, length, 0, UTF8, 39)
 
 
-TAKEN = (joined(b"CONCAT_WS(',', token_, after_, ahead, other, mark_)", 380),)
-TAKEN_ALL = (joined(b"SUBSTRING(reply, 2)", 262136, BLOB),)
+TAKEN = (
+    Column(b"CONCAT_WS(',', token_, after_, ahead, other, mark_, note_)", VAR_STRING, 416, BINARY_FLAG, decimals=39),
+)
+TAKEN_ALL = (Column(b"SUBSTRING(reply, 2)", MEDIUM_BLOB, 16777214, BINARY_FLAG, decimals=39),)
+MADE = (Column(b"granted", VAR_STRING, 342, BINARY_FLAG, decimals=39),)
+RECOVERED = (variable(b"live", 1, TINY),)
 RELEASED = (Column(b"CONCAT(held, told)", LONG_BLOB, 16777216, BINARY_FLAG, decimals=39),)
 LOOKED_ALL = (Column(b"CONCAT(SUBSTRING(reply, 2), told)", LONG_BLOB, 16777216, BINARY_FLAG, decimals=39),)
 LEFT_ALL = (Column(b"CONCAT(reply, told)", LONG_BLOB, 16777216, BINARY_FLAG, decimals=39),)
@@ -58,7 +62,8 @@ def meta(schema: str) -> tuple[Column, ...]:
 def pushes(schema: str) -> tuple[Column, ...]:
     column = column_of(schema, "holdfast_push", "holdfast_push")
     owner = column("owner", VAR_STRING, 255, NOT_NULL | KEY | BINARY_FLAG | 0x5000)
-    return owner, column("token", LONGLONG, 20, NOT_NULL | NO_DEFAULT)
+    note = column("note", VAR_STRING, 320, BINARY_FLAG)
+    return owner, column("token", LONGLONG, 20, NOT_NULL | NO_DEFAULT), note
 
 
 @lru_cache
@@ -89,6 +94,9 @@ def survey(schema: str) -> tuple[Column, ...]:
         column("mode", VAR_STRING, 64, text),
         function(b"c.expires > " + NOW + b" AND NOT c.evicted"),
         function(NOW, 21, kind=LONGLONG),
+        Column(b"state", VAR_STRING, 28, 0, UTF8, 39),
+        column("robust", TINY, 1, NOT_NULL),
+        Column(b"note", VAR_STRING, 320, BINARY_FLAG, decimals=39),
     )
 
 

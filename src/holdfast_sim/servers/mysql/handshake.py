@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from holdfast.backends.mysql.capabilities import FACTS, META, REPLICAS
-from holdfast.backends.mysql.programs import RECORDS_VERSION, VERSION, schema, statements
+from holdfast.backends.mysql.programs import VERSION, schema, statements
 
 from ..relational.statement_runner import Steps
 from . import columns, errors
@@ -60,11 +60,7 @@ def make_schema(session: MariaDBSession, words: bytes) -> Steps[list[Result]]:
             database.meta = {}
         return [Done()]
     assert database.meta is not None
-    values = {
-        "cluster": f"{session.chance.getrandbits(48):012x}",
-        "revision": str(RECORDS_VERSION),
-        "version": str(VERSION),
-    }
+    values = {"cluster": f"{session.chance.getrandbits(48):012x}", "version": str(VERSION)}
     key = next(key for key in values if f"'{key}'".encode() in words)
     new = key not in database.meta
     if new or key != "cluster":

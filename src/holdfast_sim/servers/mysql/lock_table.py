@@ -10,6 +10,7 @@ from holdfast.backends.execute import Entry
 from holdfast.backends.mysql.codec import RENEW, SURVEY
 from holdfast.backends.mysql.short_cuts import QUICK_ENTER, QUICK_RELEASE, QUICK_TAKE
 
+from ..relational.lock_table import NULLABLE_AT, note_of
 from ..relational.statement_runner import Steps
 from . import columns, errors
 from .packets import Done, PacketRows, Result
@@ -57,7 +58,8 @@ def survey(session: MariaDBSession, match: re.Match[bytes]) -> Steps[list[Result
             continue
         texts = (row.name, row.capacity, one.owner, one.token, one.weight, one.host, one.pid, one.since, one.expires)
         live = int(one.expires > row.now and not one.evicted)
-        rows.append([str(value).encode() for value in (*texts, one.actor, one.mode, live, row.now)])
+        told = (*texts, one.actor, one.mode, live, row.now, row.state, int(one.robust), row.note)
+        rows.append([str(value).encode() or (None if at in NULLABLE_AT else b"") for at, value in enumerate(told)])
     return [PacketRows(columns.survey(session.server.name), rows)]
 
 
@@ -65,7 +67,7 @@ def survey(session: MariaDBSession, match: re.Match[bytes]) -> Steps[list[Result
 def quick_take(session: MariaDBSession, values: Sequence[Value]) -> Steps[list[Result]]:
     yield from ()
     session.server.check_writable("holdfast_claim")
-    token = session.database.table.quick_take(entry_of(session, values), session.now_us)
+    token = session.database.table.quick_take(entry_of(session, values), text(values[14]), session.now_us)
     return [Done(int(token > 0), token, count(int(token > 0)))]
 
 
@@ -73,16 +75,16 @@ def quick_take(session: MariaDBSession, values: Sequence[Value]) -> Steps[list[R
 def quick_enter(session: MariaDBSession, values: Sequence[Value]) -> Steps[list[Result]]:
     yield from ()
     session.server.check_writable("holdfast_claim")
-    entry = entry_of(session, values)
-    new = entry.name not in session.database.table.seats
-    token = session.database.table.quick_enter(entry, session.now_us)
-    return [Done(1 if new or not token else 2, token)]
+    entry, table = entry_of(session, values), session.database.table
+    token = table.quick_enter(entry, session.now_us)
+    note = note_of(table.seats[entry.name].line.last)
+    return [PacketRows(columns.MADE, [[f"{token},{note}".encode()]], binary=True)]
 
 
 def entry_of(session: MariaDBSession, values: Sequence[Value]) -> Entry:
-    owner, texts, name = text(values[0]), [text(value) for value in values[8:11]], text(values[12])
-    weight, capacity, fair, ttl, patience, delay, _, pid = (int(value) for value in (*values[1:8], values[11]))
-    return Entry(name, place(session, owner, 0, (weight, fair, ttl, patience, delay, pid), texts), capacity)
+    owner, texts, name = text(values[0]), [text(value) for value in values[9:12]], text(values[13])
+    weight, capacity, fair, ttl, patience, delay, robust, _, pid = (int(value) for value in (*values[1:9], values[12]))
+    return Entry(name, place(session, owner, 0, (weight, fair, ttl, patience, delay, robust, pid), texts), capacity)
 
 
 @prepared(QUICK_RELEASE)

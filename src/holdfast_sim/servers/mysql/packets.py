@@ -15,7 +15,7 @@ from ..relational.statement_runner import ServerError
 
 AUTOCOMMIT, MORE_RESULTS = 0x0002, 0x0008
 BINARY, UTF8 = 63, 45
-TINY, LONG, LONGLONG, NULL_TYPE, LONG_BLOB, BLOB, VAR_STRING = 1, 3, 8, 6, 251, 252, 253
+TINY, LONG, LONGLONG, NULL_TYPE, MEDIUM_BLOB, LONG_BLOB, BLOB, VAR_STRING = 1, 3, 8, 6, 250, 251, 252, 253
 CAPABILITIES_FLAGS = 0x81FFF7FE
 """What 10.11 offers, without TLS."""
 
@@ -50,6 +50,8 @@ class PacketRows:
 
     columns: Sequence[Column]
     rows: Sequence[Row]
+    binary: bool = False
+    """Of a prepared statement: each row is one text, with two bytes before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +104,13 @@ def reply(results: Sequence[Result], refusal: ServerError | None) -> list[bytes]
         else:
             end = end_of(AUTOCOMMIT | more)
             packets += [number(len(result.columns)), *(column.packet() for column in result.columns), end]
-            packets += [*(b"".join(map(text, row)) for row in result.rows), end]
+            head = b"\0\0" if result.binary else b""
+            packets += [*(head + b"".join(map(text, row)) for row in result.rows), end]
     return packets if refusal is None else [*packets, error(refusal)]
 
 
 def prepared(statement: int, values: int) -> list[bytes]:
-    """The reply to COM_STMT_PREPARE, of a statement without rows."""
+    """The reply to COM_STMT_PREPARE; the columns of an INSERT with RETURNING are described with each of its replies."""
     first = b"\0" + statement.to_bytes(4, "little") + b"\0\0" + values.to_bytes(2, "little") + b"\0\0\0"
     value = Column(b"?", NULL_TYPE, 0).packet()
     return [first, *[value] * values, *([end_of(AUTOCOMMIT)] if values else [])]

@@ -13,7 +13,7 @@ from holdfast._core.line import Place
 from holdfast.backends.execute import SECOND_US, Entry
 from holdfast.backends.queue_backend import Taken
 
-from ..relational.lock_table import DAY_US
+from ..relational.lock_table import DAY_US, note_of, note_told, words_to
 from ..relational.session_tables import HolderRow, WaiterRow
 from ..relational.statement_runner import LockWait, Steps
 from . import columns, errors
@@ -35,11 +35,13 @@ def one(described: Sequence[Column], value: object) -> list[Result]:
 
 
 def place(session: MariaDBSession, owner: str, wake: int, numbers: Sequence[int], texts: Sequence[str]) -> Place:
-    """`numbers`: weight, fair, ttl, patience, delay, pid; `texts`: actor, mode, host."""
-    weight, fair, ttl, patience, delay, pid = numbers
-    actor, mode, host = texts
+    """`numbers`: weight, fair, ttl, patience, delay, robust, pid; `texts`: actor, mode, host."""
+    weight, fair, ttl, patience, delay, robust, pid = numbers
     now, told = session.now_us, str(wake) if wake else ""
-    return Place(owner, weight, bool(fair), ttl, patience, delay, now, now, 0, False, told, actor, mode, host, pid)
+    actor, mode, host = texts
+    made = Place(owner, weight, bool(fair), ttl, patience, delay, now, now, 0, False, told, actor, mode, host, pid)
+    made.robust = bool(robust)
+    return made
 
 
 def numbers_of(taken: Taken) -> str:
@@ -52,7 +54,8 @@ def push(session: MariaDBSession, promoted: Sequence[Place]) -> None:
     database = session.database
     for one_place in promoted:
         if one_place.wake:
-            database.pushes[int(one_place.wake), one_place.owner] = one_place.token, session.now_us
+            told = one_place.token, session.now_us, note_of(one_place.after)
+            database.pushes[int(one_place.wake), one_place.owner] = told
             ears = session.server.locks.holder(f"holdfast-ears-{one_place.wake}")
             if ears is not None and ears != session.number:
                 session.server.kill_query(ears)
@@ -61,25 +64,29 @@ def push(session: MariaDBSession, promoted: Sequence[Place]) -> None:
 def take(session: MariaDBSession, values: Sequence[Value]) -> Steps[list[Result]]:
     yield from ()
     name, owner = map(text, values[:2])
-    weight, capacity, fair, ttl, patience, delay, queue, wake = map(integer, values[2:10])
-    numbers = (weight, fair, ttl, patience, delay, integer(values[13]))
-    entry = Entry(name, place(session, owner, wake, numbers, list(map(text, values[10:13]))), capacity)
+    weight, capacity, fair, ttl, patience, delay, robust, queue, wake = map(integer, values[2:11])
+    numbers = (weight, fair, ttl, patience, delay, robust, integer(values[14]))
+    entry = Entry(name, place(session, owner, wake, numbers, list(map(text, values[11:14]))), capacity)
     [taken], promoted = session.database.table.take([entry], bool(queue), session.now_us)
     push(session, promoted)
-    return one(columns.TAKEN, numbers_of(taken))
+    return one(columns.TAKEN, words_of(taken))
+
+
+def words_of(taken: Taken) -> str:
+    return f"{numbers_of(taken)},{note_told(taken.predecessor)}"
 
 
 def take_all(session: MariaDBSession, values: Sequence[Value]) -> Steps[list[Result]]:
     yield from ()
     queue, wake, host, pid = integer(values[1]), integer(values[2]), text(values[3]), integer(values[4])
     entries = []
-    for name, owner, weight, capacity, fair, ttl, patience, delay, actor, mode in json.loads(text(values[0])):
+    for name, owner, weight, capacity, fair, ttl, patience, delay, robust, actor, mode in json.loads(text(values[0])):
         unhexed = [bytes.fromhex(word).decode() for word in (name, owner, actor, mode)]
-        numbers = (weight, fair, ttl, patience, delay, pid)
+        numbers = (weight, fair, ttl, patience, delay, robust, pid)
         entries.append(Entry(unhexed[0], place(session, unhexed[1], wake, numbers, [*unhexed[2:], host]), capacity))
     taken, promoted = session.database.table.take(entries, bool(queue), session.now_us)
     push(session, promoted)
-    return one(columns.TAKEN_ALL, ",".join(map(numbers_of, taken)))
+    return one(columns.TAKEN_ALL, ",".join(map(words_of, taken)))
 
 
 def release(session: MariaDBSession, values: Sequence[Value]) -> Steps[list[Result]]:
@@ -93,7 +100,7 @@ def told_here(session: MariaDBSession, promoted: Sequence[Place], home: int) -> 
     """Who is told by the reply; all others by a push."""
     here = [place for place in promoted if home and place.wake == str(home)]
     push(session, [place for place in promoted if place not in here])
-    return "".join(f" {place.owner} {place.token}" for place in here)
+    return "".join(f" {words_to(place)}" for place in here)
 
 
 def look_all(session: MariaDBSession, values: Sequence[Value]) -> Steps[list[Result]]:
@@ -138,6 +145,13 @@ def evict(session: MariaDBSession, values: Sequence[Value]) -> Steps[list[Result
     return one(columns.EVICTED, int(ended))
 
 
+def recover(session: MariaDBSession, values: Sequence[Value]) -> Steps[list[Result]]:
+    yield from ()
+    name, owner, token = text(values[0]), text(values[1]), integer(values[2])
+    held = session.database.table.recover(name, owner, token, session.now_us)
+    return one(columns.RECOVERED, int(held))
+
+
 def allow(session: MariaDBSession, values: Sequence[Value]) -> Steps[list[Result]]:
     yield from ()
     step, burst, cost, reserve = map(integer, values[1:])
@@ -153,10 +167,10 @@ def hear(session: MariaDBSession, values: Sequence[Value]) -> Steps[list[Result]
             session.server.locks.unlock(f"holdfast-session-{beside}", session.number)
             raise errors.alone()
         quarters -= 1
-    heard = sorted((owner, token) for (whose, owner), (token, _) in pushes.items() if whose == wake)
-    for owner, _ in heard:
+    heard = sorted((owner, token, note) for (whose, owner), (token, _, note) in pushes.items() if whose == wake)
+    for owner, *_ in heard:
         del pushes[wake, owner]
-    rows = [[owner.encode(), b"%d" % token] for owner, token in heard]
+    rows = [[owner.encode(), b"%d" % token, note.encode() or None] for owner, token, note in heard]
     return [PacketRows(columns.pushes(session.server.name), rows), Done(len(rows))]
 
 
@@ -202,7 +216,7 @@ def tidy(session: MariaDBSession, values: Sequence[Value]) -> Steps[list[Result]
     database.table.tidy_rates(lambda name: name > after and (last is None or name <= last), now)
     if session.server.host.chance.random() < SESSIONS_TIDIED_RATIO:
         tidy_sessions(session, now)
-    for key in [key for key, (_, since) in database.pushes.items() if since < now - PUSH_KEPT_US]:
+    for key in [key for key, (_, since, _) in database.pushes.items() if since < now - PUSH_KEPT_US]:
         del database.pushes[key]
     push(session, database.table.tidy(names, now))
     database.meta["tidied"] = last or ""
@@ -228,6 +242,7 @@ PROCEDURES: dict[str, Procedure] = {
     "holdfast_leave_all": leave_all,
     "holdfast_renew": renew,
     "holdfast_evict": evict,
+    "holdfast_recover": recover,
     "holdfast_allow": allow,
     "holdfast_hear": hear,
     "holdfast_session_take": session_take,

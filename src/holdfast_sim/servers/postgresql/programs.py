@@ -14,7 +14,7 @@ from holdfast.backends.execute import SECOND_US, Entry
 from holdfast.backends.postgresql.programs import SQL
 from holdfast.backends.queue_backend import Taken
 
-from ..relational.lock_table import DAY_US
+from ..relational.lock_table import DAY_US, NULLABLE_AT, note_told, words_to
 from ..relational.session_tables import HolderRow, WaiterRow
 from ..relational.statement_runner import LockWait, Steps
 from .messages import CommandDone, MessageRows, Result
@@ -26,7 +26,8 @@ Program: TypeAlias = Callable[["PostgreSQLSession", Sequence[str]], Steps[Result
 PROGRAMS: dict[bytes, Program] = {}
 COLUMNS: dict[bytes, Sequence[bytes]] = {}
 ITEM = re.compile(r'"((?:[^"\\]|\\.)*)"')
-SURVEYED = b"name capacity owner token weight host pid since expires actor mode ?column? now".split()
+SESSIONS_SURVEYED = b"name capacity owner token weight host pid since expires actor mode ?column? now".split()
+SURVEYED = [*SESSIONS_SURVEYED, b"case", b"robust", b"note"]
 
 
 def program(name: str, columns: Sequence[bytes] | None = None) -> Callable[[Program], Program]:
@@ -54,11 +55,12 @@ def items(array: str) -> list[str]:
 
 
 def taken_as(taken: Sequence[Taken]) -> MessageRows:
-    return value("{" + ",".join(str(number) for one in taken for number in numbers_of(one)) + "}")
+    return value(",".join(f"{numbers_of(one)},{note_told(one.predecessor)}" for one in taken))
 
 
-def numbers_of(taken: Taken) -> tuple[int, ...]:
-    return taken.token, round(taken.look_again * SECOND_US), taken.ahead, taken.capacity or 0, taken.mark
+def numbers_of(taken: Taken) -> str:
+    look_again = round(taken.look_again * SECOND_US)
+    return f"{taken.token},{look_again},{taken.ahead},{taken.capacity or 0},{taken.mark}"
 
 
 # The lock table
@@ -67,14 +69,14 @@ def numbers_of(taken: Taken) -> tuple[int, ...]:
 @program("take")
 def take(session: PostgreSQLSession, values: Sequence[str]) -> Steps[Result]:
     arrays = [[one] for one in values]
-    return (yield from enter_all(session, arrays[:8], values[8], values[9], arrays[10:12], values[12:14]))
+    return (yield from enter_all(session, arrays[:9], values[9], values[10], arrays[11:13], values[13:15]))
 
 
 @program("enter")
 def enter(session: PostgreSQLSession, values: Sequence[str]) -> Steps[Result]:
-    arrays = [items(array) for array in values[:8]]
-    modes = [items(array) for array in values[10:12]]
-    return (yield from enter_all(session, arrays, values[8], values[9], modes, values[12:14]))
+    arrays = [items(array) for array in values[:9]]
+    modes = [items(array) for array in values[11:13]]
+    return (yield from enter_all(session, arrays, values[9], values[10], modes, values[13:15]))
 
 
 def enter_all(
@@ -85,14 +87,17 @@ def enter_all(
     modes: Sequence[Sequence[str]],
     whence: Sequence[str],
 ) -> Steps[Result]:
-    """`arrays`: names, owners, weights, capacities, fair, ttl, patience, delay; `modes`: actors, modes."""
+    """`arrays`: names, owners, weights, capacities, fair, ttl, patience, delay, robust; `modes`: actors, modes."""
     yield from ()
     session.server.check_writable("UPDATE")
     now, (host, pid) = session.now_us, whence
     entries = []
-    for name, owner, weight, capacity, fair, ttl, patience, delay, actor, mode in zip(*arrays, *modes, strict=True):
+    for name, owner, weight, capacity, fair, ttl, patience, delay, robust, actor, mode in zip(
+        *arrays, *modes, strict=True
+    ):
         spans = (int(ttl), int(patience), int(delay), now, now)
         place = Place(owner, int(weight), fair == "t", *spans, 0, False, wake, actor, mode, host, int(pid))
+        place.robust = robust == "t"
         entries.append(Entry(name, place, int(capacity)))
     taken, promoted = session.server.database.table.take(entries, queue == "t", now)
     session.tell(promoted)
@@ -124,7 +129,7 @@ def look_all(session: PostgreSQLSession, values: Sequence[str]) -> Steps[Result]
     session.server.check_writable("SELECT FOR UPDATE")
     claims, home = list(zip(items(values[0]), items(values[1]), strict=True)), values[2]
     taken, promoted = session.server.database.table.look_all(claims, home, session.now_us)
-    numbers = ",".join(",".join(map(str, numbers_of(one or Taken(0)))) for one in taken)
+    numbers = ",".join(numbers_of(one or Taken(0)) for one in taken)
     return value(numbers + told_here(session, promoted, home))
 
 
@@ -140,7 +145,7 @@ def leave_all(session: PostgreSQLSession, values: Sequence[str]) -> Steps[Result
 def told_here(session: PostgreSQLSession, promoted: Sequence[Place], home: str) -> str:
     """Who is told by the reply; all others by a notification."""
     session.tell([place for place in promoted if place.wake != home])
-    return "".join(f" {place.owner} {place.token}" for place in promoted if place.wake and place.wake == home)
+    return "".join(f" {words_to(place)}" for place in promoted if place.wake and place.wake == home)
 
 
 @program("evict")
@@ -150,6 +155,14 @@ def evict(session: PostgreSQLSession, values: Sequence[str]) -> Steps[Result]:
     ended, promoted = session.server.database.table.evict(values[0], int(values[1]), session.now_us)
     session.tell(promoted)
     return yes(ended)
+
+
+@program("recover")
+def recover(session: PostgreSQLSession, values: Sequence[str]) -> Steps[Result]:
+    yield from ()
+    session.server.check_writable("SELECT FOR UPDATE")
+    name, owner, token = values
+    return yes(session.server.database.table.recover(name, owner, int(token), session.now_us))
 
 
 @program("allow")
@@ -186,7 +199,8 @@ def survey(session: PostgreSQLSession, values: Sequence[str]) -> Steps[Result]:
         one = row.place
         texts = (row.name, row.capacity, one.owner, one.token, one.weight, one.host, one.pid, one.since, one.expires)
         live = "t" if one.expires > row.now and not one.evicted else "f"
-        rows.append([str(text).encode() for text in (*texts, one.actor, one.mode, live, row.now)])
+        told = (*texts, one.actor, one.mode, live, row.now, row.state, "t" if one.robust else "f", row.note)
+        rows.append([str(text).encode() or (None if at in NULLABLE_AT else b"") for at, text in enumerate(told)])
     return MessageRows(SURVEYED, rows)
 
 
@@ -272,7 +286,7 @@ def session_alive(session: PostgreSQLSession, values: Sequence[str]) -> Steps[Re
     return yes(True)
 
 
-@program("session_survey", SURVEYED)
+@program("session_survey", SESSIONS_SURVEYED)
 def session_survey(session: PostgreSQLSession, values: Sequence[str]) -> Steps[Result]:
     yield from ()
     first, last, contended = values
@@ -292,4 +306,4 @@ def session_survey(session: PostgreSQLSession, values: Sequence[str]) -> Steps[R
             actor, mode, host, pid, ttl = who.split("\n")
             texts = (name, 1, owner, token, 1, host, pid, since, now + int(ttl), actor, mode, "t", now)
             rows.append([str(text).encode() for text in texts])
-    return MessageRows(SURVEYED, rows)
+    return MessageRows(SESSIONS_SURVEYED, rows)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from holdfast._core.line import Place
 
 from ..model import Output, Timer
+from ..relational.lock_table import words_to
 from ..relational.statement_runner import Running, ServerError, Steps
 from . import errors
 from .messages import (
@@ -222,7 +223,7 @@ class PostgreSQLSession:
         """NOTIFY each on its channel; delivered with the commit."""
         for place in promoted:
             if place.wake:
-                self.server.notify(self.number, place.wake, f"{place.owner} {place.token}")
+                self.server.notify(self.number, place.wake, words_to(place))
 
     def hear(self, pid: int, channel: str, payload: str) -> None:
         if channel in self.channels and not self._client_gone:

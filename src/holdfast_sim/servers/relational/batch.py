@@ -39,15 +39,16 @@ def look_all(lines: Lines, claims: Claims, wake: str, now: int) -> tuple[list[Ta
 def leave_all(lines: Lines, claims: Claims, now: int) -> tuple[list[bool], list[Place]]:
     """Take all of them out, and then promote."""
     found = {name: lines.load(name) for name, _ in claims}
+    for line in found.values():
+        line.sweep(now)
     held = []
     for name, owner in claims:
         place = found[name].find(owner)
         held.append(place is not None and place.holds(now))
         if place is not None:
-            found[name].places.remove(place)
+            found[name].leave(place, now)
     promoted: list[Place] = []
     for name, line in found.items():
-        line.sweep(now)
         promoted += line.promote(now, now)
         lines.save(name, line)
     return held, promoted

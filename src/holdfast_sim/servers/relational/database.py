@@ -14,8 +14,8 @@ from .session_tables import SessionTables
 class Database:
     table: LockTable
     sessions: SessionTables = field(default_factory=SessionTables)
-    pushes: dict[tuple[int, str], tuple[int, int]] = field(default_factory=dict)
-    """(wake, owner) → (token, since): `holdfast_push`, MariaDB only."""
+    pushes: dict[tuple[int, str], tuple[int, int, str]] = field(default_factory=dict)
+    """(wake, owner) → (token, since, note): `holdfast_push`, MariaDB only."""
     meta: dict[str, str] | None = None
     """Version and cluster; None while the tables are not there."""
 

@@ -14,15 +14,19 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from holdfast._core import gcra
-from holdfast._core.line import Line, Place
+from holdfast._core.line import GHOST, Ended, Line, Place
 from holdfast.backends.execute import Entry, Moment, enter
 from holdfast.backends.queue_backend import Taken
+from holdfast.backends.relational.replies import EXPIRED, STANDS
+from holdfast.model import Predecessor
 
 from .batch import Claims, leave_all, look_all
 
 R = TypeVar("R")
 
 DAY_US = 24 * 3600 * 1_000_000
+NULLABLE_AT = (2, 13, 15)
+"""Columns of a survey: owner, state, note."""
 
 
 @dataclass(slots=True)
@@ -53,6 +57,31 @@ class SurveyRow:
     capacity: int
     place: Place
     now: int
+    state: str
+    """Empty: this row tells the note only, whatever else is in it."""
+    note: str
+    """Of a name that is unrecovered; else empty."""
+
+
+def note_of(ended: Ended | None) -> str:
+    """As the seat keeps it; empty if there is none."""
+    return "" if ended is None else f"{ended.how}:{ended.token}:{ended.owner}"
+
+
+def note_told(predecessor: Predecessor | None) -> str:
+    """As the reply to a take has it."""
+    return "" if predecessor is None else f"{predecessor.ended}:{predecessor.token}:{predecessor.owner}"
+
+
+def words_to(place: Place) -> str:
+    """What is told to the owner of a place that was granted."""
+    return f"{place.owner} {place.token} {note_of(place.after) or '-'}"
+
+
+def state_of(place: Place, now: int) -> str:
+    if place.owner and now < place.expires + (place.delay if place.token else 0):
+        return STANDS
+    return EXPIRED if place.token and not place.evicted and not place.owner.startswith(GHOST) else ""
 
 
 @dataclass(slots=True)
@@ -126,25 +155,29 @@ class LockTable:
         if (self.exact and removed) or (refused and new and own.token):
             seat.crowded = seat.behind
 
-    def quick_take(self, entry: Entry, now: int) -> int:
-        """The token, if nobody is in the seat or behind it; else 0."""
+    def quick_take(self, entry: Entry, note: str, now: int) -> int:
+        """The token, if nobody is in the seat or behind it, and it has this note; else 0."""
         seat = self.seats.get(entry.name)
-        if seat is None or seat.hosts is not None or seat.crowded:
+        if seat is None or note_of(seat.line.last) != note:
+            return 0
+        return self.quick_enter(entry, now)
+
+    def quick_enter(self, entry: Entry, now: int) -> int:
+        """The token, if nobody is in the seat or behind it, whether the name has a seat or not; else 0."""
+        self.load(entry.name)
+        seat = self.seats[entry.name]
+        if seat.hosts is not None or seat.crowded:
             return 0
         [taken], _ = self.take([entry], False, now)
         return taken.token
-
-    def quick_enter(self, entry: Entry, now: int) -> int:
-        """As `quick_take`, and for a name that has no seat yet."""
-        self.load(entry.name)
-        return self.quick_take(entry, now)
 
     def quick_release(self, name: str, owner: str, now: int) -> bool:
         """Let go of a hold in the seat, if nobody is behind it."""
         seat = self.seats.get(name)
         if seat is None or seat.crowded or (hold := seat.hosts) is None or hold.owner != owner or not hold.holds(now):
             return False
-        seat.line.places.remove(hold)
+        seat.line.leave(hold, now)
+        self.save(name, seat.line)
         return True
 
     def renew(self, name: str, owner: str, token: int, now: int) -> str:
@@ -174,6 +207,10 @@ class LockTable:
     def evict(self, name: str, token: int, now: int) -> tuple[bool, list[Place]]:
         return self._promoting(name, lambda line: line.evict(token, now, now))
 
+    def recover(self, name: str, owner: str, token: int, now: int) -> bool:
+        seat = self.seats.get(name)
+        return seat is not None and seat.line.recovered(owner, token, now)
+
     def _promoting(self, name: str, change: Callable[[Line], tuple[bool, list[Place]]]) -> tuple[bool, list[Place]]:
         seat = self.seats.get(name)
         if seat is None:
@@ -196,9 +233,12 @@ class LockTable:
             seat = self.seats[name]
             if contended and not seat.crowded:
                 continue
-            for place in seat.line.places:
-                if now < place.expires + (place.delay if place.token else 0):
-                    yield SurveyRow(name, seat.line.capacity, place, now)
+            note = note_of(seat.line.unrecovered)
+            nobody = [] if seat.hosts is not None else [Place("", 0, True, 0, 0, 0, 0, 0, rank=0)]
+            for place in [*nobody, *seat.line.places]:
+                state = state_of(place, now)
+                if state or (note and place.rank == 0):
+                    yield SurveyRow(name, seat.line.capacity, place, now, state, note)
 
     def tidy(self, names: Iterable[str], now: int) -> list[Place]:
         """Promote where something is over, and drop seats that say nothing; everybody whom that promoted."""
@@ -216,8 +256,9 @@ class LockTable:
 
     @staticmethod
     def _says_nothing(seat: Slot, now: int) -> bool:
-        empty = seat.hosts is None or seat.hosts.gone(now)
-        return empty and not seat.crowded and seat.line.mark < now - DAY_US
+        hosted = seat.hosts
+        empty = hosted is None or (hosted.gone(now) and not (hosted.robust and state_of(hosted, now) == EXPIRED))
+        return empty and not seat.crowded and seat.line.unrecovered is None and seat.line.mark < now - DAY_US
 
     def tidy_rates(self, names: Callable[[str], bool], now: int) -> None:
         self.rates = {name: tat for name, tat in self.rates.items() if tat >= now or not names(name)}

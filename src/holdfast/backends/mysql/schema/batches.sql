@@ -94,7 +94,7 @@ BEGIN
         SET word = SUBSTRING_INDEX(claims, ',', 1), claims = SUBSTRING(claims, LENGTH(word) + 2);
         CALL holdfast_find(n, UNHEX(word), now, mine, token_, evicted_, held);
         IF mine IS NOT NULL THEN
-            CALL holdfast_drop(n, mine, now);
+            CALL holdfast_drop(n, mine, now, true);
         END IF;
         SET reply = CONCAT(reply, held);
         IF LEFT(claims, 1) <> ',' THEN  -- the last one of its name

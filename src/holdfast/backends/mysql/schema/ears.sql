@@ -33,7 +33,7 @@ BEGIN
         END IF;
         SET quarters = quarters - 1;
     END WHILE;
-    DELETE FROM holdfast_push WHERE wake = wake_ RETURNING owner, token;
+    DELETE FROM holdfast_push WHERE wake = wake_ RETURNING owner, token, note;
 END $$
 
 DELIMITER ;

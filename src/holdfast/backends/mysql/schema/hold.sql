@@ -25,9 +25,10 @@ BEGIN
         IF held AND linger > 0 THEN
             UPDATE holdfast_claim c SET c.owner = CONCAT('~', o), c.expires = now + linger, c.delay = 0, c.wake = 0
                 WHERE c.name = n AND c.place = mine;
-            UPDATE holdfast_claim c SET c.quiet = LEAST(c.quiet, now + linger) WHERE c.name = n AND c.place = 0;
+            UPDATE holdfast_claim c SET c.quiet = LEAST(c.quiet, now + linger),
+                c.note = IF(c.unrecovered, c.note, CONCAT('released:', token_, ':', o)) WHERE c.name = n AND c.place = 0;
         ELSEIF mine IS NOT NULL THEN
-            CALL holdfast_drop(n, mine, now);
+            CALL holdfast_drop(n, mine, now, true);
         END IF;
         CALL holdfast_promote(n, now, '', home, told, roused);
     END IF;
@@ -86,7 +87,8 @@ END $$
 CREATE OR REPLACE PROCEDURE holdfast_evict(n varbinary(1100), t bigint) SQL SECURITY INVOKER
 BEGIN
     DECLARE now, seat, mine bigint;
-    DECLARE ended boolean DEFAULT false;
+    DECLARE ended, robust_ boolean DEFAULT false;
+    DECLARE owner_ varbinary(256);
     DECLARE told mediumblob DEFAULT '';
     DECLARE roused text DEFAULT '';
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
@@ -94,16 +96,45 @@ BEGIN
     SELECT c.place INTO seat FROM holdfast_claim c WHERE c.name = n AND c.place = 0 FOR UPDATE;
     IF seat IS NOT NULL THEN
         SET now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
-        SELECT c.place INTO mine FROM holdfast_claim c FORCE INDEX (PRIMARY)
+        SELECT c.place, c.owner, c.robust INTO mine, owner_, robust_ FROM holdfast_claim c FORCE INDEX (PRIMARY)
             WHERE c.name = n AND c.token = t AND c.token > 0 AND c.expires > now AND NOT c.evicted LIMIT 1;
         UPDATE holdfast_claim c SET c.evicted = true, c.expires = now WHERE c.name = n AND c.place = mine;
         SET ended = mine IS NOT NULL;
         CALL holdfast_count(n, now, true);
+        IF ended AND owner_ NOT LIKE '~%' THEN
+            UPDATE holdfast_claim c SET c.note = CONCAT('evicted:', t, ':', owner_), c.unrecovered = c.unrecovered OR robust_
+                WHERE c.name = n AND c.place = 0;
+        END IF;
         CALL holdfast_promote(n, now, '', 0, told, roused);
     END IF;
     COMMIT;
     CALL holdfast_rouse(roused);
     SELECT ended;
+END $$
+
+-- The holder with this token has put things right: the name is not unrecovered any more. Whether it holds it.
+CREATE OR REPLACE PROCEDURE holdfast_recover(n varbinary(1100), o varbinary(255), t bigint) SQL SECURITY INVOKER
+BEGIN
+    DECLARE now, seat, token_ bigint;
+    DECLARE live boolean DEFAULT false;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    START TRANSACTION;
+    SELECT c.place INTO seat FROM holdfast_claim c WHERE c.name = n AND c.place = 0 FOR UPDATE;
+    IF seat IS NOT NULL THEN
+        SET now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+        SELECT c.token, c.expires > now AND NOT c.evicted INTO token_, live
+            FROM holdfast_claim c WHERE c.name = n AND c.place = 0 AND c.owner = o FOR UPDATE;
+        IF token_ IS NULL THEN
+            SELECT c.token, c.expires > now AND NOT c.evicted INTO token_, live
+                FROM holdfast_claim c FORCE INDEX (queued) WHERE c.queued = o AND c.name = n LIMIT 1;
+        END IF;
+        SET live = live AND token_ > 0 AND token_ = t;
+        IF live THEN
+            UPDATE holdfast_claim c SET c.unrecovered = false WHERE c.name = n AND c.place = 0;
+        END IF;
+    END IF;
+    COMMIT;
+    SELECT live;
 END $$
 
 DELIMITER ;

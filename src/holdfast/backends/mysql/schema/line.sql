@@ -3,25 +3,37 @@
 DELIMITER $$
 
 -- Drop what is over among the holds, and count: for a seat that is not crowded, or whose `quiet` has passed; with `all_`,
--- look at those who wait, too. Holds stand before the first who waits, unless some have overtaken.
+-- look at those who wait, too. Holds stand before the first who waits, unless some have overtaken. Who held until its time
+-- was over is noted: of several, the last one to be granted. Who has let go and lingers ("~") has left its note before, and
+-- so has who was evicted.
 CREATE OR REPLACE PROCEDURE holdfast_count(n varbinary(1100), now bigint, all_ boolean) SQL SECURITY INVOKER
 BEGIN
     DECLARE until_, over_, rows_, holds_, used_, quiet_, first_, last_, overtakers_ bigint;
-    DECLARE ended bigint DEFAULT 0;
-    DECLARE crowded_ boolean;
-    UPDATE holdfast_claim c SET c.owner = NULL, c.token = 0 WHERE c.name = n AND c.place = 0 AND c.owner IS NOT NULL
-        AND now >= c.expires + CASE WHEN c.token = 0 THEN 0 WHEN c.evicted THEN GREATEST(c.delay, c.ttl) ELSE c.delay END;
-    SELECT c.crowded, IF(all_ OR c.quiet IS NULL OR c.overtakers > 0, 9223372036854775807, c.first)
-        INTO crowded_, until_ FROM holdfast_claim c WHERE c.name = n AND c.place = 0 FOR UPDATE;
+    DECLARE ended, held, token_ bigint DEFAULT 0;
+    DECLARE crowded_, robust_ boolean;
+    DECLARE unrecovered_ boolean DEFAULT false;
+    DECLARE owner_, who varbinary(255);
+    SELECT c.crowded, IF(all_ OR c.quiet IS NULL OR c.overtakers > 0, 9223372036854775807, c.first),
+           IF(c.token > 0 AND NOT c.evicted AND c.owner NOT LIKE '~%' AND now >= c.expires + c.delay, c.token, 0)
+        INTO crowded_, until_, held FROM holdfast_claim c WHERE c.name = n AND c.place = 0 FOR UPDATE;
+    UPDATE holdfast_claim c SET
+        c.note = IF(held > 0, CONCAT('expired:', held, ':', c.owner), c.note),
+        c.unrecovered = c.unrecovered OR held > 0 AND c.robust, c.owner = NULL, c.token = 0
+        WHERE c.name = n AND c.place = 0 AND c.owner IS NOT NULL
+          AND now >= c.expires + CASE WHEN c.token = 0 THEN 0 WHEN c.evicted THEN GREATEST(c.delay, c.ttl) ELSE c.delay END;
     dropping: WHILE crowded_ DO
         SET over_ = NULL;
-        SELECT c.place INTO over_ FROM holdfast_claim c FORCE INDEX (PRIMARY)
+        SELECT c.place, IF(c.evicted OR c.owner LIKE '~%', 0, c.token), c.owner, c.robust
+            INTO over_, token_, owner_, robust_ FROM holdfast_claim c FORCE INDEX (PRIMARY)
             WHERE c.name = n AND c.place > 0 AND c.place < until_ AND now >= c.expires + CASE WHEN c.token = 0 THEN 0 WHEN c.evicted THEN GREATEST(c.delay, c.ttl) ELSE c.delay END LIMIT 1;
         IF over_ IS NULL THEN
             LEAVE dropping;
         END IF;
         DELETE FROM holdfast_claim WHERE name = n AND place = over_;
-        SET ended = ended + 1;
+        SET ended = ended + 1, unrecovered_ = unrecovered_ OR token_ > 0 AND robust_;
+        IF token_ > held THEN
+            SET held = token_, who = owner_;
+        END IF;
     END WHILE;
     IF crowded_ THEN
         SELECT COUNT(*), COALESCE(SUM(c.token > 0), 0), MAX(c.place),
@@ -44,6 +56,7 @@ BEGIN
         c.overtakers = IF(until_ < 9223372036854775807, c.overtakers, overtakers_),
         c.first = CASE WHEN until_ < 9223372036854775807 THEN c.first WHEN c.owner IS NOT NULL AND c.token = 0 THEN 0
                        ELSE COALESCE(first_, last_ + 1, 1) END,
+        c.note = IF(who IS NULL, c.note, CONCAT('expired:', held, ':', who)), c.unrecovered = c.unrecovered OR unrecovered_,
         c.crowded = c.behind > 0
         WHERE c.name = n AND c.place = 0;
 END $$
@@ -84,7 +97,7 @@ BEGIN
         IF front_ IS NULL OR until_ > now THEN
             LEAVE looking;
         END IF;
-        CALL holdfast_drop(n, front_, now);
+        CALL holdfast_drop(n, front_, now, false);
         SET first_ = front_ + 1;
     END LOOP;
     IF front_ > began OR front_ IS NULL THEN
@@ -92,11 +105,16 @@ BEGIN
     END IF;
 END $$
 
--- Take the claim at this place out of its line, and out of the counts, whatever it is. It was counted.
-CREATE OR REPLACE PROCEDURE holdfast_drop(n varbinary(1100), at_ bigint, now bigint) SQL SECURITY INVOKER
+-- Take the claim at this place out of its line, and out of the counts, whatever it is. It was counted. `told`: its owner
+-- knew of its grant, so how it ended is noted.
+CREATE OR REPLACE PROCEDURE holdfast_drop(n varbinary(1100), at_ bigint, now bigint, told boolean) SQL SECURITY INVOKER
 BEGIN
     DECLARE held, counts int;
-    SELECT c.token > 0, IF(c.token > 0 AND c.expires + c.delay > now, c.weight, 0) INTO held, counts
+    DECLARE expired_, robust_ boolean;
+    DECLARE note_ varbinary(320);
+    SELECT c.token > 0, IF(c.token > 0 AND c.expires + c.delay > now, c.weight, 0), c.expires <= now, c.robust,
+           IF(told AND c.token > 0 AND NOT c.evicted, CONCAT(IF(c.expires > now, 'released:', 'expired:'), c.token, ':', c.owner), NULL)
+        INTO held, counts, expired_, robust_, note_
         FROM holdfast_claim c WHERE c.name = n AND c.place = at_ FOR UPDATE;
     IF at_ > 0 THEN
         DELETE FROM holdfast_claim WHERE name = n AND place = at_;
@@ -105,6 +123,8 @@ BEGIN
         c.first = GREATEST(c.first, at_ = 0),
         c.behind = c.behind - (at_ > 0), c.crowded = c.behind > 0,
         c.holds = c.holds - held, c.used = c.used - counts, c.quiet = IF(c.holds = 0, 9223372036854775807, c.quiet),
+        c.note = IF(note_ IS NULL OR c.unrecovered AND NOT expired_, c.note, note_),
+        c.unrecovered = c.unrecovered OR note_ IS NOT NULL AND expired_ AND robust_,
         c.owner = IF(at_ = 0, NULL, c.owner), c.token = IF(at_ = 0, 0, c.token)
         WHERE c.name = n AND c.place = 0;
 END $$
@@ -125,7 +145,7 @@ BEGIN
     IF mine IS NULL THEN
         SET token_ = 0, evicted_ = false, live = false;
     ELSEIF token_ = 0 AND expires_ <= now THEN
-        CALL holdfast_drop(n, mine, now);
+        CALL holdfast_drop(n, mine, now, false);
         SET mine = NULL, live = false;
     ELSE
         SET live = token_ > 0 AND expires_ > now AND NOT evicted_;
@@ -133,7 +153,7 @@ BEGIN
 END $$
 
 -- Grant, in order, whatever fits now; and tell those who are told by a push: all but `asker`, who reads the reply. Who
--- waits in the coordinator that asks (`home`) is told by the reply, ' owner token' for each, which is added to `told`; for
+-- waits in the coordinator that asks (`home`) is told by the reply, ' owner token note' for each, which is added to `told`; for
 -- others a push is left, and their ears are added to `roused`. It was counted.
 CREATE OR REPLACE PROCEDURE holdfast_promote(
     n varbinary(1100), now bigint, asker varbinary(255), home bigint, INOUT told mediumblob, INOUT roused text
@@ -143,8 +163,9 @@ BEGIN
     DECLARE capacity_, weight_ int;
     DECLARE blocked boolean DEFAULT false;
     DECLARE owner_ varbinary(255);
-    SELECT c.mark, c.first, c.last, c.holds, c.used, c.quiet, c.overtakers, c.capacity
-        INTO mark_, first_, last_, holds_, used_, quiet_, overtakers_, capacity_
+    DECLARE note_ varbinary(320);
+    SELECT c.mark, c.first, c.last, c.holds, c.used, c.quiet, c.overtakers, c.capacity, c.note
+        INTO mark_, first_, last_, holds_, used_, quiet_, overtakers_, capacity_, note_
         FROM holdfast_claim c WHERE c.name = n AND c.place = 0 FOR UPDATE;
     SET at_ = first_ - 1;
     granting: WHILE used_ < capacity_ DO
@@ -160,7 +181,7 @@ BEGIN
         END IF;
         SET at_ = next_;
         IF until_ <= now THEN
-            CALL holdfast_drop(n, at_, now);
+            CALL holdfast_drop(n, at_, now, false);
         ELSEIF weight_ > capacity_ - used_ THEN
             SET first_ = IF(blocked, first_, at_), blocked = true;
             IF overtakers_ = 0 THEN
@@ -172,10 +193,10 @@ BEGIN
             IF wake_ = 0 OR owner_ = asker THEN
                 BEGIN END;
             ELSEIF wake_ = home THEN
-                SET told = CONCAT(told, ' ', owner_, ' ', mark_);
+                SET told = CONCAT(told, ' ', owner_, ' ', mark_, ' ', COALESCE(note_, '-'));
             ELSE
-                INSERT INTO holdfast_push (wake, owner, token, since) VALUES (wake_, owner_, mark_, now)
-                    ON DUPLICATE KEY UPDATE token = mark_, since = now;
+                INSERT INTO holdfast_push (wake, owner, token, since, note) VALUES (wake_, owner_, mark_, now, note_)
+                    ON DUPLICATE KEY UPDATE token = mark_, since = now, note = note_;
                 SET roused = CONCAT(roused, wake_, ',');
             END IF;
         END IF;

@@ -21,7 +21,9 @@
 --    `behind`, `holds`, `used`, `quiet`, `overtakers`. So what a verb reads and writes does not grow with those who wait:
 --    the seat, the asker's own row (by the index on `queued`), and whom it grants. A waiter whose time is over is dropped
 --    once it is the first; holds that are over are looked for when `quiet` has passed.
--- 6. A procedure that fails rolls back what it has done. Whether one that was killed did so is not for us to rely on: the
+-- 6. The seat says how the last hold ended (`note`), and each grant tells it. A `robust` hold that ends uncleanly leaves the
+--    name `unrecovered`: its note stays until a holder says that it has put things right, or the next hold ends uncleanly.
+-- 7. A procedure that fails rolls back what it has done. Whether one that was killed did so is not for us to rely on: the
 --    client closes its connection then, and the server rolls back.
 --
 -- Text is binary: names differ when their bytes do. Other users need: GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE on
@@ -65,6 +67,10 @@ ALTER TABLE holdfast_claim
     ADD COLUMN IF NOT EXISTS overtakers bigint,  -- as many that are not fair have come, or fewer
     -- Of a place behind the seat: its owner. The seat has none, so that a take and a release change no index.
     ADD COLUMN IF NOT EXISTS queued varbinary(255) AS (IF(place > 0, owner, NULL)) STORED,
+    ADD COLUMN IF NOT EXISTS robust boolean NOT NULL DEFAULT false,
+    -- Of a seat: how:token:owner, where how is released, expired or evicted; NULL: nobody has held the name.
+    ADD COLUMN IF NOT EXISTS note varbinary(320),
+    ADD COLUMN IF NOT EXISTS unrecovered boolean NOT NULL DEFAULT false,
     ADD INDEX IF NOT EXISTS queued (queued);
 
 -- What is on its way to the waiters of a coordinator.
@@ -75,6 +81,7 @@ CREATE TABLE IF NOT EXISTS holdfast_push (
     since bigint NOT NULL,
     PRIMARY KEY (wake, owner)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC STATS_AUTO_RECALC = 0;
+ALTER TABLE holdfast_push ADD COLUMN IF NOT EXISTS note varbinary(320);
 
 -- One number per limiter: the theoretical arrival time of GCRA.
 CREATE TABLE IF NOT EXISTS holdfast_rate (
@@ -82,8 +89,8 @@ CREATE TABLE IF NOT EXISTS holdfast_rate (
     tat  bigint NOT NULL
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC STATS_AUTO_RECALC = 0;
 
--- cluster: the identity of this database, for sequencers. version: holdfast works with this one only. revision: what is
--- newer has more, and holdfast works with what is older. tidied: where housekeeping stopped.
+-- cluster: the identity of this database, for sequencers. version: holdfast works with this one only. tidied: where
+-- housekeeping stopped.
 CREATE TABLE IF NOT EXISTS holdfast_meta (
     word  varbinary(64) PRIMARY KEY,
     value varbinary(1100) NOT NULL

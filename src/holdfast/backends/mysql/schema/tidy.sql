@@ -5,7 +5,8 @@
 
 DELIMITER $$
 
--- Go over the next names: seats that nobody uses and whose mark is a day old (calendar time has passed it), dead claims
+-- Go over the next names: seats that nobody uses and whose mark is a day old (calendar time has passed it; one that is
+-- unrecovered stays, and so does one where that is still to be noted), dead claims
 -- behind a seat, limiters that are full again, pushes that nobody fetched. Now and then over all session locks, which have
 -- no order to go by. Answers with the last name that it saw; NULL at the end.
 CREATE OR REPLACE PROCEDURE holdfast_tidy(most int) SQL SECURITY INVOKER
@@ -38,6 +39,7 @@ BEGIN
     -- All at once, and each row as it is once it is locked: with nobody behind it, nobody is promoted by its end.
     DELETE c FROM holdfast_claim c FORCE INDEX (PRIMARY)
         WHERE c.name > after_ AND (last_ IS NULL OR c.name <= last_) AND c.place = 0 AND NOT c.crowded
+          AND NOT c.unrecovered AND NOT (c.robust AND c.token > 0 AND c.owner NOT LIKE '~%')
           AND c.mark < now - 86400000000 AND (c.owner IS NULL OR now >= c.expires + CASE WHEN c.token = 0 THEN 0
               WHEN c.evicted THEN GREATEST(c.delay, c.ttl) ELSE c.delay END);
     SET over_ = after_;

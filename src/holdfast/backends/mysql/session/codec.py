@@ -10,8 +10,9 @@ from ...execute import us
 from ...queue_backend import Allow, Survey
 from ...relational.error_mapping import Refused
 from ...relational.records import behind_prefix
-from ..codec import KEPT_COUNT, Codec, Order, RecentNames, hexed
+from ..codec import Codec, Order, hexed
 from ..packets import QueryReply, bound, text_value
+from ..recent_names import KEPT_COUNT, RecentNames
 from ..short_cuts import NOW, written_if
 
 A_DAY_S = 86_400

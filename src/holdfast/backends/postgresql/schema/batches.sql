@@ -77,7 +77,7 @@ BEGIN
             seat := holdfast_count(seat, now);
         END IF;
         FOR i IN 1 .. cardinality(line.owners) LOOP
-            step := holdfast_leave(seat, line.owners[i], now);
+            step := holdfast_leave(seat, line.owners[i], now, true);
             seat := step.seat;
             IF step.held THEN
                 held[line.numbers[i]] := 't';

@@ -32,13 +32,15 @@ END $$;
 CREATE OR REPLACE FUNCTION holdfast_release(n text, o text, linger bigint, home text, waited boolean)
 RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-    now  bigint := holdfast_now();
-    seat holdfast_claim;
-    step record;
-    held boolean := false;
+    now    bigint := holdfast_now();
+    seat   holdfast_claim;
+    step   record;
+    token_ bigint;
+    held   boolean := false;
 BEGIN
     IF linger = 0 AND NOT waited THEN  -- the uncontended release
-        UPDATE holdfast_claim c SET owner = NULL, token = 0
+        UPDATE holdfast_claim c SET owner = NULL, token = 0,
+                note = CASE WHEN c.unrecovered THEN c.note ELSE 'released:' || c.token || ':' || c.owner END
             WHERE c.ctid = (SELECT s.ctid FROM holdfast_claim s WHERE s.name >= n AND s.name <= n AND s.place < 1
                             ORDER BY s.name DESC, s.place DESC LIMIT 1)  -- the newest first, see `take.sql`
               AND c.owner = o AND c.token > 0 AND c.expires > now AND NOT c.evicted
@@ -59,17 +61,18 @@ BEGIN
         UPDATE holdfast_claim c SET owner = '~' || o, expires = now + linger, delay = 0, wake = ''
             WHERE c.name = n AND (c.place = 0 AND c.owner = o OR c.queued = o)
               AND c.token > 0 AND c.expires > now AND NOT c.evicted
-            RETURNING c.place = 0 INTO held;
+            RETURNING c.place = 0, c.token INTO held, token_;
         IF held THEN
             seat.owner := '~' || o;
         END IF;
         held := held IS NOT NULL;
         IF held THEN
             seat.quiet := least(seat.quiet, now + linger);
+            seat := holdfast_note(seat, 'released', token_, o, false);
         END IF;
     END IF;
     IF NOT held THEN
-        step := holdfast_leave(seat, o, now);
+        step := holdfast_leave(seat, o, now, true);
         seat := step.seat;
         held := step.held;
     END IF;
@@ -81,11 +84,34 @@ END $$;
 CREATE OR REPLACE FUNCTION holdfast_evict(n text, t bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     now   bigint := holdfast_lock(ARRAY[n]);
+    held  record;
     ended boolean;
+    seat  holdfast_claim;
 BEGIN
     UPDATE holdfast_claim c SET evicted = true, expires = now
-        WHERE c.name = n AND c.token = t AND c.token > 0 AND c.expires > now AND NOT c.evicted;
+        WHERE c.name = n AND c.token = t AND c.token > 0 AND c.expires > now AND NOT c.evicted
+        RETURNING c.owner, c.robust INTO held;
     ended := FOUND;
-    PERFORM holdfast_promote(holdfast_recount(n, now), now, '', '');
+    seat := holdfast_recount(n, now);
+    IF ended AND left(held.owner, 1) <> '~' THEN
+        seat := holdfast_note(seat, 'evicted', t, held.owner, held.robust);
+    END IF;
+    PERFORM holdfast_promote(seat, now, '', '');
     RETURN ended;
+END $$;
+
+-- The holder with this token has put things right: the name is not unrecovered any more. Whether it holds it.
+CREATE OR REPLACE FUNCTION holdfast_recover(n text, o text, t bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    now bigint;
+BEGIN
+    PERFORM 1 FROM holdfast_claim c WHERE c.name = n AND c.place = 0 FOR UPDATE;
+    now := holdfast_now();
+    PERFORM 1 FROM holdfast_claim c WHERE c.name = n AND (c.place = 0 AND c.owner = o OR c.queued = o)
+        AND c.token = t AND c.token > 0 AND c.expires > now AND NOT c.evicted;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    UPDATE holdfast_claim c SET unrecovered = false WHERE c.name = n AND c.place = 0 AND c.unrecovered;
+    RETURN true;
 END $$;

@@ -1,15 +1,33 @@
 -- The line of one name: what the verbs are made of. In all of them the seat is locked by whoever calls, or here. `seat` is
 -- the seat's row as the caller has read it: it is changed there, and written once, by `holdfast_save`.
 
--- Of the revision before, which kept no counts.
+-- Of versions before, which kept no counts, or no notes.
 DROP FUNCTION IF EXISTS holdfast_sweep(text, bigint), holdfast_promote(text, bigint, text, text),
-    holdfast_queued(text, integer, bigint, bigint), holdfast_look(text, text, bigint), holdfast_remove(text, text);
+    holdfast_queued(text, integer, bigint, bigint), holdfast_look(text, text, bigint), holdfast_remove(text, text),
+    holdfast_leave(holdfast_claim, text, bigint);
 
 -- When nothing of a claim matters any more.
 CREATE OR REPLACE FUNCTION holdfast_end(token bigint, evicted boolean, expires bigint, delay bigint, ttl bigint)
 RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE WHEN token = 0 THEN expires WHEN evicted THEN expires + greatest(delay, ttl) ELSE expires + delay END
 $$;
+
+-- Whether a claim was held until its time was over. Who has let go and lingers ("~") has left its note before, and so has
+-- who was evicted.
+CREATE OR REPLACE FUNCTION holdfast_expired(token bigint, evicted boolean, owner text) RETURNS boolean
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT token > 0 AND NOT evicted AND left(owner, 1) <> '~'
+$$;
+
+-- Note in a seat how a hold has ended. What is unrecovered stays so. The seat is not written.
+CREATE OR REPLACE FUNCTION holdfast_note(INOUT seat holdfast_claim, how text, token bigint, owner text, robust boolean)
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF how <> 'released' OR NOT seat.unrecovered THEN
+        seat.note := how || ':' || token || ':' || owner;
+    END IF;
+    seat.unrecovered := seat.unrecovered OR robust AND how <> 'released';
+END $$;
 
 -- Lock the seats of these names, in order; make those that are missing. Answers with the time after that.
 CREATE OR REPLACE FUNCTION holdfast_lock(names text[]) RETURNS bigint LANGUAGE plpgsql AS $$
@@ -26,9 +44,15 @@ CREATE OR REPLACE FUNCTION holdfast_count(INOUT seat holdfast_claim, now bigint)
 DECLARE
     until integer := CASE WHEN seat.quiet IS NULL OR seat.overtakers > 0 THEN 2147483647 ELSE seat.first END;
     line  record;
+    over  record;
+    held  bigint := 0;  -- by the seat's own claim, if its time is over
     ended bigint := 0;
 BEGIN
     IF seat.owner IS NOT NULL AND holdfast_end(seat.token, seat.evicted, seat.expires, seat.delay, seat.ttl) <= now THEN
+        IF holdfast_expired(seat.token, seat.evicted, seat.owner) THEN
+            held := seat.token;
+            seat := holdfast_note(seat, 'expired', seat.token, seat.owner, seat.robust);
+        END IF;
         seat.owner := NULL;
         seat.token := 0;
         ended := 1;
@@ -48,9 +72,19 @@ BEGIN
         END IF;
         RETURN;
     END IF;
-    DELETE FROM holdfast_claim c WHERE c.name = seat.name AND c.place > 0 AND c.place < until
-        AND holdfast_end(c.token, c.evicted, c.expires, c.delay, c.ttl) <= now;
-    GET DIAGNOSTICS ended = ROW_COUNT;
+    ended := 0;
+    FOR over IN DELETE FROM holdfast_claim c WHERE c.name = seat.name AND c.place > 0 AND c.place < until
+        AND holdfast_end(c.token, c.evicted, c.expires, c.delay, c.ttl) <= now
+        RETURNING c.token, c.owner, c.robust, holdfast_expired(c.token, c.evicted, c.owner) AS held
+    LOOP
+        ended := ended + 1;
+        IF over.held AND over.token > held THEN  -- of several that have ended, the last one to be granted is told
+            held := over.token;
+            seat := holdfast_note(seat, 'expired', over.token, over.owner, over.robust);
+        ELSIF over.held THEN
+            seat.unrecovered := seat.unrecovered OR over.robust;
+        END IF;
+    END LOOP;
     SELECT count(*) AS rows, count(*) FILTER (WHERE c.token > 0) AS holds, max(c.place) AS last,
            coalesce(sum(c.weight) FILTER (WHERE c.token > 0 AND c.expires + c.delay > now), 0) AS used,
            min(CASE WHEN c.token = 0 THEN NULL WHEN c.expires + c.delay > now THEN c.expires + c.delay
@@ -106,7 +140,7 @@ END $$;
 
 -- Grant, in order, whatever fits now; and tell those who are told by a push: all but `asker`, who reads the reply. Who
 -- waits in the coordinator that asks (its channel is `home`) needs no NOTIFY, which wakes every listening session: it is
--- told by the reply, ' owner token' for each. The seat is written.
+-- told by the reply, ' owner token note' for each. The seat is written.
 CREATE OR REPLACE FUNCTION holdfast_promote(INOUT seat holdfast_claim, now bigint, asker text, home text, OUT told text)
 LANGUAGE plpgsql SET enable_sort = off AS $$
 DECLARE
@@ -146,9 +180,9 @@ BEGIN
             IF waiting.wake = '' OR waiting.owner = asker THEN
                 NULL;
             ELSIF waiting.wake = home THEN
-                told := told || ' ' || waiting.owner || ' ' || seat.mark;
+                told := told || ' ' || waiting.owner || ' ' || seat.mark || ' ' || coalesce(seat.note, '-');
             ELSE
-                PERFORM pg_notify(waiting.wake, waiting.owner || ' ' || seat.mark);
+                PERFORM pg_notify(waiting.wake, waiting.owner || ' ' || seat.mark || ' ' || coalesce(seat.note, '-'));
             END IF;
         ELSE
             IF NOT blocked THEN
@@ -170,12 +204,14 @@ BEGIN
     UPDATE holdfast_claim c SET
         mark = seat.mark, owner = seat.owner, token = seat.token, capacity = seat.capacity, crowded = seat.behind > 0,
         first = seat.first, last = seat.last, behind = seat.behind, holds = seat.holds, used = seat.used,
-        quiet = seat.quiet, overtakers = seat.overtakers
+        quiet = seat.quiet, overtakers = seat.overtakers, note = seat.note, unrecovered = seat.unrecovered
         WHERE c.name = seat.name AND c.place = 0;
 END $$;
 
--- Take a claim out of its line, whatever it is; `held`: it was held until now. The seat is not written.
-CREATE OR REPLACE FUNCTION holdfast_leave(INOUT seat holdfast_claim, o text, now bigint, OUT held boolean) LANGUAGE plpgsql AS $$
+-- Take a claim out of its line, whatever it is; `held`: it was held until now. `told`: its owner knew of its grant, so how
+-- it ended is noted. The seat is not written.
+CREATE OR REPLACE FUNCTION holdfast_leave(INOUT seat holdfast_claim, o text, now bigint, told boolean, OUT held boolean)
+LANGUAGE plpgsql AS $$
 DECLARE
     gone record;
 BEGIN
@@ -193,6 +229,9 @@ BEGIN
         seat.behind := seat.behind - 1;
     END IF;
     held := gone.token > 0 AND gone.expires > now AND NOT gone.evicted;
+    IF told AND gone.token > 0 AND NOT gone.evicted THEN
+        seat := holdfast_note(seat, CASE WHEN held THEN 'released' ELSE 'expired' END, gone.token, o, gone.robust);
+    END IF;
     IF gone.token > 0 THEN
         seat.holds := seat.holds - 1;
         IF gone.expires + gone.delay > now THEN

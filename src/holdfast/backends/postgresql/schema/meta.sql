@@ -11,5 +11,5 @@ INSERT INTO holdfast_meta (key, value) VALUES
     ('cluster', substr(md5(random()::text || clock_timestamp()::text), 1, 12))
 ON CONFLICT DO NOTHING;
 
-INSERT INTO holdfast_meta (key, value) VALUES ('version', '2'), ('revision', '5')
+INSERT INTO holdfast_meta (key, value) VALUES ('version', '3'), ('revision', '6')
 ON CONFLICT (key) DO UPDATE SET value = excluded.value;

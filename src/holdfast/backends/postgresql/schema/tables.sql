@@ -14,8 +14,10 @@
 --    `behind`, `holds`, `used`, `quiet`, `overtakers`. So what a verb reads and writes does not grow with those who wait:
 --    the seat, the asker's own row (by the index on `queued`), and whom it grants. A waiter whose time is over is dropped
 --    once it is the first; holds that are over are looked for when `quiet` has passed.
--- 5. A promoted claim is told in the same transaction: NOTIFY on its owner's channel (`wake`), with owner and token.
+-- 5. A promoted claim is told in the same transaction: NOTIFY on its owner's channel (`wake`), with owner, token and note.
 --    It is delivered if, and only if, the promotion is committed.
+-- 6. The seat says how the last hold ended (`note`), and each grant tells it. A `robust` hold that ends uncleanly leaves the
+--    name `unrecovered`: its note stays until a holder says that it has put things right, or the next hold ends uncleanly.
 --
 -- The rules of the line are those of `holdfast/_core/line.py`; a property test compares every reply.
 -- Other roles need: GRANT SELECT, INSERT, UPDATE, DELETE ON holdfast_claim, holdfast_rate, holdfast_record,
@@ -63,7 +65,11 @@ ALTER TABLE holdfast_claim
     ADD COLUMN IF NOT EXISTS overtakers integer,  -- as many that are not fair have come, or fewer
     -- Of a place behind the seat: its owner. The seat has none, so that a take and a release change nothing that an index
     -- holds.
-    ADD COLUMN IF NOT EXISTS queued text GENERATED ALWAYS AS (CASE WHEN place > 0 THEN owner END) STORED;
+    ADD COLUMN IF NOT EXISTS queued text GENERATED ALWAYS AS (CASE WHEN place > 0 THEN owner END) STORED,
+    ADD COLUMN IF NOT EXISTS robust boolean NOT NULL DEFAULT false,
+    -- Of a seat: how:token:owner, where how is released, expired or evicted; NULL: nobody has held the name.
+    ADD COLUMN IF NOT EXISTS note        text,
+    ADD COLUMN IF NOT EXISTS unrecovered boolean NOT NULL DEFAULT false;
 
 CREATE INDEX IF NOT EXISTS holdfast_claim_queued ON holdfast_claim (queued, name) WHERE queued IS NOT NULL;
 

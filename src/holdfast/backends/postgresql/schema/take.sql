@@ -1,55 +1,65 @@
--- Take: enter the lines of all claims in one step, or only find out (`queue` off). For each claim five numbers: token (0:
--- not granted), look again after (µs), how many stand before it, the capacity if it did not match (else 0), and the mark
--- of the name for one that waits.
+-- Take: enter the lines of all claims in one step, or only find out (`queue` off). For each claim, with commas: token (0:
+-- not granted), look again after (µs), how many stand before it, the capacity if it did not match (else 0), the mark of
+-- the name for one that waits, and the note of the name for one that is granted (empty: there is none).
+
+-- Of the version before, which told no notes.
+DROP FUNCTION IF EXISTS holdfast_take(text, text, integer, integer, boolean, bigint, bigint, bigint, boolean, text, text, text,
+                                      text, integer),
+    holdfast_enter(text[], text[], integer[], integer[], boolean[], bigint[], bigint[], bigint[], boolean, text, text[],
+                   text[], text, integer, boolean);
+
 -- This is the uncontended take of one name; `holdfast_enter` does the rest.
 CREATE OR REPLACE FUNCTION holdfast_take(
     n text, o text, weight_ integer, capacity_ integer, fair_ boolean, ttl_ bigint, patience_ bigint, delay_ bigint,
-    queue boolean, wake_ text, actor_ text, mode_ text, host_ text, pid_ integer
-) RETURNS bigint[] LANGUAGE plpgsql AS $$
+    robust_ boolean, queue boolean, wake_ text, actor_ text, mode_ text, host_ text, pid_ integer
+) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-    now     bigint := holdfast_now();
-    granted bigint;
+    now   bigint := holdfast_now();
+    reply text;
 BEGIN
     -- The index has an entry for every page that a version of the seat was in, the oldest first, and none of them can be
     -- dropped while a transaction is open somewhere. So this looks at the newest, which a search for "= n" comes to last.
     UPDATE holdfast_claim c SET
         mark = greatest(c.mark + 1, now), token = greatest(c.mark + 1, now), owner = o, weight = weight_,
         capacity = capacity_, fair = fair_, ttl = ttl_, patience = patience_, delay = delay_, since = now,
-        expires = now + ttl_, evicted = false, wake = '', actor = actor_, mode = mode_, host = host_, pid = pid_
+        expires = now + ttl_, evicted = false, wake = '', actor = actor_, mode = mode_, host = host_, pid = pid_,
+        robust = robust_
     WHERE c.ctid = (SELECT s.ctid FROM holdfast_claim s WHERE s.name >= n AND s.name <= n AND s.place < 1
                     ORDER BY s.name DESC, s.place DESC LIMIT 1)
       AND c.owner IS NULL AND NOT c.crowded
-    RETURNING c.token INTO granted;
+    RETURNING c.token || ',0,0,0,0,' || coalesce(c.note, '') INTO reply;
     IF FOUND THEN
-        RETURN ARRAY[granted, 0, 0, 0, 0];
+        RETURN reply;
     END IF;
     INSERT INTO holdfast_claim AS c (name, place, mark, token, owner, weight, capacity, fair, ttl, patience, delay,
-                                     since, expires, wake, actor, mode, host, pid)
+                                     since, expires, wake, actor, mode, host, pid, robust)
     VALUES (n, 0, now, now, o, weight_, capacity_, fair_, ttl_, patience_, delay_, now, now + ttl_, '', actor_, mode_,
-            host_, pid_)
+            host_, pid_, robust_)
     ON CONFLICT (name, place) DO UPDATE SET
         mark = greatest(c.mark + 1, now), token = greatest(c.mark + 1, now), owner = o, weight = weight_,
         capacity = capacity_, fair = fair_, ttl = ttl_, patience = patience_, delay = delay_, since = now,
-        expires = now + ttl_, evicted = false, wake = '', actor = actor_, mode = mode_, host = host_, pid = pid_
+        expires = now + ttl_, evicted = false, wake = '', actor = actor_, mode = mode_, host = host_, pid = pid_,
+        robust = robust_
     WHERE c.owner IS NULL AND NOT c.crowded
-    RETURNING c.token INTO granted;
+    RETURNING c.token || ',0,0,0,0,' || coalesce(c.note, '') INTO reply;
     IF FOUND THEN
-        RETURN ARRAY[granted, 0, 0, 0, 0];
+        RETURN reply;
     END IF;
     RETURN holdfast_enter(ARRAY[n], ARRAY[o], ARRAY[weight_], ARRAY[capacity_], ARRAY[fair_], ARRAY[ttl_],
-                          ARRAY[patience_], ARRAY[delay_], queue, wake_, ARRAY[actor_], ARRAY[mode_], host_, pid_,
-                          true);
+                          ARRAY[patience_], ARRAY[delay_], ARRAY[robust_], queue, wake_, ARRAY[actor_], ARRAY[mode_],
+                          host_, pid_, true);
 END $$;
 
 CREATE OR REPLACE FUNCTION holdfast_enter(
     names text[], owners text[], weights integer[], capacities integer[], fairs boolean[], ttls bigint[],
-    patiences bigint[], delays bigint[], queue boolean, wake_ text, actors text[], modes text[], host_ text,
-    pid_ integer, locked boolean
-) RETURNS bigint[] LANGUAGE plpgsql AS $$
+    patiences bigint[], delays bigint[], robusts boolean[], queue boolean, wake_ text, actors text[], modes text[],
+    host_ text, pid_ integer, locked boolean
+) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     now     bigint := CASE WHEN locked THEN holdfast_now() ELSE holdfast_lock(names) END;
     count   integer := cardinality(names);
     reply   bigint[] := '{}';
+    notes   text[] := array_fill(''::text, ARRAY[cardinality(names)]);
     old     boolean[] := '{}';
     granted boolean := true;
     other   boolean := false;
@@ -83,7 +93,7 @@ BEGIN
         END IF;
     END LOOP;
     IF other THEN
-        RETURN reply;
+        RETURN holdfast_taken(reply, notes);
     END IF;
 
     FOR i IN 1 .. count LOOP
@@ -124,7 +134,7 @@ BEGIN
             UPDATE holdfast_claim c SET
                 owner = owners[i], token = 0, evicted = false, weight = weights[i], fair = fairs[i], ttl = ttls[i],
                 patience = patiences[i], delay = delays[i], since = now, expires = now + patiences[i], wake = wake_,
-                actor = actors[i], mode = modes[i], host = host_, pid = pid_
+                actor = actors[i], mode = modes[i], host = host_, pid = pid_, robust = robusts[i]
                 WHERE c.name = names[i] AND c.place = 0;
             mine.place := 0;
             seat.owner := owners[i];
@@ -132,9 +142,9 @@ BEGIN
         ELSIF queue OR weights[i] <= seat.capacity - seat.used THEN
             mine.place := CASE WHEN seat.behind = 0 THEN 1 ELSE seat.last + 1 END;
             INSERT INTO holdfast_claim AS c (name, place, owner, weight, fair, ttl, patience, delay, since, expires, wake,
-                                             actor, mode, host, pid)
+                                             actor, mode, host, pid, robust)
             VALUES (names[i], mine.place, owners[i], weights[i], fairs[i], ttls[i], patiences[i], delays[i], now,
-                    now + patiences[i], wake_, actors[i], modes[i], host_, pid_);
+                    now + patiences[i], wake_, actors[i], modes[i], host_, pid_, robusts[i]);
             IF seat.behind = 0 THEN
                 seat.first := least(seat.first, 1);
                 seat.overtakers := CASE WHEN seat.fair THEN 0 ELSE 1 END;
@@ -159,11 +169,12 @@ BEGIN
         END IF;
         IF token_ > 0 THEN
             reply[5 * i - 4] := token_;
+            notes[i] := coalesce(seat.note, '');
         ELSE
             granted := false;
             IF NOT queue THEN
                 IF mine.place IS NOT NULL THEN
-                    step := holdfast_leave(seat, owners[i], now);
+                    step := holdfast_leave(seat, owners[i], now, false);
                     seat := step.seat;
                 END IF;
             ELSE
@@ -189,11 +200,23 @@ BEGIN
                 IF NOT seat.crowded THEN
                     seat := holdfast_count(seat, now);
                 END IF;
-                step := holdfast_leave(seat, owners[i], now);
+                step := holdfast_leave(seat, owners[i], now, false);
                 PERFORM holdfast_promote(step.seat, now, '', '');
             END IF;
             reply[5 * i - 4] := 0;
+            notes[i] := '';
         END LOOP;
     END IF;
-    RETURN reply;
+    RETURN holdfast_taken(reply, notes);
+END $$;
+
+-- The words of a reply: five numbers and a note for each claim.
+CREATE OR REPLACE FUNCTION holdfast_taken(numbers bigint[], notes text[]) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    reply text := '';
+BEGIN
+    FOR i IN 1 .. cardinality(notes) LOOP
+        reply := reply || ',' || array_to_string(numbers[5 * i - 4 : 5 * i], ',') || ',' || notes[i];
+    END LOOP;
+    RETURN substr(reply, 2);
 END $$;

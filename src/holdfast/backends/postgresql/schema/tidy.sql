@@ -1,5 +1,5 @@
 -- Housekeeping. Looks at about `most` rows of each table and drops what is over: claims whose owners died, seats that host
--- nobody and whose mark is a day old (calendar time has passed it), limiters that are full again, marks of session locks
+-- nobody and whose mark is a day old (calendar time has passed it; one that is unrecovered stays), limiters that are full again, marks of session locks
 -- that nobody holds, waiters whose session ended. Never waits for a lock.
 --
 -- It looks at some pages, chosen by chance. So nobody has to remember where to go on, every row is looked at as often as
@@ -23,7 +23,7 @@ DECLARE
 BEGIN
     names := ARRAY(
         SELECT DISTINCT c.name FROM holdfast_claim c TABLESAMPLE SYSTEM (share)
-        WHERE c.place = 0 AND c.owner IS NULL AND NOT c.crowded AND c.mark < old
+        WHERE c.place = 0 AND c.owner IS NULL AND NOT c.crowded AND NOT c.unrecovered AND c.mark < old
            OR c.owner IS NOT NULL AND holdfast_end(c.token, c.evicted, c.expires, c.delay, c.ttl) <= now);
     FOR over IN
         SELECT s.name FROM holdfast_claim s WHERE s.place = 0 AND s.name = ANY (names) ORDER BY s.name
@@ -32,7 +32,7 @@ BEGIN
         now := holdfast_now();
         PERFORM holdfast_promote(holdfast_recount(over, now), now, '', '');
         DELETE FROM holdfast_claim c WHERE c.name = over AND c.place = 0 AND c.owner IS NULL AND NOT c.crowded
-            AND c.mark < old;
+            AND NOT c.unrecovered AND c.mark < old;
     END LOOP;
 
     share := holdfast_share('holdfast_rate', most);

@@ -41,6 +41,7 @@ check: $(venv)/.ready-dev  ## ruff, mypy --strict and the rules of the house: ro
 	@$(bin)/ruff check .
 	@$(bin)/ruff format --check .
 	@$(bin)/python tools/unasync.py --check
+	@$(bin)/python tools/messages.py --check
 	@$(bin)/mypy src tests $(wildcard bench) examples/lockd/holdfast_lockd
 	@$(bin)/pyrefly check --summary=none
 	@$(bin)/pytest -q tests/test_rooms.py tests/test_house.py tests/test_architecture.py
@@ -66,8 +67,9 @@ torture: $(venv)/.ready-dev servers  ## real faults on every engine, 10 minutes 
 release: $(venv)/.ready-release  ## build and check what would be uploaded, in an empty environment; uploads nothing
 	@PATH="$(CURDIR)/$(bin):$$PATH" tools/release
 
-generate: $(venv)/.ready-dev  ## write the thread versions of modules whose source is the asyncio version
+generate: $(venv)/.ready-dev  ## write the thread versions of asyncio modules, and the messages of docs/troubleshooting.md
 	@$(bin)/python tools/unasync.py
+	@$(bin)/python tools/messages.py
 
 format: generate  ## put the code into the house's format
 	@$(bin)/ruff check --fix-only --quiet .

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 from collections.abc import Generator, Iterator
@@ -18,6 +19,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+
+from holdfast.observe.log_limit import RepeatFilter
 
 if TYPE_CHECKING:
     from tests.etcd.cluster import Cluster
@@ -41,6 +44,14 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
+
+
+@pytest.fixture(autouse=True)
+def unlimited_log() -> None:
+    """What other tests have logged does not count against the limit of repeated lines."""
+    for each in logging.getLogger("holdfast").filters:
+        if isinstance(each, RepeatFilter):
+            each.forget()
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)

@@ -53,7 +53,7 @@ ROOMS = (
         "errors model",
         WORLD,
     ),
-    Room("process", "observe/lock_log.py observe/process.py observe/refusals.py", "event"),
+    Room("process", "observe/lock_log.py observe/log_limit.py observe/process.py observe/refusals.py", "event"),
     Room("core", "_core/*", "errors model ports event", WORLD),
     Room("recipes", "recipes/*", DATA, WORLD),
     # engines: their flows are pure too; wires, and what runs in this process, touch the world

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import os
 import pickle
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -241,3 +243,27 @@ def test_deadlocks_cancellations_and_refusals_are_counted() -> None:
         assert (locks.stats().total.deadlocks, locks.stats().total.timed_out) == (1, 0)
         locks.election("boss").campaign().release()
         assert locks.stats().families["boss"].elected == 1
+
+
+def test_a_coordinator_that_is_collected_during_an_import_is_counted_and_raises_nothing() -> None:
+    program = """
+import gc, sys, types
+import holdfast
+
+locks = holdfast.connect("memory://dropped")
+with locks.lock("door"):
+    pass
+raised = []
+sys.unraisablehook = lambda unraisable: raised.append(unraisable.exc_value)
+assert "holdfast.observe.stats" not in sys.modules
+sys.modules["holdfast.observe.stats"] = types.ModuleType("holdfast.observe.stats")  # as far as it is imported
+del locks
+gc.collect()
+del sys.modules["holdfast.observe.stats"]
+
+from holdfast.observe.process import process_stats
+
+assert not raised, raised
+assert process_stats()["memory"].total.acquired == 1
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, timeout=120)

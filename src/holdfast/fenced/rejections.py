@@ -1,4 +1,4 @@
-"""Every refusal is counted and logged: one stale holder at a fence is worth a look, now.
+"""Every refusal is counted and logged (a stream of them is limited): one stale holder is worth a look, now.
 
 The count is per process (`holdfast.observe.refusals`), and part of what `stats()` and the exporters show.
 """
@@ -8,11 +8,13 @@ from __future__ import annotations
 import logging
 
 from ..errors import FenceRejected
+from ..observe.log_limit import limit_repeats
 from ..observe.refusals import MAX_RESOURCES_COUNT as MAX_RESOURCES_COUNT
 from ..observe.refusals import OTHERS as OTHERS
 from ..observe.refusals import count_refusal, refusals, trace_refusal
 
 logger = logging.getLogger("holdfast")
+limit_repeats()
 
 
 def rejects() -> dict[tuple[str, str], int]:

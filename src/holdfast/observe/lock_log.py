@@ -4,23 +4,20 @@
    and that the engine is out of reach or back. DEBUG is each operation: acquired, timed_out, failed, renewed, released.
 2. One line a person can read; the facts are fields of the record, too (`extra=`): `kind`, `lock` (a record has a `name`
    of its own), `family`, `owner`, `token`, `ttl`, `waited` or `held`, `left`, `reason`, `engine`.
-3. Repeated news is limited: of one kind and family, `BURST_COUNT` lines in `PERIOD_S`; the next line says how many were
-   left out (`suppressed`). DEBUG is not limited: whoever turns it on wants all.
-4. No secret is in it: passwords of URLs in reasons are taken out.
+3. Repeated news is limited, by kind and family (`log_limit`); the next line says how many were left out
+   (`suppressed`). DEBUG is not limited: whoever turns it on wants all.
+4. No secret is in it: passwords of URLs in reasons are taken out, in the address and among the options.
 5. A forked child, which holds nothing, does not log the losses of its parent's leases.
 """
 
 from __future__ import annotations
 
 import re
-import threading
 import time
 from functools import partial
 
 from .event import Event
 
-BURST_COUNT = 5
-PERIOD_S = 10.0
 MAX_REASON_BYTES = 500
 
 _LINES = {
@@ -54,9 +51,10 @@ class LockLog:
         self._logger = logging.getLogger("holdfast.lock")
         self._levels = dict.fromkeys(_LINES, logging.INFO) | dict.fromkeys(_DETAILS, logging.DEBUG)
         self.verbose = partial(self._logger.isEnabledFor, logging.DEBUG)
-        self._mutex = threading.Lock()
-        self._recent: dict[tuple[str, str], list[float]] = {}
-        """By kind and family: when the present period began, how many lines it had, and how many were left out."""
+        from .log_limit import LogLimit, left_out, limit_repeats
+
+        self._limit, self._left_out = LogLimit(), left_out
+        limit_repeats()
 
     def wants(self, kind: str, reason: str) -> bool:
         """Whether the level of this kind is enabled."""
@@ -66,7 +64,7 @@ class LockLog:
         """One line."""
         suppressed = 0
         if event.kind in _LINES:
-            known = self._limit((event.kind, event.family), time.monotonic())
+            known = self._limit.admit((event.kind, event.family), time.monotonic())
             if known is None:
                 return
             suppressed = known
@@ -85,28 +83,16 @@ class LockLog:
         line = (_LINES.get(event.kind) or _DETAILS[event.kind]).format(seconds=event.seconds, **facts)
         if suppressed:
             facts["suppressed"] = suppressed
-            line += f" ({suppressed} more like it were not logged)"
+            line += self._left_out(suppressed)
         self._logger.log(self._levels[event.kind], "%s", line, extra=facts)
-
-    def _limit(self, what: tuple[str, str], now: float) -> int | None:
-        """How many lines were left out before this one; None if it is to be left out, too (rule 3)."""
-        with self._mutex:
-            recent = self._recent.setdefault(what, [now, 0, 0])
-            if now - recent[0] >= PERIOD_S:
-                recent[0], recent[1] = now, 0
-            if recent[1] >= BURST_COUNT:
-                recent[2] += 1
-                return None
-            recent[1] += 1
-            suppressed, recent[2] = int(recent[2]), 0
-            return suppressed
 
 
 def without_passwords(text: str) -> str:
     """One line, not too long, without the user and the password of a URL.
 
-    >>> without_passwords("cannot reach redis://app:s3cret@db:6379/0")
-    'cannot reach redis://…@db:6379/0'
+    >>> without_passwords("cannot reach redis://app:s3cret@db:6379/0?ssl_password=s3cret")
+    'cannot reach redis://…@db:6379/0?ssl_password=…'
     """
     line = re.sub(r"://[^/\s@]*(?:/[^/\s@]*)*@", "://…@", " ".join(text.split()))
+    line = re.sub(r"(?i)(\b\w*pass(?:word|wd|phrase)?\w*=)[^&\s,;'\"]+", r"\1…", line)
     return line if len(line) <= MAX_REASON_BYTES else line[:MAX_REASON_BYTES] + "…"

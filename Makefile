@@ -4,7 +4,7 @@
 
 PYTHON  ?= python3
 # Debian packages of the engines that `make test` and `make bench` start by themselves.
-SERVERS ?= etcd-server redis-server postgresql pgbouncer mariadb-server zookeeper prometheus spin gcc libc6-dev faketime strace iproute2 iptables
+SERVERS ?= etcd-server redis-server postgresql pgbouncer mariadb-server zookeeper prometheus spin gcc libc6-dev faketime strace iproute2 iptables chromium chromium-driver
 SEEDS   ?= 2000
 # Random sequences of requests that `make likeness` plays to each simulated server and to the real one.
 ROUNDS  ?= 500

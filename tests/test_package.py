@@ -2,7 +2,8 @@
 
 1. The wheel holds what users run, listed by room: a stray file, or a folder that nobody has listed, fails.
    The simulator, the planted bugs, the benchmark and the tests are not in it.
-2. All of it imports without any dependency, except for the command line, which needs what its extra declares.
+2. All of it imports without any dependency, except for the command line and the console's web server, which need what
+   their extras declare.
 3. The source distribution has all that its own tests need, and the wheel is built from it.
 4. Its page on an index leads nowhere it should not.
 """
@@ -41,6 +42,7 @@ FOLDERS = {
     "testing": "py",
     "doctor": "py toml",
     "refusals": "py",
+    "console": "py html css js svg",
     "torture": "py sql html css js",
 }
 """Each folder of the package, and the kinds of files in it."""
@@ -123,6 +125,8 @@ def test_what_is_missing_is_found(names: list[str]) -> None:
     assert complaints(without) == ["torture: is missing"]
 
 
+WEB = tuple(f"holdfast.console.{name}" for name in ("api", "guard", "refusal", "server"))
+"""What stands on starlette and uvicorn, of the extra `console`."""
 IMPORT_ALL = """
 import importlib, sys
 for name in sys.argv[1:]:
@@ -140,7 +144,7 @@ def modules(names: list[str]) -> list[str]:
 
 def test_all_but_the_command_line_imports_with_no_dependency(wheel: Path, names: list[str], tmp_path: Path) -> None:
     python = install(wheel, tmp_path / "empty")
-    some = [name for name in modules(names) if not name.startswith("holdfast.cli.")]
+    some = [name for name in modules(names) if not name.startswith(("holdfast.cli.", *WEB))]
     assert {"holdfast.testing", "holdfast.torture.run", "holdfast.cli", "holdfast.backends.redis"} <= set(some)
     done = run(python, "-c", IMPORT_ALL, *some, folder=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -149,8 +153,8 @@ def test_all_but_the_command_line_imports_with_no_dependency(wheel: Path, names:
     assert done.returncode != 0
 
 
-def test_with_its_extra_the_command_line_is_complete(wheel: Path, names: list[str], tmp_path: Path) -> None:
-    python = install(wheel, tmp_path / "empty", ["cli"])
+def test_with_its_extras_the_command_line_is_complete(wheel: Path, names: list[str], tmp_path: Path) -> None:
+    python = install(wheel, tmp_path / "empty", ["cli", "console"])
     done = run(python, "-c", IMPORT_ALL, *modules(names), folder=tmp_path)
     assert done.returncode == 0, done.stderr
     for words in (["--version"], ["torture", "--help"], ["torture", "--list"], ["schema", "--help"]):

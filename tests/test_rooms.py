@@ -109,6 +109,8 @@ ROOMS = (
     Room("dashboard", "dashboard/*", "*", ASYNCIO, "lazily"),
     Room("doctor", "doctor/*", "*", ANY, "lazily"),
     Room("refusals", "refusals/*", "*", ASYNCIO, "lazily"),
+    Room("console-web", "console/api.py console/guard.py console/refusal.py console/server.py", "*", ANY, "freely"),
+    Room("console", "console/*", "*", ANY, "lazily"),
     Room(
         "torture",
         "torture/*",

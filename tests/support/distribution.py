@@ -50,7 +50,8 @@ def install(wheel: Path, folder: Path, extras: Iterable[str] = ()) -> Path:
     metadata = importlib.metadata.PathDistribution(_only(packages, "holdfast-*.dist-info"))
     for name in _closure(metadata.requires or (), frozenset(extras)):
         for top in {Path(file).parts[0] for file in importlib.metadata.files(name) or ()} - {".."}:
-            (packages / top).symlink_to(Path(str(importlib.metadata.distribution(name).locate_file(top))))
+            if not (packages / top).exists():  # two may name one in two spellings, or share a folder
+                (packages / top).symlink_to(Path(str(importlib.metadata.distribution(name).locate_file(top))))
     return python
 
 

@@ -7,7 +7,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from ..recipes.decorator import check_awaited
-from ..recipes.limiter import Rate, pass_in_turn, pass_now
+from ..recipes.limiter import Rate, pass_in_turn, pass_now, used
 
 if TYPE_CHECKING:
     from .coordinator import Coordinator
@@ -39,6 +39,13 @@ class Limiter:
     async def acquire(self, timeout: float | None = None, cost: int = 1) -> None:
         """Wait for its turn; raises `NotAcquired` at once if that is further away than `timeout`."""
         await self._coordinator._run(pass_in_turn(self._coordinator._core.backend, self._rate, cost, timeout))
+
+    async def used(self) -> float:
+        """How much of the burst is spent now, from 0; more than all of it, if times ahead are booked.
+
+        Asking spends nothing.
+        """
+        return await self._coordinator._run(used(self._coordinator._core.backend, self._rate))
 
     def __call__(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Coroutine[Any, Any, R]]:
         """Wait for a turn before each call of a coroutine function."""

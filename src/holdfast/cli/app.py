@@ -17,6 +17,7 @@ from .actors import actors
 from .advise.command import advise_command
 from .ask import ask
 from .board import board
+from .console import console
 from .demo.command import demo
 from .doctor import doctor
 from .error_messages import error_message
@@ -77,6 +78,7 @@ for command in (
     board,
     exporter,
     refusals,
+    console,
     advise_command,
     doctor,
     demo,

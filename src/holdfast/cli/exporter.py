@@ -13,7 +13,7 @@ from ..clock import now
 from ..errors import Misconfigured
 from ..settings import without_passwords
 from .engine_choice import announce_default_engine, chosen_url
-from .options import SECONDS, engine_options, quiet_option
+from .options import SECONDS, engine_options, listen_address, quiet_option
 
 if TYPE_CHECKING:
     from ..refusals.collector import FenceCollector
@@ -50,7 +50,7 @@ def exporter(
       holdfast exporter --listen 127.0.0.1:9999 --interval 30s orders/
       holdfast exporter --url redis://127.0.0.1 --fence postgresql://shop@db/shop --fence /srv/ledgers/
     """
-    host, port = _address(listen)
+    host, port = listen_address(listen, LISTEN)
     try:
         from prometheus_client import CollectorRegistry, start_http_server
     except ImportError as error:
@@ -96,10 +96,3 @@ def _fence_collector(fence: str, interval: float) -> FenceCollector:
     from ..refusals.fence_view import kind_of, read_refusals
 
     return FenceCollector(without_passwords(fence), kind_of(fence), lambda: read_refusals(fence), now, interval)
-
-
-def _address(listen: str) -> tuple[str, int]:
-    host, colon, port = listen.rpartition(":")
-    if not colon or not host or not port.isdecimal() or int(port) > 65535:
-        raise Misconfigured(f"--listen is {listen!r}; give a host and a port, as in {LISTEN}")
-    return host.strip("[]"), int(port)

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
+from ..errors import Misconfigured
+
 F = TypeVar("F", bound=Callable[..., object])
 
 
@@ -77,6 +79,14 @@ def quiet_option(command: F) -> F:
 def json_option(command: F) -> F:
     """--json, for every command that prints results."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")(command)
+
+
+def listen_address(listen: str, example: str) -> tuple[str, int]:
+    """HOST:PORT of --listen."""
+    host, colon, port = listen.rpartition(":")
+    if not colon or not host or not port.isdecimal() or int(port) > 65535:
+        raise Misconfigured(f"--listen is {listen!r}; give a host and a port, as in {example}")
+    return host.strip("[]"), int(port)
 
 
 def _set_debug(context: click.Context, _: click.Parameter, value: bool) -> None:

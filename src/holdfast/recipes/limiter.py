@@ -105,6 +105,13 @@ def pass_in_turn(backend: AnyBackend, rate: Rate, cost: int, timeout: float | No
         yield Sleep(wait)
 
 
+def used(backend: AnyBackend, rate: Rate) -> Flow[float]:
+    """How much of the burst is spent now. More than the burst never passes at once: asking for it spends nothing."""
+    limits = _limits(backend, rate, 1)
+    _, wait = yield from limits.allow(rate.name, rate.interval, rate.burst, rate.burst + 1, 0.0)
+    return max(0.0, wait / rate.interval - 1)
+
+
 def _limits(backend: AnyBackend, rate: Rate, cost: int) -> Limits:
     if not isinstance(backend, Limits):
         raise Misconfigured(f"{backend.scheme} cannot limit rates ({rate.name!r}); use an engine with a clock")

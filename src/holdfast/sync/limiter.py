@@ -8,7 +8,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from ..recipes.decorator import check_blocking
-from ..recipes.limiter import Rate, pass_in_turn, pass_now
+from ..recipes.limiter import Rate, pass_in_turn, pass_now, used
 
 if TYPE_CHECKING:
     from .coordinator import Coordinator
@@ -38,6 +38,13 @@ class Limiter:
     def acquire(self, timeout: float | None = None, cost: int = 1) -> None:
         """Wait for its turn; raises `NotAcquired` at once if that is further away than `timeout`."""
         self._coordinator._run(pass_in_turn(self._coordinator._core.backend, self._rate, cost, timeout))
+
+    def used(self) -> float:
+        """How much of the burst is spent now, from 0; more than all of it, if times ahead are booked.
+
+        Asking spends nothing.
+        """
+        return self._coordinator._run(used(self._coordinator._core.backend, self._rate))
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         """Wait for a turn before each call of a plain function."""

@@ -38,6 +38,7 @@ def test_the_fence_of_a_server_has_one(cli: Cli, engine: str) -> None:
     """That it is accepted is seen where the servers are: in tests/sql."""
     done = cli.run("schema", "--fence", engine)
     assert "CREATE TABLE IF NOT EXISTS holdfast_fence" in done.out
+    assert "CREATE TABLE IF NOT EXISTS holdfast_refusal" in done.out
 
 
 def test_a_session_lock_has_the_schema_of_its_server(cli: Cli) -> None:

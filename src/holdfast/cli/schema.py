@@ -49,7 +49,10 @@ def schema(
 
         ddl = once_schema(folder) if folder in DIALECTS else None
     else:
-        ddl = told_by(f"holdfast.{'fenced' if fence else 'log' if log else 'backends'}.{folder}.programs")
+        module = f"holdfast.{'fenced' if fence else 'log' if log else 'backends'}.{folder}.programs"
+        ddl = told_by(module)
+        if fence and ddl is not None and (refusals := told_by(module, "refusal_schema")) is not None:
+            ddl = f"{ddl.rstrip()}\n\n{refusals}"
     if as_json:
         more = {name: True for name, asked in (("log", log), ("once", once)) if asked}
         print_json({"engine": folder, "fence": fence, **more, "ddl": ddl})
@@ -72,9 +75,9 @@ def _without(folder: str, fence: bool, log: bool, once: bool) -> str:
     return f"the fence of {folder} needs no schema" if has_one else f"{folder} has no fence"
 
 
-def told_by(module: str) -> str | None:
+def told_by(module: str, function: str = "schema") -> str | None:
     """The DDL of an engine, of its fence or of its event log: the `schema()` of its programs."""
     if find_spec(module.rpartition(".")[0]) is None or find_spec(module) is None:
         return None
-    tell: Callable[[], str] | None = getattr(import_module(module), "schema", None)
+    tell: Callable[[], str] | None = getattr(import_module(module), function, None)
     return None if tell is None else tell()

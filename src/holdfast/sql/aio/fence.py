@@ -7,6 +7,7 @@
 2. The mark stands or falls with the transaction. A refused claim changes nothing, and the transaction stays usable.
 3. SQLite has a fence of its own (`holdfast.fenced.SQLiteFence`), with the same table; a connection of sqlite3 is handed
    over to it.
+4. A refusal is kept though the transaction is rolled back (`fence_refusal`).
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from typing import Any
 from ..._core.pickling import unpicklable
 from ...fenced.clients import FENCE_ELSEWHERE
 from ...fenced.holder import Holder, token_of
+from ...fenced.refusal import owner_of, refusal_now
 from ...fenced.rejections import rejected
 from ...model import check_name
+from .refusal_write import keep_refusal
 from .runner import adapter_for, raise_mark
 
 
@@ -38,4 +41,5 @@ class Fence:
         token = token_of(lease)
         mark = await raise_mark(self._connection, self._adapter, resource, lease)
         if mark != token:
+            await keep_refusal(self._connection, self._adapter, resource, refusal_now(token, mark, owner_of(lease)))
             raise rejected(self._adapter.dialect, resource, token, mark)

@@ -71,7 +71,7 @@ class ProcessGroup:
     def __init__(self, url: str, shards: int, ttl: float, folder: Path, fenced: bool) -> None:
         self._fenced = fenced
         self._url, self._shards, self._ttl, self._folder = url, shards, ttl, folder
-        self._locks = holdfast.connect(url)
+        self._locks = holdfast.connect(url, request_timeout=30)
         self._processes: list[subprocess.Popen[bytes]] = []
         self._ends: dict[int, float] = {}
         """When processes were killed or stopped: from then on they are not to blame."""

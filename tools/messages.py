@@ -36,7 +36,7 @@ AREAS = {
     "redis": "Redis", "redlock": "Redlock", "etcd": "etcd", "zookeeper": "ZooKeeper", "postgresql": "PostgreSQL",
     "mysql": "MariaDB", "sqlite": "SQLite", "memory": "memory", "relational": "PostgreSQL, MariaDB", "file": "files",
     "ordered_keys": "etcd, ZooKeeper", "cli": "command line", "fenced": "fences", "cas": "cas", "sql": "sql",
-    "log": "log", "observe": "metrics, logs",
+    "log": "log", "observe": "metrics, logs", "console": "console",
 }  # fmt: skip
 """What the last folder of that name on the way to a module is about."""
 

@@ -108,8 +108,11 @@ def served(
     interval: float = 0.05,
     metrics: tuple[str, ...] = (),
     limits: tuple[str, ...] = (),
+    fences: tuple[str, ...] = (),
 ) -> Iterator[Served]:
-    service = service_for(locks, url, "holdfast", interval=interval, writable=writable, metrics=metrics, limits=limits)
+    service = service_for(
+        locks, url, "holdfast", interval=interval, writable=writable, metrics=metrics, limits=limits, fences=fences
+    )
     with socket.create_server(("127.0.0.1", 0)) as listening:
         with serving(service, Policy(ConsoleSessions(secret), hosts, writable), listening):
             console = Served(service, listening.getsockname()[1])

@@ -38,6 +38,7 @@ READABLE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--secret-file", type=READABLE, help=f"A file with the secret.  [default: ${SECRET_VARIABLE}]")
 @click.option("--allow-host", multiple=True, metavar="NAME", help="A name that the console is known by; repeatable.")
 @click.option("--metrics", multiple=True, metavar="URL", help="A program's page for Prometheus; repeatable.")
+@click.option("--fence", "fences", multiple=True, metavar="FENCE", help="Where refusals are kept; repeatable.")
 @click.option("--limit", "limits", multiple=True, metavar="NAME=RATE", help="A rate limit to watch; repeatable.")
 @click.option("--certificate", type=READABLE, help="For https: a PEM file.")
 @click.option("--key", type=READABLE, help="Its key, if that is in another file.")
@@ -51,6 +52,7 @@ def console(
     secret_file: Path | None,
     allow_host: tuple[str, ...],
     metrics: tuple[str, ...],
+    fences: tuple[str, ...],
     limits: tuple[str, ...],
     certificate: Path | None,
     key: Path | None,
@@ -86,7 +88,7 @@ def console(
     with locks, _listening(host, port, listen) as server_socket:
         service = service_for(
             locks, chosen_url(url), namespace, prefix,
-            interval=interval, writable=allow_write, metrics=metrics, limits=limits,
+            interval=interval, writable=allow_write, metrics=metrics, limits=limits, fences=fences,
         )  # fmt: skip
         with serving(service, policy, server_socket, certificate, key) as thread:
             if not quiet:

@@ -6,7 +6,7 @@ shows (here) is there always, and is another thing: how it is at this moment, no
 1. acquisition: the longest wait of anybody who waits now, of the ttl of whom it waits for.
 2. contention: of the names that are held now, the part that somebody waits for.
 3. hold: of the hold that is nearest to its end now, the part of its ttl that has passed since its last renewal.
-4. timeouts and refusals: no survey shows them.
+4. timeouts: no survey shows them. refusals: what fences have kept, where one was named (`--fence`).
 
 The ttl of a hold is the most that was ever seen left of it.
 """
@@ -26,6 +26,7 @@ from ..observe.stats import (
     TIMEOUTS_LIMIT_RATIO,
     LimitVerdict,
 )
+from .fences import FenceReadings
 from .scrape import ScrapedMetrics
 from .snapshot import SurveySnapshot
 from .watcher import Watcher
@@ -62,16 +63,21 @@ def engine_verdicts(views: Iterable[LockView], ttl_of: TtlOf) -> tuple[LimitVerd
     )
 
 
-def metrics(snapshot: SurveySnapshot, watcher: Watcher, scraped: ScrapedMetrics | None) -> dict[str, Any]:
+def metrics(
+    snapshot: SurveySnapshot, watcher: Watcher, scraped: ScrapedMetrics | None, fences: FenceReadings | None = None
+) -> dict[str, Any]:
     """The five figures with their limits: what programs count, if any was named, and what the engine shows."""
     families = snapshot.cached("families", lambda: by_family(snapshot.views))
     busiest = sorted(families.items(), key=lambda each: (-each[1].waiting, -each[1].held, each[0]))
     shown = snapshot.cached("verdicts", lambda: engine_verdicts(snapshot.views, watcher.ttl))
+    if fences is not None:
+        shown = (*shown[:-1], LimitVerdict("refusals", fences.total, 0, fences.total))
     return {
         "engine": {
             "verdicts": [_verdict(each) for each in shown],
             "families": [{"family": family, **asdict(view)} for family, view in busiest],
         },
+        "fences": None if fences is None else fences.as_data(),
         "programs": None if scraped is None else _programs(scraped),
     }
 

@@ -1,4 +1,4 @@
-"""What takes longer than a survey and changes seldom: the doctor's findings, the pages of programs, rate limits.
+"""What takes longer than a survey and changes seldom: the doctor's findings, programs' pages, fences, limits.
 
 One thread of its own asks for each when it is due. What cannot be asked for is told, and asked for again.
 """
@@ -11,11 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..observe.log_exception import log_exception
+from .fences import FenceReadings
 from .scrape import ScrapedMetrics
 
 HEALTH_INTERVAL_S = 300.0
 METRICS_INTERVAL_S = 15.0
 RATES_INTERVAL_S = 2.0
+FENCES_INTERVAL_S = 5.0
 
 
 class SlowWatcher:
@@ -26,15 +28,19 @@ class SlowWatcher:
         examine: Callable[[], Mapping[str, Any]],
         scrape: Callable[[], ScrapedMetrics] | None = None,
         rates: Callable[[], Sequence[Mapping[str, Any]]] | None = None,
+        fences: Callable[[], FenceReadings] | None = None,
     ) -> None:
         self._jobs: list[tuple[float, Callable[[], None]]] = [(HEALTH_INTERVAL_S, lambda: self._examine(examine))]
         if scrape is not None:
             self._jobs.append((METRICS_INTERVAL_S, lambda: self._scrape(scrape)))
         if rates is not None:
             self._jobs.append((RATES_INTERVAL_S, lambda: self._rates(rates)))
+        if fences is not None:
+            self._jobs.append((FENCES_INTERVAL_S, lambda: self._fences(fences)))
         self.health: dict[str, Any] = {"at": None, "report": None, "problem": None}
         self.scraped: ScrapedMetrics | None = None
         self.rates: Sequence[Mapping[str, Any]] = ()
+        self.fences: FenceReadings | None = None
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="holdfast-console-health", daemon=True)
 
@@ -55,6 +61,9 @@ class SlowWatcher:
 
     def _rates(self, rates: Callable[[], Sequence[Mapping[str, Any]]]) -> None:
         self.rates = rates()
+
+    def _fences(self, fences: Callable[[], FenceReadings]) -> None:
+        self.fences = fences()
 
     def _run(self) -> None:
         due = [0.0] * len(self._jobs)

@@ -18,6 +18,7 @@ from typing import Any
 
 from ..errors import Misconfigured
 from ..model import SHARED_CAPACITY, ClaimView, LockView, Predecessor
+from .fences import FenceReadings
 from .snapshot import SurveySnapshot
 from .watcher import Watcher
 
@@ -110,12 +111,16 @@ def locks(snapshot: SurveySnapshot, watcher: Watcher, page: PageOf) -> dict[str,
     return {"total": total, "offset": page.offset, "locks": [lock_row(view, watcher) for view in found]}
 
 
-def lock(snapshot: SurveySnapshot, watcher: Watcher, page: PageOf) -> dict[str, Any]:
+def lock(
+    snapshot: SurveySnapshot, watcher: Watcher, page: PageOf, fences: FenceReadings | None = None
+) -> dict[str, Any]:
     """One name: its holders, a page of those who wait, with their places, and what was seen of it."""
     if not page.name:
         raise Misconfigured("a lock has a name; give it as name=…")
     view = snapshot.get(page.name) or LockView(page.name, 1, (), ())
     holds, marks = watcher.timeline(page.name)
+    if fences is not None:
+        marks = sorted([*marks, *fences.marks(page.name, holds)], key=lambda mark: mark.begin)
     waiters = [
         claim_data(claim) | {"place": place}
         for place, claim in islice(enumerate(view.waiters, 1), page.offset, page.offset + page.limit)

@@ -13,6 +13,7 @@ from .. import Coordinator
 from ..errors import Misconfigured
 from ..settings import without_passwords
 from . import figures, groups, pictures
+from .fences import read_fences
 from .health import SlowWatcher
 from .pictures import PageOf
 from .rate_limits import RateLimits
@@ -54,11 +55,11 @@ class ConsoleService:
         watcher.subscribe(self._tell)
         self.kinds: dict[str, Callable[[SurveySnapshot, PageOf], dict[str, Any]]] = {
             "locks": lambda snapshot, page: pictures.locks(snapshot, watcher, page),
-            "lock": lambda snapshot, page: pictures.lock(snapshot, watcher, page),
+            "lock": lambda snapshot, page: pictures.lock(snapshot, watcher, page, slow.fences),
             "partitions": lambda snapshot, page: groups.partitions(snapshot, watcher, page),
             "elections": lambda snapshot, page: groups.elections(snapshot, watcher, page),
             "limits": lambda snapshot, page: groups.limits(snapshot, watcher, page, slow.rates),
-            "metrics": lambda snapshot, page: figures.metrics(snapshot, watcher, slow.scraped),
+            "metrics": lambda snapshot, page: figures.metrics(snapshot, watcher, slow.scraped, slow.fences),
             "health": lambda snapshot, page: slow.health,
         }
 
@@ -133,11 +134,15 @@ def service_for(
     writable: bool = False,
     metrics: Iterable[str] = (),
     limits: Sequence[str] = (),
+    fences: Sequence[str] = (),
 ) -> ConsoleService:
-    """A console for one engine, not started yet. `metrics` and `limits` are as the options of the command."""
+    """A console for one engine, not started yet. `metrics`, `limits` and `fences` are as the options of the command."""
     from ..doctor import examine
+    from ..refusals.fence_view import kind_of
 
     addresses = check_addresses(metrics)
+    for fence in fences:
+        kind_of(fence)
     rates = RateLimits(locks, limits)
     shown = without_passwords(url)
     promises = tuple(sorted(promise for promise in locks.promises.KNOWN if promise in locks.promises))
@@ -148,6 +153,7 @@ def service_for(
             lambda: examine(url, say=lambda _: None).as_data(),
             (lambda: scrape(addresses)) if addresses else None,
             rates.look if limits else None,
+            (lambda: read_fences(fences)) if fences else None,
         ),
         EngineActions(locks.evict, locks.ask),
     )

@@ -6,7 +6,7 @@ const RULES = {
   contention: ["Contention", "not granted at once, of all", "of the names that are held, those waited for"],
   hold: ["Hold", "how near leases come to their end, of the ttl", "the hold nearest to its end, of its ttl"],
   timeouts: ["Timeouts", "gave up, of those who waited", "no survey shows them; programs count them"],
-  refusals: ["Fence refusals", "stale tokens refused; one is too many", "no survey shows them; fences count them"],
+  refusals: ["Fence refusals", "stale tokens refused; one is too many", "stale tokens that fences refused; name them with --fence"],
 };
 
 function metricsView() {
@@ -18,9 +18,19 @@ function metricsView() {
   const root = el("section", { "aria-label": "Metrics" }, programPart, el("h2", { class: "next" }, "What the engine shows now"), hint, engine,
     table("Families, as the engine shows them", [{ title: "Family" }, { title: "Names", class: "number" }, { title: "Held", class: "number" }, { title: "Waiting", class: "number" },
       { title: "Oldest hold", class: "number" }, { title: "Longest wait", class: "number" }, { title: "Unrecovered", class: "number" }], families));
+  const refused = el("tbody", { role: "rowgroup" }), fenceProblems = el("p", { class: "bad" });
+  const fencePart = el("div", { hidden: true }, el("h2", { class: "next" }, "Refusals kept at fences"), fenceProblems,
+    table("Refusals kept at fences", [{ title: "Resource" }, { title: "Fence" }, { title: "Refused", class: "number" }, { title: "Last", class: "number" }, { title: "Token", class: "number" },
+      { title: "Mark", class: "number" }, { title: "Owner" }], refused));
+  root.append(fencePart);
   return {
     of: "metrics", root, query: {},
     show(data) {
+      fencePart.hidden = !data.fences;
+      if (data.fences) {
+        setText(fenceProblems, Object.entries(data.fences.problems).map(([fence, why]) => `${fence}: ${why}`).join("; "));
+        patch(refused, data.fences.resources, (each) => `${each.fence} ${each.resource}`, refusalRow);
+      }
       setText(hint, "A survey tells how it is at this moment. What 99 % of all saw, timeouts and refusals are counted by programs" + (data.programs ? "." : ": name their pages for Prometheus with --metrics URL."));
       engine.set(data.engine.verdicts);
       patch(families, data.engine.families, (each) => each.family, (first) => figureRow(first.family, (each) => [each.names, each.held, each.waiting, seconds(each.oldest_hold_seconds), seconds(each.oldest_wait_seconds), { text: String(each.unrecovered), bad: each.unrecovered > 0 }],
@@ -36,6 +46,16 @@ function metricsView() {
         ["Acquired", "Held", "Waiting", "Lost", "Wait p99", "Contention", "Hold", "Timeouts"]));
     },
   };
+}
+
+function refusalRow(first) {
+  const cells = ["Refused", "Last", "Token", "Mark"].map((label) => cell(label, { class: "number figure" })), owner = cell("Owner", {});
+  const row = el("tr", { role: "row" }, cell("Resource", { class: "name-cell" }, el("span", { class: "name" }, first.resource)), cell("Fence", {}, first.fence), cells, owner);
+  row.update = (each) => {
+    [each.count.toLocaleString("en-US"), new Date(each.at * 1000).toLocaleString("en-GB"), each.token, each.mark === null ? "–" : each.mark].forEach((text, number) => setText(cells[number], text));
+    setText(owner, each.owner || "–");
+  };
+  return row;
 }
 
 function figureRow(name, read, labels) {

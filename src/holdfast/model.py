@@ -217,7 +217,7 @@ class LockView:
     """One name with its live claims: who holds, and who waits, in order.
 
     `unrecovered`: who did not end cleanly and left something to put right (`recover=`), until that was done. Such a
-    name is seen even if nobody holds it or waits.
+    name is seen even if nobody holds it or waits; then its `capacity` is 0.
     """
 
     name: str

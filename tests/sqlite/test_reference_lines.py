@@ -17,15 +17,15 @@ from typing import Any
 
 import pytest
 
-from holdfast.backends.execute import Moment
+from holdfast.backends.execute import Moment, push_to
 from holdfast.backends.memory.store import MemoryStore
-from holdfast.backends.queue_backend import Evict, Release, Renew, Survey, Take, Taken
+from holdfast.backends.queue_backend import Evict, Recover, Renew, Survey, Take, Taken
 from holdfast.backends.sqlite import file as sqlite_file
 from holdfast.backends.sqlite import store as sqlite_store
 from holdfast.backends.sqlite.operations import StoreOperations
 from holdfast.backends.sqlite.queue import FIRST_COUNT
 from holdfast.backends.sqlite.store import SQLiteStore
-from holdfast.model import Claim, LockSpec, LockView
+from holdfast.model import Claim, LockView, Predecessor
 from tests.relational.reference import exact
 from tests.unit.effort import seeds
 from tests.unit.requests import ITS_OWN, OLDEST, TICK, Crowd, Step, shrunk
@@ -61,6 +61,8 @@ class Numbers:
                 return Evict(self._names[owner], token)
             case Renew(claims=claims):
                 return Renew([self.named(claim) for claim in claims])
+            case Recover(claim=claim):
+                return Recover(self.named(claim))
         return request
 
     def in_reply(self, request: Any, reply: Any) -> Any:
@@ -76,10 +78,15 @@ class Numbers:
         self._names[claim.owner] = claim.spec.name
         if taken.look_again:
             assert taken.mark >= max((token for owner, token in self.seen if owner == claim.owner), default=0)
-        return replace(taken, token=self.of(claim.owner, taken.token) or 0, mark=0)
+        after = self.after(taken.predecessor)
+        return replace(taken, token=self.of(claim.owner, taken.token) or 0, mark=0, predecessor=after)
+
+    def after(self, one: Predecessor | None) -> Predecessor | None:
+        return one and replace(one, token=self.of(one.owner, one.token) or 0)
 
     def _view(self, view: LockView) -> LockView:
-        return replace(view, holders=tuple(replace(c, token=self.of(c.owner, c.token)) for c in view.holders))
+        holders = tuple(replace(c, token=self.of(c.owner, c.token)) for c in view.holders)
+        return replace(view, holders=holders, unrecovered=self.after(view.unrecovered))
 
 
 class Both:
@@ -109,8 +116,8 @@ class Both:
             office._postman.close()
             office._postman = self  # type: ignore[assignment]
 
-    def send(self, address: str, owner: str, token: int) -> bool:
-        self._sent.append((owner, token))
+    def send(self, address: str, owner: str, token: int, after: Predecessor | None) -> bool:
+        self._sent.append((owner, token, after))
         return owner not in self._dead
 
     def close(self) -> None:
@@ -118,7 +125,7 @@ class Both:
             store.close()
 
     def _ask_sqlite(self, door: int, request: Any) -> Any:
-        self._sent: list[tuple[str, int]] = []
+        self._sent: list[tuple[str, int, Predecessor | None]] = []
         office = self._offices[door]
         reply = office.quick(request)
         if reply is None:
@@ -131,16 +138,22 @@ class Both:
         sent = []
         while promoted:
             name, place = promoted.pop()
-            sent.append((place.owner, place.token))
+            sent.append((place.owner, place.token, push_to(place).predecessor))
             if place.owner in self._dead:
-                promoted += self._reference.carry_out(Release(Claim(LockSpec(name), place.owner, ""), 0.0), at)[1]
+                line = self._reference.load(name)
+                _, heirs = line.release(place.owner, at.now, at.clock, told=False)
+                self._reference.save(name, line)
+                promoted += [(name, heir) for heir in heirs]
         return reply, sent
 
     def _answers(self, door: int, request: Any) -> Iterator[Any]:
         specs: tuple[Callable[[Any], Any], ...] = (partial(self._ask_sqlite, door), self._ask_reference)
         for numbers, spec in zip(self._numbers, specs, strict=True):
             reply, sent = spec(numbers.name(request))
-            yield numbers.in_reply(request, reply), [(owner, numbers.of(owner, token)) for owner, token in sorted(sent)]
+            said = numbers.in_reply(request, reply)
+            sent.sort(key=lambda one: one[:2])
+            told = [(owner, numbers.of(owner, token), numbers.after(after)) for owner, token, after in sent]
+            yield said, told
 
     def compare(self, step: Step) -> list[LockView]:
         self.now += step.ticks * TICK
@@ -150,11 +163,21 @@ class Both:
             for said, expected in zip(theirs[0], ours[0], strict=True):
                 assert said == expected or ("held" not in (said, expected) and "refused" in (said, expected))
         else:
-            assert (exact(theirs[0], ours[0]), theirs[1]) == ours, step.request
+            assert (_remembered(exact(theirs[0], ours[0]), ours[0]), theirs[1]) == ours, step.request
         theirs, ours = self._answers(1 - step.door, Survey(""))
         assert theirs == ours, f"the survey after {step.request}"
         picture: list[LockView] = ours[0]
         return picture
+
+
+def _remembered(theirs: Any, ours: Any) -> Any:
+    """After a day an engine may have forgotten how a hold ended; unless it left a name unrecovered (the survey)."""
+    if not isinstance(theirs, list) or not all(isinstance(taken, Taken) for taken in theirs):
+        return theirs
+    return [
+        replace(one, predecessor=expected.predecessor) if one.predecessor is None else one
+        for one, expected in zip(theirs, ours, strict=True)
+    ]
 
 
 @pytest.fixture(scope="module", params=[FIRST_COUNT, 1], ids=["", "little of a line is loaded"])
@@ -175,7 +198,7 @@ def both(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
 @pytest.mark.parametrize("mixed", [False, True], ids=["mutexes", "every kind"])
 def test_every_sequence_has_the_same_replies(both: Both, mixed: bool, gone: int) -> None:
     for seed in seeds(250):
-        crowd, steps, picture = Crowd(seed, mixed), list[Step](), list[LockView]()
+        crowd, steps, picture = Crowd(seed, mixed, robust=True), list[Step](), list[LockView]()
         dead = frozenset(f"o{number}" for number in range(gone))
         both.begin(dead)
         for _ in range(60):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from holdfast.backends.queue_backend import Allow, Evict, Release, Renew, Survey, Take
+from holdfast.backends.queue_backend import Allow, Evict, Recover, Release, Renew, Survey, Take
 from holdfast.model import Claim, LockSpec, LockView
 
 NAMES = ("a", "b", "a/b")
@@ -38,11 +38,15 @@ class Step:
 
 
 class Crowd:
-    """A few clients. `mixed`: not only mutexes, but semaphores, readers and writers on the same names."""
+    """A few clients. `mixed`: not only mutexes, but semaphores, readers and writers on the same names.
 
-    def __init__(self, seed: int, mixed: bool) -> None:
+    `robust`: some of them leave a name unrecovered if they do not end cleanly, and some put it right.
+    """
+
+    def __init__(self, seed: int, mixed: bool, robust: bool = False) -> None:
         self._random = Random(seed)
         self._mixed = mixed
+        self._robust = robust
         self._claims = [self._claim(number) for number in range(self._random.randint(3, 6))]
 
     def _claim(self, number: int) -> Claim:
@@ -56,6 +60,7 @@ class Crowd:
             capacity=capacity,
             fair=some.random() < 0.8,
             lock_delay=some.choice([0.0, 0.0, 1.0]),
+            robust=self._robust and some.random() < 0.5,
         )
         return Claim(spec, f"o{number}", f"actor{number % 3}")
 
@@ -72,6 +77,8 @@ class Crowd:
         holding = {claim.owner for view in picture for claim in view.holders}
         anybody = some.choice(self._claims)
         holder = some.choice([claim for claim in self._claims if claim.owner in holding] or [anybody])
+        if self._robust and some.random() < 0.1:
+            return Recover(replace(holder, token=some.choice([OLDEST, LATEST, LATEST])))
         kind = some.random()
         if kind < 0.38:
             return Take((anybody,), some.random() < 0.9)

@@ -196,7 +196,7 @@ def survey_line(name: str, line: Line, now: int) -> LockView | None:
         return None
     return LockView(
         name,
-        line.capacity,
+        line.capacity if standing else 0,
         tuple(_view(place, now) for place in standing if place.token),
         tuple(_view(place, now) for place in standing if not place.token),
         unrecovered,

@@ -14,11 +14,7 @@ from .address import path_of, url_of
 from .file import Busy, busy_for
 from .store import SQLiteStore
 
-PROMISES = Promises(
-    frozenset({"fencing", "linearizable", "durable", "shared", "counting", "records"}),
-    {"predecessor": "how the last hold ended is not kept by this engine yet"},
-    lacks=frozenset({"predecessor"}),
-)
+PROMISES = Promises(frozenset({"fencing", "linearizable", "durable", "shared", "counting", "records"}))
 LEAST_TTL_S = 0.01
 
 

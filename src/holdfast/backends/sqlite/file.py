@@ -29,7 +29,7 @@ from ..execute import us
 from .machine import Machine, refuse_network, this_machine
 from .programs import SQL, schema
 
-VERSION = 3
+VERSION = 4
 APPLICATION_CODE = 0x686F6C64
 """In the head of each file that is ours ("hold"); 0 in those of older versions and in new ones."""
 OUR_TABLES = frozenset({"claim", "rate", "meta"})
@@ -38,6 +38,11 @@ TIDY_EVERY, TIDY_NAMES = 256, 1024
 """After so many takes so many names are visited: more than were added."""
 LAST = chr(0x10FFFF)
 """After every name."""
+
+ADDED = {"robust": "INTEGER NOT NULL DEFAULT 0", "ended_token": "INTEGER NOT NULL DEFAULT 0",
+         "ended_owner": "TEXT NOT NULL DEFAULT ''", "ended_how": "TEXT NOT NULL DEFAULT ''",
+         "ended_robust": "INTEGER NOT NULL DEFAULT 0"}  # fmt: skip
+"""The columns that version 4 has added."""
 
 TRIES_COUNT = 4
 """Tries at the write lock before it counts as busy."""
@@ -53,6 +58,14 @@ give_way: Callable[[], None] = getattr(os, "sched_yield", lambda: None)
 
 def _head() -> str:
     return f"PRAGMA application_id = {APPLICATION_CODE}; PRAGMA user_version = {VERSION};"
+
+
+def _add_columns(execute: Execute) -> None:
+    """To the table of version 3, those that it has not, whoever else does the same at this moment."""
+    present = {row[1] for row in execute("PRAGMA table_info(claim)")}
+    for column, kind in ADDED.items() if present else ():
+        if column not in present:
+            execute(f"ALTER TABLE claim ADD COLUMN {column} {kind}")
 
 
 class Busy(Exception):
@@ -112,6 +125,7 @@ class LockFile:
         if version > VERSION:
             raise Misconfigured(f"{self.path} was made by a newer holdfast (format {version}); upgrade this one")
         if version < VERSION:
+            self.transact(_add_columns)
             self._db.executescript(f"BEGIN IMMEDIATE; {schema()} {_head()} COMMIT;")
         cluster = self._meta("cluster")
         if cluster is not None and self._machine.boot and self._meta("boot") == self._machine.boot:
@@ -139,7 +153,7 @@ class LockFile:
                     "server (redis://, postgresql://, …) for several; if the file was moved here for good, delete it"
                 )
             case "restarted":
-                for program in ("new_boot", "new_boot_seats", "new_boot_rates", "new_boot_records"):
+                for program in ("new_boot_holds", "new_boot", "new_boot_seats", "new_boot_rates", "new_boot_records"):
                     execute(SQL[program])
             case "same" if boot == here.boot and here.boot:
                 return  # of another process that was quicker

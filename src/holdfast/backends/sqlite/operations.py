@@ -33,8 +33,8 @@ class StoreOperations:
         if type(request) is Take:
             claim = request.claims[0]
             if len(request.claims) == 1 and claim.spec.name not in self.crowded:
-                token = self.store.take_free(claim)
-                return [Taken(token)] if token else None
+                taken = self.store.take_free(claim)
+                return None if taken is None else [taken]
         elif type(request) is Release and not request.linger:
             claim = request.claim
             if claim.spec.name in self.crowded:
@@ -89,7 +89,7 @@ class StoreOperations:
     def _wake(self, promoted: list[Promotion]) -> None:
         while promoted and self._postman is not None:
             heir = promoted.pop()
-            if not self._postman.send(heir.wake, heir.owner, heir.token):
+            if not self._postman.send(heir.wake, heir.owner, heir.token, heir.after):
                 promoted += self._take_out(heir)
 
     def _take_out(self, gone: Promotion) -> list[Promotion]:

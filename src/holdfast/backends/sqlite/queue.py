@@ -13,13 +13,15 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ..._core.line import Line, Place
+from ..._core.line import Ended, Line, Place
 from ..relational.records import behind_prefix
 from .programs import SQL
 
 Execute = Callable[..., sqlite3.Cursor]
 Row: TypeAlias = sqlite3.Row
 """The columns of `load`, as far as types go: they come as a tuple."""
+OWNER, PLACE = 6, -2
+"""Where the fields of a `Place` begin, and where its rank is."""
 FIRST_COUNT = 8
 """How many of those who wait are loaded at first."""
 FURTHER_RATIO = 16
@@ -71,6 +73,7 @@ class SQLiteLines:
         self._owners = owners
         self._first = first
         self._marks: dict[str, int] = {}
+        self._ended: dict[str, Ended | None] = {}
         self._last: dict[str, int] = {}
 
     def load(self, name: str) -> Line:
@@ -83,14 +86,16 @@ class SQLiteLines:
                 line, rows = self._load_part(key, last, self._first)
         if rows is None:
             rows = self._execute(SQL["load"], (key,)).fetchall()
-            last = rows[-1][-1] if rows else -1
+            last = rows[-1][PLACE] if rows else -1
         for row in rows:
-            if row[-1] == 0:
+            if row[PLACE] == 0:
                 line.mark, line.capacity = row[0], row[1]
-            if row[2] is not None:
+                line.last = Ended(row[2], row[3], row[4], bool(row[5])) if row[2] else None
+            if row[OWNER] is not None:
                 line.capacity = row[1]
-                line.places.append(Place(*row[2:]))  # the columns stand in the order of its fields
+                line.places.append(Place(*row[OWNER:]))  # the columns stand in the order of its fields
         self._marks[name] = line.mark
+        self._ended[name] = line.last
         self._last[name] = last
         return line
 
@@ -101,8 +106,8 @@ class SQLiteLines:
         rows = [*self._execute(SQL["load_seat"], (key,)), *self._execute(SQL["load_holds"], (key,)), *waiting]
         for owner in self._owners:
             rows += self._execute(SQL["load_own"], (key, owner))
-        by_place = {row[-1]: row for row in rows}
-        return PartOfLine(end=last, seen=waiting[-1][-1]), [by_place[place] for place in sorted(by_place)]
+        by_place = {row[PLACE]: row for row in rows}
+        return PartOfLine(end=last, seen=waiting[-1][PLACE]), [by_place[place] for place in sorted(by_place)]
 
     def save(self, name: str, line: Line) -> None:
         if isinstance(line, PartOfLine):
@@ -125,6 +130,9 @@ class SQLiteLines:
         if line.mark != self._marks[name]:
             self._execute(SQL["save_mark"], (key, line.mark))
             self._marks[name] = line.mark
+        if (ended := line.last) is not None and ended != self._ended[name]:
+            self._execute(SQL["save_ended"], (key, ended.token, ended.owner, ended.how, ended.robust))
+            self._ended[name] = ended
 
     def _enter(self, name: str, key: str, line: Line, place: Place) -> None:
         """A new place: on the seat if it is alone, else behind the last."""
@@ -135,7 +143,7 @@ class SQLiteLines:
             SQL["enter"],
             (key, place.rank, line.mark if alone else 0, line.capacity, place.owner, place.weight, place.fair,
              place.ttl, place.patience, place.delay, place.since, place.expires, place.token, place.evicted,
-             place.wake, place.actor, place.mode, place.host, place.pid),
+             place.wake, place.actor, place.mode, place.host, place.pid, place.robust),
         )  # fmt: skip
 
     def names(self, prefix: str) -> Iterable[str]:

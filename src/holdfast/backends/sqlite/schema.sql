@@ -8,6 +8,9 @@
 --
 -- Times are microseconds since the machine started (`meta.boot` says which start of which `meta.machine`: after another
 -- one, every holder is gone). `token` is 0 while a claim waits; `owner` is NULL where a seat hosts nobody.
+--
+-- A seat says, too, how the last hold of its name ended (rule 6 of `_core/line.py`); `ended_robust`: what it left is to be
+-- put right, and until then the seat stays. The columns from `robust` on were added by version 4 of the format.
 
 CREATE TABLE IF NOT EXISTS claim (
     name     TEXT    NOT NULL,
@@ -29,6 +32,11 @@ CREATE TABLE IF NOT EXISTS claim (
     mode     TEXT    NOT NULL DEFAULT 'lock',
     host     TEXT    NOT NULL DEFAULT '',
     pid      INTEGER NOT NULL DEFAULT 0,
+    robust   INTEGER NOT NULL DEFAULT 0,
+    ended_token  INTEGER NOT NULL DEFAULT 0,
+    ended_owner  TEXT    NOT NULL DEFAULT '',
+    ended_how    TEXT    NOT NULL DEFAULT '',
+    ended_robust INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (name, place)
 ) WITHOUT ROWID;
 

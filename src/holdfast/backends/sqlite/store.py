@@ -18,11 +18,11 @@ from typing import NamedTuple, overload
 
 from ..._core.line import Place, look_again
 from ...clock import calendar_us, now
-from ...model import Claim
+from ...model import Claim, Predecessor
 from ...record import Swapped
-from ..execute import SECOND_US, Moment, carry_out, us
+from ..execute import SECOND_US, Moment, carry_out, push_to, us
 from ..execute_records import carry_out_record
-from ..queue_backend import QueueReply, QueueRequest, Release, Renew, Survey, Take, Taken, patience
+from ..queue_backend import QueueReply, QueueRequest, Recover, Release, Renew, Survey, Take, Taken, patience
 from ..record_requests import RECORD_REQUESTS, ListRecords, ReadRecord, RecordRequest, SwapRecord
 from .file import BEGIN, COMMIT, SNAPSHOT, Execute, LockFile
 from .programs import SQL
@@ -44,10 +44,15 @@ class Promotion(NamedTuple):
     token: int
     expires: int
     """Until when; moved by whatever the owner does, so it tells whether the owner has been heard of since."""
+    after: Predecessor | None
 
 
 def promotion(name: str, place: Place) -> Promotion:
-    return Promotion(name, place.owner, place.wake, place.token, place.expires)
+    return Promotion(name, place.owner, place.wake, place.token, place.expires, push_to(place).predecessor)
+
+
+def _after(token: int, owner: str, how: str) -> Predecessor | None:
+    return Predecessor(token, owner, how) if token else None
 
 
 def _owners(request: QueueRequest) -> list[str]:
@@ -55,7 +60,7 @@ def _owners(request: QueueRequest) -> list[str]:
     match request:
         case Take(claims=claims):
             return [claim.owner for claim in claims]
-        case Release(claim=claim):
+        case Release(claim=claim) | Recover(claim=claim):
             return [claim.owner]
     return []
 
@@ -72,8 +77,8 @@ class SQLiteStore:
         self.path = path
         self.cluster = self._file.cluster
 
-    def take_free(self, claim: Claim) -> int:
-        """The uncontended take: the token, or 0 if it is not that simple."""
+    def take_free(self, claim: Claim) -> Taken | None:
+        """The uncontended take; None if it is not that simple."""
         spec = claim.spec
         moment, token = now(), calendar_us()
         self._file.look_around(moment)
@@ -83,11 +88,11 @@ class SQLiteStore:
                 (self._prefix + spec.name, token, claim.owner, spec.weight, spec.capacity, spec.fair,
                  int(spec.ttl * 1e6), int(patience(spec) * 1e6), int(spec.lock_delay * 1e6),
                  int(moment * 1e6), claim.actor, spec.mode,
-                 self._host, self._pid),
-            ).rowcount  # fmt: skip
+                 self._host, self._pid, spec.robust),
+            ).fetchall()  # fmt: skip
         except sqlite3.Error as error:
             raise self._file.translated(error) from error
-        return token if taken == 1 else 0
+        return Taken(token, predecessor=_after(*taken[0])) if taken else None
 
     def release_alone(self, claim: Claim) -> bool:
         """The uncontended release: True if it was held and nobody else is in the line."""
@@ -112,7 +117,7 @@ class SQLiteStore:
                 execute(
                     JOIN,
                     (key, last + 1, claim.owner, spec.fair, int(spec.ttl * 1e6), keep, int(spec.lock_delay * 1e6),
-                     moment, wake, claim.actor, spec.mode, self._host, self._pid),
+                     moment, wake, claim.actor, spec.mode, self._host, self._pid, spec.robust),
                 )  # fmt: skip
             execute(COMMIT)
         except BaseException as error:
@@ -133,10 +138,10 @@ class SQLiteStore:
             moment = int(now() * 1e6)
             heir = execute(NEXT, (key, claim.owner, moment)).fetchone()
             if heir is not None:
-                place, owner, wake, mark, expires = heir
+                place, owner, wake, mark, expires, *ended = heir
                 token = max(mark + 1, calendar_us())
-                execute(SEAT, (key, place, token, moment))
-                promoted: list[Promotion] | None = [Promotion(name, owner, wake, token, expires)]
+                execute(SEAT, (key, place, token, moment, *ended))
+                promoted: list[Promotion] | None = [Promotion(name, owner, wake, token, expires, _after(*ended[:3]))]
             else:
                 promoted = self._go(name, claim.owner, moment)
             execute(COMMIT)
@@ -149,19 +154,21 @@ class SQLiteStore:
         """The same, wherever in the line its hold is, and even if nobody waits."""
         key = self._prefix + name
         mine = (key, leaver, moment)
-        if not (self._execute(SQL["go_from_line"], mine).rowcount or self._execute(SQL["go_from_seat"], mine).rowcount):
+        if left := self._execute(SQL["go_from_line"], mine).fetchall():
+            self._execute(SQL["note_release"], (key, leaver, left[0][0]))
+        elif not self._execute(SQL["go_from_seat"], mine).rowcount:
             return None
         heir = self._execute(SQL["heir"], (key, moment)).fetchone()
         if heir is None:
             return []
-        place, owner, wake, mark, expires, free = heir
+        place, owner, wake, mark, expires, *ended, free = heir
         token = max(mark + 1, calendar_us())
         if free:
-            self._execute(SEAT, (key, place, token, moment))
+            self._execute(SEAT, (key, place, token, moment, *ended))
         else:
             self._execute(SQL["grant"], (key, place, token, moment))
             self._execute(SQL["save_mark"], (key, token))
-        return [Promotion(name, owner, wake, token, expires)]
+        return [Promotion(name, owner, wake, token, expires, _after(*ended[:3]))]
 
     def take_out(self, gone: Promotion) -> list[Promotion]:
         """End what was granted to somebody who is gone, unless it has been heard of since; answers whose turn it is."""
@@ -172,7 +179,7 @@ class SQLiteStore:
             place = line.find(gone.owner)
             if place is None or (place.token, place.expires) != (gone.token, gone.expires):
                 return []
-            _, promoted = line.release(gone.owner, moment, calendar_us())
+            _, promoted = line.release(gone.owner, moment, calendar_us(), told=False)
             lines.save(gone.name, line)
             return [promotion(gone.name, place) for place in promoted]
 

@@ -24,6 +24,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from ...model import Predecessor
 from ..queue_backend import Push
 
 AVAILABLE = hasattr(socket, "AF_UNIX")
@@ -108,8 +109,9 @@ class WakeupSocket:
             if timeout is not None and timeout != self._timeout:  # seldom: looks are mostly due after the same time
                 self._timeout = timeout
                 self._socket.settimeout(max(timeout, 0.0001))
-            owner, token = self._socket.recv(256).decode("ascii").split(" ")
-            return owner, Push(int(token))
+            owner, token, *ended = self._socket.recv(256).decode("ascii").split(" ")
+            after = Predecessor(int(ended[0]), ended[1], ended[2]) if ended else None
+            return owner, Push(int(token), after)
         except (OSError, ValueError):  # none in time; or closed under our hands: the next request will say so
             return None
 
@@ -141,11 +143,12 @@ class Notifier:
         self._socket.setblocking(False)
         self._links: dict[str, socket.socket] = {}
 
-    def send(self, name: str, owner: str, token: int) -> bool:
+    def send(self, name: str, owner: str, token: int, after: Predecessor | None = None) -> bool:
         """False if whoever had this socket is certainly gone."""
         if not name:
             return True
-        message = f"{owner} {token}".encode("ascii")
+        ended = "" if after is None else f" {after.token} {after.owner} {after.ended}"
+        message = f"{owner} {token}{ended}".encode("ascii")
         try:
             if (link := self._links.get(name)) is not None:
                 link.send(message)

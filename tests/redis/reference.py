@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from holdfast._core.line import Place
 from holdfast.backends.execute import Moment, us
 from holdfast.backends.memory.store import MemoryStore
-from holdfast.backends.queue_backend import Allow, Evict, Release, Renew, Survey, Take, Taken
+from holdfast.backends.queue_backend import Allow, Evict, Recover, Release, Renew, Survey, Take, Taken
 from holdfast.backends.redis.codec import NOWHERE, Codec, write
 from holdfast.backends.redis.programs import VERBS, program, source
 from holdfast.backends.redis.replies import one_taken
@@ -101,6 +101,7 @@ def asks(draw: st.DrawFn, mixed: bool) -> LockSpec:
         capacity=capacity,
         fair=draw(st.sampled_from([True, True, not mixed])),
         lock_delay=draw(st.sampled_from([0.0, 0.0, 2.0])),
+        robust=draw(st.sampled_from([False, False, True])),
     )
 
 
@@ -155,6 +156,13 @@ class SameAsTheReference(RuleBasedStateMachine):
     def release(self, name: str, owner: str, linger: float) -> None:
         spec = self.specs.get((name, owner), LockSpec(name))
         self.both(Release(Claim(spec, owner, "actor"), linger))
+
+    @rule(old=st.sampled_from([0, 0, 1]))
+    def recover(self, old: int) -> None:
+        for place in self.reference.load("a").places:
+            if place.token and (spec := self.specs.get(("a", place.owner))) is not None:
+                self.both(Recover(Claim(spec, place.owner, "actor", place.token - old)))
+                return
 
     @rule(linger=st.sampled_from([0.0, 0.0, 3.0]))
     def release_the_holder(self, linger: float) -> None:

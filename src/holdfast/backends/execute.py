@@ -139,7 +139,8 @@ def enter(
         return [Taken(0, capacity=capacity) for capacity in other], []
     promoted: list[tuple[str, Place]] = []
     mine: list[Place | None] = []
-    before = [line.find(entry.place.owner) is not None for entry, line in zip(entries, loaded, strict=True)]
+    found = [line.find(entry.place.owner) for entry, line in zip(entries, loaded, strict=True)]
+    before = [place is not None and not place.evicted for place in found]
     for entry, line in zip(entries, loaded, strict=True):
         place, others = line.take(entry.place, entry.capacity, at.now, at.clock, queue)
         promoted += [(entry.name, other_place) for other_place in others]

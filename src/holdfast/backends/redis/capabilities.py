@@ -27,11 +27,7 @@ def judge(settings: Mapping[str, str] | None, replicas: int, durability: Durabil
     if settings is not None and (evicts := _evicts(settings)) is not None:
         notes["eviction"] = evicts
     kept = ALWAYS if "durable" in notes else ALWAYS | {"durable"}
-    return Promises(
-        kept,
-        {**notes, "predecessor": "how the last hold ended is not kept by this engine yet"},
-        lacks=frozenset({"predecessor"}),
-    )
+    return Promises(kept, notes)
 
 
 def _evicts(settings: Mapping[str, str]) -> str | None:

@@ -11,12 +11,13 @@ from urllib.parse import quote
 
 from ...model import Claim, LockSpec, LockView
 from ..execute import us
-from ..queue_backend import Allow, Evict, Release, Renew, Take, patience
+from ..queue_backend import Allow, Evict, Recover, Release, Renew, Take, patience
 from .programs import Program, program
 from .replies import allowed, one_taken, released_now_or_before, said, taken, view_of
 from .resp import bulks
 
 DAY_MS = 24 * 3600 * 1000
+YEAR_MS = 366 * DAY_MS
 NOWHERE = "-"
 """The channel of a waiter that cannot be reached."""
 NOT_YET_HEARING = "?"
@@ -101,8 +102,8 @@ class Codec:
         self._choose()
 
     def _choose(self) -> None:
-        chosen = map(self.chosen, ("release", "releases", "renew", "evict"))
-        self._release, self.releases, self._renew, self._evict = chosen
+        chosen = map(self.chosen, ("release", "releases", "renew", "evict", "recover"))
+        self._release, self.releases, self._renew, self._evict, self._recover = chosen
 
     def chosen(self, verb: str) -> Program:
         """The program of a verb, as this server can read it."""
@@ -186,8 +187,8 @@ class Codec:
     def _detail(self, spec: LockSpec) -> tuple[str, str]:
         """What is said of a claim, before its actor and after it."""
         before = (
-            f" {_left(spec)} {spec.capacity} {spec.weight} {int(spec.fair)} {us(spec.ttl)} {us(patience(spec))} "
-            f"{us(spec.lock_delay)} {self._pid} {spec.mode} "
+            f" {_left(spec)} {spec.capacity} {spec.weight} {spec.fair + 2 * spec.robust} {us(spec.ttl)} "
+            f"{us(patience(spec))} {us(spec.lock_delay)} {self._pid} {spec.mode} "
         )
         return before, f" {self._host}"
 
@@ -230,6 +231,10 @@ class Codec:
         key = self.line(request.name)
         return Order(self._evict, 3, bulks(1, key, request.token), bool, key)
 
+    def recover(self, claim: Claim) -> Order:
+        key = self.line(claim.spec.name)
+        return Order(self._recover, 4, bulks(1, key, claim.owner, claim.token), bool, key)
+
     def allow(self, request: Allow) -> Order:
         key = self._rates + request.name.encode()
         words = bulks(1, key, us(request.interval), request.burst, request.cost, us(request.reserve))
@@ -251,8 +256,11 @@ class Codec:
 
 
 def _left(spec: LockSpec) -> int:
-    """For how long the server keeps what it knows, in ms: a day longer than the hold, and the delay after it."""
-    return DAY_MS + us(spec.ttl + spec.lock_delay) // 1000
+    """For how long the server keeps what it knows, in ms: a day longer than the hold, and the delay after it.
+
+    Of a robust claim for a year: what it leaves unrecovered is not to be forgotten meanwhile.
+    """
+    return (YEAR_MS if spec.robust else DAY_MS) + us(spec.ttl + spec.lock_delay) // 1000
 
 
 def write(codec: Codec, request: Any, wake: str) -> Order:
@@ -268,6 +276,8 @@ def write(codec: Codec, request: Any, wake: str) -> Order:
             return codec.renew(claims)
         case Evict():
             return codec.evict(request)
+        case Recover(claim=claim):
+            return codec.recover(claim)
         case Allow():
             return codec.allow(request)
     raise TypeError(f"not a verb: {request!r}")

@@ -13,10 +13,11 @@ from collections.abc import Callable
 from weakref import WeakSet
 
 from ..._core.flow import Exchange, Flow, OpenConnection, Receive, Send
+from ..queue_backend import Push
 from .reader import PUSHED, make_reader
+from .replies import pushed
 from .resp import NOT_YET, Reply
 
-TOKEN_BYTES = 16
 """Of a token in a push."""
 
 
@@ -97,23 +98,26 @@ class RedisConnection:
         self.channel = channel
         self._hears = b">3\r\n$7\r\nmessage\r\n$%d\r\n%b\r\n" % (len(channel), channel.encode())
 
-    def await_push(self, owner: str, deadline: float) -> Flow[int]:
-        """The token that is pushed to this owner, or 0 at the deadline."""
-        me = owner.encode()
-        expected = self._hears + b"$%d\r\n%b " % (len(me) + 1 + TOKEN_BYTES, me)
-        size = len(expected) + TOKEN_BYTES + 2
+    def await_push(self, owner: str, deadline: float) -> Flow[Push | None]:
+        """What is pushed to this owner, or None at the deadline."""
+        expected = self._hears + b"$"
         while True:
-            while (pushed := self._gets()) is not NOT_YET:  # it may have come with the reply
-                if isinstance(pushed, list) and pushed.__class__ is PUSHED and pushed[0] == b"message":
-                    said, _, token = bytes(pushed[2]).partition(b" ")
-                    if said == me:
-                        return int(token)
+            while (message := self._gets()) is not NOT_YET:  # it may have come with the reply
+                if isinstance(message, list) and message.__class__ is PUSHED and message[0] == b"message":
+                    said, push = pushed(bytes(message[2]))
+                    if said == owner:
+                        return push
             try:
                 data: bytes = yield Receive(self.connection, deadline)
             except TimeoutError:
-                return 0
-            if len(data) == size and data.startswith(expected):
-                return int(data[-TOKEN_BYTES - 2 : -2])
+                return None
+            if data.startswith(expected):  # mostly one whole message, and without the reader
+                size, _, rest = data[len(expected) :].partition(b"\r\n")
+                if size.isdigit() and len(rest) == int(size) + 2:
+                    said, push = pushed(rest[:-2])
+                    if said == owner:
+                        return push
+                    continue
             if not data:
                 raise ConnectionError("the server closed the connection")
             self._feed(data)

@@ -20,6 +20,7 @@ from .connector import LEAST_DIAL_S
 from .error_mapping import refused
 from .handshake import subscribe
 from .reader import make_reader
+from .replies import pushed
 from .resp import NOT_YET, Error
 
 MOST_EARLY_COUNT = 1024
@@ -91,8 +92,7 @@ class Listener:
         while (message := self._reader.gets()) is not NOT_YET:
             if not (isinstance(message, list) and len(message) == 3 and message[0] == b"message"):
                 continue
-            owner, _, token = message[2].decode().partition(" ")
-            push = Push(int(token)) if token.isdigit() else None
+            owner, push = pushed(message[2])
             if (waiting := self._waiting.pop(owner, None)) is not None:
                 self._tell(waiting, push)
             elif push is not None:

@@ -17,11 +17,11 @@ from importlib.resources import files
 
 from .resp import bulk
 
-FULL = frozenset({"renew", "release", "releases", "evict", "touch_records"})
+FULL = frozenset({"renew", "release", "releases", "evict", "recover", "touch_records"})
 """What a full server must not refuse: it would end every lease, and keep every name closed."""
 ALLOW_FULL = "#!lua flags=allow-oom\n"
 
-VERBS = ("take", "takes", "renew", "release", "releases", "survey", "evict", "allow")
+VERBS = ("take", "takes", "renew", "release", "releases", "survey", "evict", "recover", "allow")
 RECORD_VERBS = ("read_records", "swap_record", "touch_records", "list_records")
 
 

@@ -33,7 +33,6 @@ from .waiter_connections import WaiterConnections
 
 UsualAnswer: TypeAlias = "list[Taken] | bool | RecordReply"
 
-GRANTED_BYTES = len("$16\r\n1794739688509276\r\n")
 RELEASED = b":1\r\n"
 
 
@@ -116,9 +115,9 @@ class RedisShortCuts:
         if isinstance(said, bytes):
             pool = self._pool
             if isinstance(request, Take):
-                if len(said) == GRANTED_BYTES and said[:3] == b"$16":
+                if said[:1] == b"$" and said[3:5] == b"\r\n" and len(said) == 7 + int(said[1:3]):
                     pool.put(link)
-                    return [Taken(int(said[5:21]))]
+                    return one_taken(said[5:-2])
             elif said == RELEASED:
                 pool.put(link)
                 if self._waiters.by_owner or self._listener.ready:

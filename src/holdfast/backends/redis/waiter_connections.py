@@ -40,7 +40,7 @@ class WaiterConnections:
     def wait(self, owner: str, link: RedisConnection, deadline: float) -> Flow[Push | None]:
         self._receiving.add(owner)
         try:
-            token = yield from link.await_push(owner, deadline)
+            push = yield from link.await_push(owner, deadline)
         except BaseException as error:
             self._receiving.discard(owner)
             if self.by_owner.get(owner) is link:
@@ -53,9 +53,9 @@ class WaiterConnections:
         if self.by_owner.get(owner) is link:
             del self.by_owner[owner]
             self._pool.take_back(link)
-        if not token:
+        if push is None:
             return None
         if len(self.pushed) >= MOST_PUSHED_COUNT:
             self.pushed.clear()  # leases that nobody released, mostly
         self.pushed.add(owner)
-        return Push(token)
+        return push

@@ -87,13 +87,17 @@ class SQLiteLines:
         if rows is None:
             rows = self._execute(SQL["load"], (key,)).fetchall()
             last = rows[-1][PLACE] if rows else -1
+        live = False
         for row in rows:
             if row[PLACE] == 0:
                 line.mark, line.capacity = row[0], row[1]
                 line.last = Ended(row[2], row[3], row[4], bool(row[5])) if row[2] else None
             if row[OWNER] is not None:
-                line.capacity = row[1]
-                line.places.append(Place(*row[OWNER:]))  # the columns stand in the order of its fields
+                place = Place(*row[OWNER:])  # the columns stand in the order of its fields
+                if not place.evicted or not live:  # who was evicted may have asked for another capacity
+                    line.capacity = row[1]
+                live = live or not place.evicted
+                line.places.append(place)
         self._marks[name] = line.mark
         self._ended[name] = line.last
         self._last[name] = last

@@ -1,13 +1,13 @@
 """The line of one name as a server keeps it, frozen: `holdfast._core.line` is what a program works on meanwhile.
 
-A name where nobody stands has no line, only its mark: 16 digits.
+A name where nobody stands has no line, only its mark, 16 digits, and how the last hold ended.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast._core.line import Place
+from holdfast._core.line import Ended, Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +24,4 @@ class LineValue:
     """Until then a hash stands, whatever is in it."""
     noted_us: int = 0
     """Until then its name is among those for which somebody waits."""
+    last: Ended | None = None

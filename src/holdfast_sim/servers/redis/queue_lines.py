@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from holdfast._core.line import GHOST, Line, Place
+from holdfast._core.line import GHOST, Ended, Line, Place
 
 from .hash_value import HashValue
 from .keyspace import KeyspaceEntry
@@ -13,6 +13,7 @@ from .protocol import ErrorReply
 from .script_run import Run
 
 DAY_MS = 86_400_000
+YEAR_MS = 366 * DAY_MS
 HOUR_US = 3_600_000_000
 MARK_DIGITS_COUNT = 16
 NOWHERE, NOT_YET_HEARING = "-", "?"
@@ -43,9 +44,11 @@ class ServedLine(Line):
         waiting = self.waiting()
         first = next((place for place in waiting if not place.gone(now)), None)
         before = waiting if first is None else waiting[: waiting.index(first)]
-        for place in list(self.places):
-            if place.gone(now) and (place.token or place in before):
-                self._remove(place)
+        over = [place for place in self.places if place.gone(now) and (place.token or place in before)]
+        for place in sorted(over, key=lambda place: place.token):
+            if place.token and not place.evicted:
+                self._end(place, "expired")
+            self._remove(place)
 
     def take(self, asked: Place, capacity: int, now: int, clock: int, queue: bool) -> tuple[Place | None, list[Place]]:
         known = self.find(asked.owner)
@@ -71,7 +74,7 @@ class ServedLine(Line):
             else:
                 free -= place.weight
                 self.mark = max(self.mark + 1, clock)
-                place.token, place.since = self.mark, now
+                place.token, place.since, place.after = self.mark, now, self.last
                 self._change(place)
                 promoted.append(place)
                 if place.owner != self.asker:
@@ -101,7 +104,8 @@ def read_claim(said: bytes, now: int) -> Asked:
     text = to_text(said)
     try:
         owner, wake, _, capacity, weight, fair, ttl, patience, delay, info = text.split(" ", 9)
-        place = Place(owner, int(weight), fair == "1", int(ttl), int(patience), int(delay), now, now, wake=wake)
+        spans = int(ttl), int(patience), int(delay)
+        place = Place(owner, int(weight), fair in "13", *spans, now, now, wake=wake, robust=fair in "23")
     except ValueError:
         raise ErrorReply("ERR user_script: attempt to perform arithmetic on a nil value") from None
     place.actor = info  # all that a survey tells of a claim; it means nothing here
@@ -112,8 +116,26 @@ def digits(number: int) -> bytes:
     return b"%016d" % number
 
 
+def ended_text(last: Ended | None) -> bytes:
+    """How the last hold ended, as forms.lua has it."""
+    if last is None:
+        return b""
+    how = {"released": b"r", "expired": b"x", "evicted": b"e"}[last.how]
+    return b"%b%d%016d%b" % (how, last.robust, last.token, to_bytes(last.owner))
+
+
+def read_ended(text: bytes) -> Ended | None:
+    if not text:
+        return None
+    how = {b"r": "released", b"x": "expired", b"e": "evicted"}[text[:1]]
+    return Ended(int(text[2:18]), to_text(text[18:]), how, text[1:2] == b"1")
+
+
 def is_mark(entry: KeyspaceEntry | None) -> bool:
-    return entry is not None and isinstance(entry.value, bytes) and len(entry.value) == MARK_DIGITS_COUNT
+    if entry is None or not isinstance(entry.value, bytes):
+        return False
+    rest = entry.value[MARK_DIGITS_COUNT:]
+    return len(entry.value) == MARK_DIGITS_COUNT or (bool(rest) and not rest[:1].isdigit())
 
 
 def load(run: Run, key: bytes) -> ServedLine:
@@ -129,12 +151,12 @@ def load(run: Run, key: bytes) -> ServedLine:
     if isinstance(value, LineValue):
         line.capacity, line.mark, line.places = value.capacity, value.mark, [replace(place) for place in value.places]
         line.hashed, line.ranks = value.hashed, value.ranks
-        line.kept_us, line.noted_us = value.kept_us, value.noted_us
+        line.kept_us, line.noted_us, line.last = value.kept_us, value.noted_us, value.last
         if not value.hashed:
             line.places[0].rank = line.ranks = 1
             line.changed = list(line.places)  # it is written anew as a whole
-    elif is_mark(entry) and value.isdigit():
-        line.mark = int(value)
+    elif is_mark(entry) and value[:MARK_DIGITS_COUNT].isdigit():
+        line.mark, line.last = int(value[:MARK_DIGITS_COUNT]), read_ended(value[MARK_DIGITS_COUNT:])
     else:
         raise ErrorReply("ERR user_script: this is no line")
     return line
@@ -145,7 +167,9 @@ def reaches(run: Run, place: Place) -> bool:
     if place.wake == NOWHERE:
         return True
     try:
-        heard = run.call(b"PUBLISH", to_bytes(place.wake), b"%b %d" % (to_bytes(place.owner), place.token))
+        ended = b" " + ended_text(place.after) if place.after is not None else b""
+        message = b"%b %d%b" % (to_bytes(place.owner), place.token, ended)
+        heard = run.call(b"PUBLISH", to_bytes(place.wake), message)
     except ErrorReply:
         return True
     return heard != 0 or place.wake.endswith("*")
@@ -167,7 +191,7 @@ def _over_at(place: Place) -> int:
 
 def left_ms(place: Place) -> int:
     """For how long the server keeps what it knows, as a claim says it: `left` in forms.lua."""
-    return (place.ttl + place.delay) // 1000 + DAY_MS
+    return (place.ttl + place.delay) // 1000 + (YEAR_MS if place.robust else DAY_MS)
 
 
 def save(run: Run, line: ServedLine) -> None:
@@ -175,9 +199,11 @@ def save(run: Run, line: ServedLine) -> None:
     if not line.places:
         line.hashed, line.ranks, line.kept_us, line.noted_us = False, 0, 0, 0
         if line.mark:
-            run.put(line.key, digits(line.mark), DAY_MS)
+            kept_ms = DAY_MS if line.unrecovered is None else YEAR_MS
+            run.put(line.key, digits(line.mark) + ended_text(line.last), kept_ms)
         return
-    left_us = max([0, *(_over_at(place) - now for place in line.changed)]) + DAY_MS * 1000
+    robust = line.unrecovered is not None or any(place.robust for place in line.changed)
+    left_us = max([0, *(_over_at(place) - now for place in line.changed)]) + (YEAR_MS if robust else DAY_MS) * 1000
     line.changed = []
     [first, *others] = line.places
     if line.hashed or others or first.token != line.mark or first.evicted or first.owner.startswith(GHOST):
@@ -193,7 +219,7 @@ def save(run: Run, line: ServedLine) -> None:
         line.key,
         LineValue(
             *(line.capacity, line.mark, tuple(map(replace, line.places)), line.hashed, line.ranks),
-            *(line.kept_us, line.noted_us),
+            *(line.kept_us, line.noted_us, line.last),
         ),
         ms,
     )

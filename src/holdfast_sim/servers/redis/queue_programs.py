@@ -15,14 +15,18 @@ from .keyspace import KeyspaceEntry
 from .line_value import LineValue
 from .protocol import ErrorReply, Reply
 from .queue_lines import (
+    DAY_MS,
+    MARK_DIGITS_COUNT,
     NOT_YET_HEARING,
     NOWHERE,
     ServedLine,
     digits,
+    ended_text,
     is_mark,
     left_ms,
     load,
     read_claim,
+    read_ended,
     save,
     settle,
     to_bytes,
@@ -42,7 +46,7 @@ def _take_if_free(run: Run, key: bytes, said: bytes, left: bytes) -> bytes | Non
     ):
         run.check("set", key=key)  # SET NX finds that out
     if entry is not None and not (
-        is_mark(entry) and isinstance(entry.value, bytes) and entry.value < digits(run.now_us)
+        is_mark(entry) and isinstance(entry.value, bytes) and entry.value < digits(run.now_us)  # as text, as there
     ):
         return None
     now = run.now_us
@@ -50,8 +54,9 @@ def _take_if_free(run: Run, key: bytes, said: bytes, left: bytes) -> bytes | Non
     place = asked.place
     place.token, place.expires = now, now + place.ttl
     place.rank = 1
-    run.put(key, LineValue(asked.capacity, now, (place,)), int(left))
-    return digits(now)
+    ended = b"" if entry is None or not isinstance(entry.value, bytes) else entry.value[MARK_DIGITS_COUNT:]
+    run.put(key, LineValue(asked.capacity, now, (place,), last=read_ended(ended)), int(left))
+    return digits(now) + ended
 
 
 def takes(run: Run) -> Reply:
@@ -99,11 +104,13 @@ def _take(run: Run, keys: list[bytes], args: list[bytes], index: bytes | None) -
         for at, line in enumerate(lines):
             place = mine[at]
             if place is not None and not known[at]:
-                line.release(place.owner, now, now)
+                line.release(place.owner, now, now, told=False)
         mine = [None] * count
     replies: list[Reply] = []
     for key, line, place in zip(keys, lines, mine, strict=True):
-        if place is None or place.token:
+        if place is not None and place.token and line.last is not None:
+            replies.append(digits(place.token) + ended_text(line.last))
+        elif place is None or place.token:
             replies.append(place.token if place else 0)
         else:
             replies.append([line.look_again(place, now), line.ahead(place, now), line.mark])
@@ -146,15 +153,23 @@ def _release_one(run: Run, key: bytes, said: bytes, ttl: bytes, linger: int = 0,
     if is_mark(entry):
         return 0
     if not linger and _is_holder(entry, owner):
-        assert isinstance(entry.value, LineValue)
-        run.put(key, digits(entry.value.mark), None)
-        return int(_holds_still(entry.value.places[0], ttl, now))
+        return int(_leave_alone(run, load(run, key), ttl))
     line = load(run, key)
     held, _ = line.release(owner, now, now, linger)
     for place in line.places:
         place.wake = place.wake or NOWHERE
     settle(run, line, asker)
     return int(held)
+
+
+def _leave_alone(run: Run, line: ServedLine, ttl: bytes) -> bool:
+    """`leave_alone` in left.lua."""
+    [holder] = line.places
+    held, before = _holds_still(holder, ttl, run.now_us), line.unrecovered
+    line._end(holder, "released" if held else "expired")
+    kept_ms = DAY_MS if held and holder.robust and before is None else None
+    run.put(line.key, digits(line.mark) + ended_text(line.last), kept_ms)
+    return held
 
 
 def releases(run: Run) -> Reply:
@@ -188,7 +203,7 @@ def _renew_one(run: Run, key: bytes, owner: str, ttl: bytes, token: int) -> int:
         if not _holds_still(holder, ttl, run.now_us):
             return SAID.index("expired")
         holder.expires = run.now_us + holder.ttl
-        run.put(key, LineValue(line.capacity, line.mark, (holder,)), left_ms(holder))
+        run.put(key, LineValue(line.capacity, line.mark, (holder,), last=line.last), left_ms(holder))
         return 0
     said = SAID.index(line.renew(owner, run.now_us, token))
     if said == 0:
@@ -203,6 +218,15 @@ def evict(run: Run) -> Reply:
     return int(found)
 
 
+def recover(run: Run) -> Reply:
+    line = load(run, run.keys[0])
+    before = line.unrecovered
+    held = line.recovered(to_text(run.args[0]), int(run.args[1]), run.now_us)
+    if held and before is not None:
+        save(run, line)
+    return int(held)
+
+
 def survey(run: Run) -> Reply:
     now = run.now_us
     views: list[Reply] = [now]
@@ -212,8 +236,11 @@ def survey(run: Run) -> Reply:
         except ErrorReply:
             continue  # what cannot be read is no line
         standing = [place for place in line.places if place.counts(now) and not place.gone(now)]
-        if standing:
-            views.append([number, line.capacity, *(_view(place, now) for place in standing)])
+        line.sweep(now)
+        left = ended_text(line.unrecovered)
+        if standing or left:
+            capacity = line.capacity if standing else 0
+            views.append([number, capacity, left, *(_view(place, now) for place in standing)])
     return views
 
 
@@ -237,6 +264,7 @@ def allow(run: Run) -> Reply:
 MODELS: dict[str, Model] = {
     "allow": allow,
     "evict": evict,
+    "recover": recover,
     "release": release,
     "releases": releases,
     "renew": renew,

@@ -49,11 +49,14 @@ local function sweep(line, now)
   if now < line.quiet then
     return
   end
-  local used, quiet = 0, math.huge
+  local used, quiet, expired = 0, math.huge, {}
   for slot = line.slots, 1, -1 do
     local place = find(line, get(line, '@' .. slot))
     if over_at(place) <= now then
       remove_hold(line, place)
+      if place.evicted == 0 then
+        expired[#expired + 1] = place
+      end
     elseif occupies(place, now) then
       used = used + place.weight
       quiet = math.min(quiet, place.expires + place.delay)
@@ -64,6 +67,10 @@ local function sweep(line, now)
     end
   end
   line.used, line.quiet = used, quiet
+  table.sort(expired, function(one, other) return one.token < other.token end)
+  for _, place in ipairs(expired) do
+    note_end(line, place, 'x')
+  end
 end
 
 -- The first who waits. Those before it whose time is over are dropped.
@@ -135,11 +142,12 @@ end
 -- Tell an owner of its grant. False if nobody listens on its channel: then there is nobody to hold it. A server that
 -- does not let us publish tells us nothing, nor does a cluster, where listeners at other nodes are not counted: a
 -- channel there ends in '*'.
-local function reached(place)
+local function reached(line, place)
   if place.wake == '-' then
     return true
   end
-  local heard = redis.pcall('PUBLISH', place.wake, string.format('%s %.0f', place.owner, place.token))
+  local ended = line.ended ~= '' and ' ' .. line.ended or ''
+  local heard = redis.pcall('PUBLISH', place.wake, string.format('%s %.0f%s', place.owner, place.token, ended))
   return heard ~= 0 or string.sub(place.wake, -1) == '*'
 end
 
@@ -155,7 +163,7 @@ local function settle(line, now, asker)
       redis.call('PUBLISH', asker, '')
     end
     for _, place in ipairs(pushes) do
-      if not reached(place) then
+      if not reached(line, place) then
         lost = true
         remove_hold(line, place)
       end
@@ -167,11 +175,16 @@ local function settle(line, now, asker)
   end
 end
 
--- Leave the line of a key, waiting or holding; a hold may linger. Whether it was held until now.
-local function release(key, text, owner, linger, now, asker)
+-- Leave the line of a key, waiting or holding; a hold may linger. Whether it was held until now. `untold`: its owner was
+-- never told that it holds, so nothing is noted of its end.
+local function release(key, text, owner, linger, now, asker, untold)
   local line = load(key, text)
+  sweep(line, now)
   local mine = find(line, owner)
   local held = mine ~= nil and holds(mine, now)
+  if mine and mine.token > 0 and mine.evicted == 0 and not untold then
+    note_end(line, mine, held and 'r' or 'x')
+  end
   if held and linger > 0 then
     mine.expires = now + linger
     change_detail(mine, '-', 0)
@@ -183,7 +196,6 @@ local function release(key, text, owner, linger, now, asker)
     leave(line, mine)
     drop(line, owner)
   end
-  sweep(line, now)
   promote(line, now)
   settle(line, now, asker)
   return held and 1 or 0

@@ -143,7 +143,7 @@ local function take(keys, text, args, index, now)
         mine = claims[i]
         join(line, mine, now)
       end
-      replies[i] = mine.token
+      replies[i] = line.ended ~= '' and string.format('%016.0f%s', mine.token, line.ended) or mine.token
       if mine.token == 0 then
         replies[i] = queued(line, mine, now)
         note(line, mine, index, args[2], now)

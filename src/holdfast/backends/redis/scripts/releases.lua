@@ -8,6 +8,7 @@
 -- It is release.lua for each. An error at one of them is found again by its own call.
 
 -- include line
+-- include left
 
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -16,12 +17,13 @@ local said = {}
 
 local function release_one(key, owner, ttl)
   local text = redis.call('MGET', key)[1]
-  if text and #text == 16 then
+  if text and string.find(text, '^%D', 17) or text and #text == 16 then
     return 0
   end
   if text and sub(text, 71, 71 + #owner) == owner .. ' ' then
-    redis.call('SET', key, sub(text, 1, 16), 'KEEPTTL')
-    return now < sub(text, 17, 32) + ttl and 1 or 0
+    local in_time = now < sub(text, 17, 32) + ttl
+    leave_alone(key, text, owner, in_time)
+    return in_time and 1 or 0
   end
   return release(key, text, owner, 0, now)
 end

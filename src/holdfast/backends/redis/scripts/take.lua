@@ -6,7 +6,8 @@
 --          A claim with '?' for its channel does not queue either: it has yet to subscribe
 --
 -- Answers for each claim (for a single one, without the list around it):
---   token                  granted (a number, or its digits)
+--   token                  granted (a number, or its digits; behind its 16 digits stands how the last hold ended, if that
+--                          is known: see forms.lua)
 --   0                      not granted, and not queued
 --   -capacity              the live line has another capacity; nothing was done at all
 --   {after, ahead, mark}   queued: look again after so many µs; how many stand before it; the last token so far
@@ -22,11 +23,13 @@ local text
 if #KEYS == 1 then
   local clock = time[1] .. string.sub('00000' .. time[2], -6)
   text = redis.call('MGET', KEYS[1])[1]
-  if not text or (#text == 16 and text < clock) then -- nobody stands there, and the mark (if any) is in the past
+  if not text or text < clock and (#text == 16 or string.byte(text, 17) > 57) then -- nobody stands there, and the mark (if
+    -- any) is in the past
     local holder = clock .. clock .. clock .. '9999999999999999000000' .. ARGV[1]
     if text then
-      redis.call('SET', KEYS[1], holder, 'PX', ARGV[2])
-      return clock
+      local ended = string.sub(text, 17)
+      redis.call('SET', KEYS[1], ended == '' and holder or holder .. '\n' .. ended, 'PX', ARGV[2])
+      return clock .. ended
     elseif redis.call('SET', KEYS[1], holder, 'PX', ARGV[2], 'NX') then -- nor is it a hash
       return clock
     end

@@ -18,10 +18,11 @@ local said = {}
 
 local function take_one(key, asked, left)
   local text = redis.call('MGET', key)[1]
-  if not text or (#text == 16 and text < clock) then -- nobody stands there, and the mark (if any) is in the past
+  if not text or text < clock and (#text == 16 or string.byte(text, 17) > 57) then -- as in take.lua
     if text then
-      redis.call('SET', key, fresh .. asked, 'PX', left)
-      return clock
+      local ended = string.sub(text, 17)
+      redis.call('SET', key, fresh .. (ended == '' and asked or asked .. '\n' .. ended), 'PX', left)
+      return clock .. ended
     elseif redis.call('SET', key, fresh .. asked, 'PX', left, 'NX') then -- nor is it a hash
       return clock
     end

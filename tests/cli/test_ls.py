@@ -43,6 +43,16 @@ def test_json_is_the_survey(cli: Cli) -> None:
         assert (pool["name"], pool["capacity"]) == ("pool", 3)
 
 
+def test_a_name_that_nobody_has_put_right_is_listed(cli: Cli) -> None:
+    lease = cli.locks.lock("orders/7", recover=lambda lease, predecessor: None).acquire()
+    cli.locks.evict("orders/7", lease.token)
+    _, row = (line.split() for line in cli.run("ls").out.splitlines())
+    assert row[:4] == ["orders/7", "unrecovered", "evicted", str(lease.token)]
+    [view] = cli.json("ls")
+    assert view["unrecovered"] == {"token": lease.token, "owner": lease.owner, "ended": "evicted"}
+    assert cli.run("ls", "--exact", "orders/7").out.count("unrecovered") == 1
+
+
 def test_a_prefix_chooses(cli: Cli) -> None:
     with cli.locks.lock_all(["orders/1", "orders/2", "stock/1"]):
         assert [view["name"] for view in cli.json("ls", "orders/")] == ["orders/1", "orders/2"]

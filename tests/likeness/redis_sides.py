@@ -81,8 +81,8 @@ class Side:
         trees, self._rest[client] = parse(self._rest.get(client, b"") + data)
         for kind, items in trees:
             if kind in ">*" and len(items) == 3 and items[0] == ("$", b"message"):
-                owner, _, token = items[2][1].partition(b" ")
-                self.tokens[owner.decode()] = int(token or 0)
+                owner, token, *_ = [*items[2][1].split(b" "), b"0"]
+                self.tokens[owner.decode()] = int(token)
         return trees
 
     def normal(self, tree: Tree, how: str = "") -> Any:

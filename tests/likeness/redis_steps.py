@@ -95,7 +95,8 @@ class Steps:
         delay = 500.0 if chance.random() < 0.1 else 0.0
         fair = name not in "cd" or chance.random() < 0.6
         mode = "lock" if capacity == 1 else "semaphore"
-        spec = LockSpec(name, ttl, weight, capacity, mode, fair, lock_delay=delay, margin=0.0 if ttl < 1 else None)
+        margin, robust = 0.0 if ttl < 1 else None, chance.random() < 0.3
+        spec = LockSpec(name, ttl, weight, capacity, mode, fair, lock_delay=delay, margin=margin, robust=robust)
         return Claim(spec, chance.choice(OWNERS), "actor")
 
     def _call(self, what: str, write: Order, learn: object = None, how: str = "") -> Step:
@@ -112,8 +113,10 @@ class Steps:
             step = self._call("take", order)
 
             def learn(side: Side, tree: Tree) -> None:
-                if tree[0] == "$" or (tree[0] == ":" and tree[1] > 0):
-                    side.tokens[claim.owner] = int(tree[1])
+                if tree[0] == "$":
+                    side.tokens[claim.owner] = int(tree[1][:16])
+                elif tree[0] == ":" and tree[1] > 0:
+                    side.tokens[claim.owner] = tree[1]
 
             return Step(step.client, step.what, step.frame, step.how, learn)
         claims = list({claim.spec.name: claim for claim in (self._claim() for _ in range(3))}.values())
@@ -156,9 +159,16 @@ class Steps:
     def _other(self) -> Step:
         chance = self._chance
         name = chance.choice("abcd")
-        kind = chance.randrange(4)
+        kind = chance.randrange(5)
+        owner = chance.choice(OWNERS)
+        if kind == 4:
+
+            def recover(side: Side) -> bytes:
+                order = self._codec.recover(Claim(LockSpec(name), owner, "actor", side.tokens.get(owner, 1)))
+                return order.program.call_with_source(order.size) + order.words
+
+            return Step(self._asker(), f"recover {name} {owner}", recover)
         if kind == 0:
-            owner = chance.choice(OWNERS)
 
             def write(side: Side) -> bytes:
                 order = self._codec.evict(Evict(name, side.tokens.get(owner, 1)))

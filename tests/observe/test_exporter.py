@@ -30,6 +30,8 @@ def test_the_page_shows_what_the_engine_says(tmp_path: Path) -> None:
     url = f"sqlite://{tmp_path}/locks.db"
     with holdfast.connect(url) as locks, locks.lock("orders/7"), locks.lock("orders/8"), locks.lock("nightly"):
         other = holdfast.connect(url)
+        lost = other.lock("stock/5", recover=lambda lease, predecessor: None).acquire()
+        assert locks.evict("stock/5", lost.token)
         waiter = threading.Thread(target=lambda: other.lock("nightly", timeout=60).acquire().release(), daemon=True)
         waiter.start()
         while not any(view.waiters for view in locks.survey("nightly")):
@@ -44,6 +46,7 @@ def test_the_page_shows_what_the_engine_says(tmp_path: Path) -> None:
             assert f'holdfast_engine_held{{engine="{url}",family="orders/*"}} 2.0' in text
             assert f'holdfast_engine_waiting{{engine="{url}",family="nightly"}} 1.0' in text
             assert f'holdfast_engine_up{{engine="{url}"}} 1.0' in text
+            assert f'holdfast_engine_unrecovered{{engine="{url}",family="stock/*"}} 1.0' in text
         finally:
             process.send_signal(signal.SIGTERM)
             assert process.wait(LONG) == 0

@@ -15,9 +15,11 @@ import pytest
 import holdfast
 import holdfast.aio
 from holdfast._core.flow import Flow
+from holdfast.backends.queue_backend import Push
 from holdfast.backends.redis import connection as connections
 from holdfast.backends.redis import short_cuts
 from holdfast.backends.redis.resp import Pushed, RespReader
+from holdfast.model import Predecessor
 from tests.redis.faces import both, run, until
 from tests.support.redis_server import RedisServer
 from tests.support.redis_topologies import await_true
@@ -156,7 +158,7 @@ def answered(waiting: Flow[int], pieces: list[bytes]) -> int | None:
 
 def test_a_push_may_come_in_pieces_and_with_others() -> None:
     begins = b">3\r\n$7\r\nmessage\r\n$2\r\nch\r\n"
-    mine = begins + b"$25\r\nowner-22 1794739688509276\r\n"
+    mine = begins + b"$45\r\nowner-22 1794739688509276 r01794739688509275o\r\n"
     other = mine.replace(b"owner-22", b"owner-21")
     for pieces in ([mine], [other, mine], [mine[:30], mine[30:]], [other + mine[:9], mine[9:]]):
         with pytest.MonkeyPatch.context() as patch:
@@ -165,7 +167,7 @@ def test_a_push_may_come_in_pieces_and_with_others() -> None:
             link = connections.RedisConnection(NoConnection(), WeakSet())
             link.listens_on("ch")
             waiting = link.await_push("owner-22", 1.0)
-            assert answered(waiting, pieces) == 1794739688509276
+            assert answered(waiting, pieces) == Push(1794739688509276, Predecessor(1794739688509275, "o", "released"))
 
 
 def test_all_of_it_without_hiredis(server: RedisServer) -> None:

@@ -81,8 +81,8 @@ class Side:
         trees, self._rest[client] = parse(self._rest.get(client, b"") + data)
         for kind, items in trees:
             if kind in ">*" and len(items) == 3 and items[0] == ("$", b"message"):
-                owner, token, *_ = [*items[2][1].split(b" "), b"0"]
-                self.tokens[owner.decode()] = int(token)
+                words: list[bytes] = items[2][1].split(b" ")
+                self.tokens[words[0].decode()] = int(words[1]) if len(words) > 1 else 0
         return trees
 
     def normal(self, tree: Tree, how: str = "") -> Any:

@@ -144,15 +144,15 @@ class NoConnection:
     def abandon(self) -> None: ...
 
 
-def answered(waiting: Flow[int], pieces: list[bytes]) -> int | None:
+def answered(waiting: Flow[Push | None], pieces: list[bytes]) -> Push | None:
     """What a flow comes to that receives these pieces."""
     try:
         waiting.send(None)
         for piece in pieces:
             waiting.send(piece)
     except StopIteration as stop:
-        token: int = stop.value
-        return token
+        push: Push | None = stop.value
+        return push
     return None
 
 

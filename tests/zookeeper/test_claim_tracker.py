@@ -87,11 +87,13 @@ def test_a_place_that_is_over_is_deleted_until_it_is_gone() -> None:
     state.until = 4.0  # renewed
     assert ops_of(tracker, 3.5) == []
     [(_, ops)] = tracker.due(4.1)
-    assert ops == [Delete(state.path)]
+    assert ops[-1] == Delete(state.path)  # by itself, should the other be refused
+    assert isinstance(ops[0], Multi)
+    assert [getattr(op, "path", "") for op in ops[0].ops] == [state.end_note_path, state.path]  # it is remembered
     assert state.gone == "expired"
     assert ops_of(tracker, 4.1 + TRY_AGAIN_S / 2) == []
     [(_, ops)] = tracker.due(4.2 + TRY_AGAIN_S)  # the first was not answered
-    tracker.done(state, ops, [Failure(NO_NODE)])
+    tracker.done(state, ops, [Failure(NO_NODE)] * len(ops))
     assert state.buried
     assert ops_of(tracker, 10.0) == []
 
@@ -115,7 +117,7 @@ def test_with_a_will_the_end_leaves_a_ghost() -> None:
     tracker.due(1.1)
     [(_, [multi, _])] = tracker.due(3.1)
     assert isinstance(multi, Multi)
-    assert [getattr(op, "path", "")[:9] for op in multi.ops] == ["/h/x/~gho", "/h/x/~wil", "/h/x/me.5"]
+    assert [getattr(op, "path", "")[:9] for op in multi.ops] == ["/h/x/~las", "/h/x/~gho", "/h/x/~wil", "/h/x/me.5"]
 
 
 def test_a_renewal_that_comes_in_the_very_moment_wins() -> None:

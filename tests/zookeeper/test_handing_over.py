@@ -101,6 +101,7 @@ def until(look: Any) -> None:
 
 
 def test_each_inherits_from_the_one_before_it(stand_in_line: Any) -> None:
+    """But for the first to wait: who was alone when it was granted tells nobody that it lets go."""
     line = [stand_in_line() for _ in range(4)]
     tokens: list[int] = []
     for waiter in line:
@@ -110,12 +111,14 @@ def test_each_inherits_from_the_one_before_it(stand_in_line: Any) -> None:
         )
         tokens.append(lease.token)
         assert lease.release()
-    assert [waiter.inherited for waiter in line] == [[], [True], [True], [True]]
+    assert [waiter.inherited for waiter in line] == [[], [False], [True], [True]]
     assert tokens == sorted(tokens)
 
 
 def test_whoever_gives_up_makes_nobody_its_heir(stand_in_line: Any) -> None:
-    holder, hasty, patient = stand_in_line(), stand_in_line(timeout=1.0), stand_in_line()
+    first, holder = stand_in_line(), stand_in_line()
+    hasty, patient = stand_in_line(timeout=3.0), stand_in_line()
+    assert first.done().release()
     assert hasty.done() is None
     until(lambda: patient.inherited)
     assert patient.inherited == [False], "it was told of the end, and looked"
@@ -148,7 +151,8 @@ def test_one_whose_node_was_deleted_by_hand_does_not_inherit(stand_in_line: Any,
 
 def test_whoever_clears_something_away_while_it_waits_is_woken_all_the_same(stand_in_line: Any) -> None:
     """A tombstone that is over, say: only its own leaving ends its wait."""
-    holder, waiter = stand_in_line(), stand_in_line()
+    first, holder, waiter = stand_in_line(), stand_in_line(), stand_in_line()
+    assert first.done().release()
     [state] = waiter.locks._core.backend._states.values()
     waiter.locks._wire.call(Batch((Delete(f"{state.parent}/~ghost"),), state), HANG_S)
     assert holder.done().release()

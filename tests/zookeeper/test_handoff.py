@@ -14,7 +14,7 @@ from holdfast.backends.zookeeper.claim_state import GAP, ClaimState
 from holdfast.backends.zookeeper.handoff import Handoff, release_ops
 from holdfast.backends.zookeeper.jute import Stat
 from holdfast.backends.zookeeper.ops import Create, Delete, Multi, Unwatch, Watches, acl
-from holdfast.backends.zookeeper.paths import entry_of, handoff_marker_of, prefix_of, slot_prefix, will_of
+from holdfast.backends.zookeeper.paths import end_note_of, entry_of, handoff_marker_of, prefix_of, slot_prefix, will_of
 from holdfast.backends.zookeeper.queue import PrecedingClaim, granted_of, judge, line_of
 from holdfast.backends.zookeeper.release import ReleaseFlows
 from holdfast.backends.zookeeper.requests import Batch, HandoffRelease
@@ -42,12 +42,12 @@ def heir_of(*line: str) -> PrecedingClaim | None:
 FIRST, SECOND, MINE = node("first", 1), node("second", 2), node("me", 3)
 
 
-def test_an_heir_knows_of_whom_and_whether_that_one_is_granted() -> None:
+def test_an_heir_knows_of_whom() -> None:
     after_the_first, after_the_second = heir_of(FIRST, SECOND), heir_of(FIRST, SECOND, MINE)
     assert after_the_first is not None
-    assert (after_the_first.entry.node, after_the_first.first) == (FIRST, True)
+    assert after_the_first.entry.node == FIRST
     assert after_the_second is not None
-    assert (after_the_second.entry.node, after_the_second.first) == (SECOND, False)
+    assert after_the_second.entry.node == SECOND
 
 
 @pytest.mark.parametrize(
@@ -61,8 +61,10 @@ def test_an_heir_knows_of_whom_and_whether_that_one_is_granted() -> None:
         [FIRST, f"{slot_prefix('first', ASK)}0000000002", MINE],
         [FIRST, will_of("first", LockSpec("x", lock_delay=1.0)), MINE],
         [FIRST, will_of("nobody", LockSpec("x", lock_delay=1.0)), MINE],
+        [node("first", 1, robust=True), MINE],
+        [FIRST, end_note_of(node("nobody", 0)), MINE],
     ],
-    ids=["delay", "lingers", "seated", "may-skip", "takes-not-all", "seat", "will", "ghost"],
+    ids=["delay", "lingers", "seated", "may-skip", "takes-not-all", "seat", "will", "ghost", "robust", "end-note"],
 )
 def test_where_more_has_to_be_known_there_is_no_heir(line: list[str]) -> None:
     assert heir_of(*line) is None
@@ -81,7 +83,6 @@ def test_an_heir_is_granted_whoever_left_before_it(claims: list[tuple[int, bool]
         gone = predecessor.entry.node if predecessor.entry.owner in granted else data.draw(st.sampled_from(line[:-1]))
         if gone == predecessor.entry.node and predecessor.entry.owner not in granted:
             return  # it gave up, and makes nobody its successor
-        assert not (predecessor.first and predecessor.entry.owner not in granted), "the first of a line is granted"
         line.remove(gone)
     if predecessor is not None:
         assert f"o{len(claims) - 1}" in granted_of(line_of(line))
@@ -126,9 +127,9 @@ def entry(node: str) -> Any:
     return found
 
 
-def test_the_end_of_the_first_is_a_grant_that_counts_from_the_leaders_last_word() -> None:
-    state = waiting(PrecedingClaim(entry(FIRST), True))
-    grant = news_of(state, FIRST)
+def test_a_handoff_is_a_grant_that_counts_from_the_leaders_last_word() -> None:
+    state = waiting(PrecedingClaim(entry(FIRST)))
+    grant = news_of(state, handoff_marker_of(FIRST), FIRST)
     assert grant == Grant(7, 100.0, TTL)
     assert (state.granted, state.until) == (101.0, 131.0)
 
@@ -136,51 +137,67 @@ def test_the_end_of_the_first_is_a_grant_that_counts_from_the_leaders_last_word(
 @pytest.mark.parametrize(
     ("predecessor", "news", "granted"),
     [
-        (PrecedingClaim(entry(SECOND), False), [handoff_marker_of(SECOND), SECOND], True),
-        (PrecedingClaim(entry(SECOND), False), [handoff_marker_of(SECOND)], True),
-        (PrecedingClaim(entry(SECOND), False), [SECOND], False),
-        (PrecedingClaim(entry(FIRST), True), [SECOND], False),
-        (PrecedingClaim(entry(FIRST), True), [MINE, FIRST], False),
-        (PrecedingClaim(entry(SECOND), False), [MINE, handoff_marker_of(SECOND), SECOND], False),
-        (PrecedingClaim(entry(FIRST), True), [GAP, FIRST], False),
+        (PrecedingClaim(entry(SECOND)), [handoff_marker_of(SECOND), SECOND], True),
+        (PrecedingClaim(entry(SECOND)), [handoff_marker_of(SECOND)], True),
+        (PrecedingClaim(entry(SECOND)), [SECOND], False),
+        (PrecedingClaim(entry(FIRST)), [FIRST], False),
+        (PrecedingClaim(entry(FIRST)), [SECOND], False),
+        (PrecedingClaim(entry(FIRST)), [MINE, FIRST], False),
+        (PrecedingClaim(entry(SECOND)), [MINE, handoff_marker_of(SECOND), SECOND], False),
+        (PrecedingClaim(entry(FIRST)), [GAP, FIRST], False),
         (None, [FIRST], False),
     ],
-    ids=["farewell", "told-first", "gave-up", "another", "own-node-gone", "own-gone-farewell", "gap", "no-heir"],
+    ids=[
+        "farewell",
+        "told-first",
+        "gave-up",
+        "may-be-evicted",
+        "another",
+        "own-node-gone",
+        "own-gone-farewell",
+        "gap",
+        "no-heir",
+    ],
 )
 def test_what_the_news_say(predecessor: PrecedingClaim | None, news: list[str], granted: bool) -> None:
     assert (news_of(waiting(predecessor), *news) is not None) is granted
 
 
-@pytest.mark.parametrize(("options", "granted"), [({"granted": 90.0}, True), ({}, False)])
+@pytest.mark.parametrize(
+    ("options", "granted"),
+    [({"granted": 90.0, "leaving": True}, True), ({"granted": 90.0}, False), ({"leaving": True}, False), ({}, False)],
+    ids=["released", "evicted", "gave-up", "evicted-while-it-waited"],
+)
 def test_of_a_claim_of_our_own_we_know_whether_it_was_granted(options: dict[str, Any], granted: bool) -> None:
     ours = ClaimState(Claim(ASK, "second", "actor"), "/h/x", 110.0, True, FakeLink(), 5, SECOND, 6, **options)
-    state = waiting(PrecedingClaim(entry(SECOND), False))
+    state = waiting(PrecedingClaim(entry(SECOND)))
     assert (news_of(state, SECOND, ours=ours) is not None) is granted
     assert state.ahead is (None if granted else ours), "or all that ever held it would be remembered"
     ours.minted = True
-    assert news_of(waiting(PrecedingClaim(entry(SECOND), False)), SECOND, ours=ours) is None, (
+    assert news_of(waiting(PrecedingClaim(entry(SECOND))), SECOND, ours=ours) is None, (
         "its heir needs another token, too"
     )
 
 
 def test_it_looks_where_the_leaders_word_is_old_or_its_place_has_lapsed() -> None:
-    assert news_of(waiting(PrecedingClaim(entry(FIRST), True)), FIRST, now=100.0 + 0.16 * TTL) is None
-    state = waiting(PrecedingClaim(entry(FIRST), True))
+    news = handoff_marker_of(FIRST), FIRST
+    assert news_of(waiting(PrecedingClaim(entry(FIRST))), *news, now=100.0 + 0.16 * TTL) is None
+    state = waiting(PrecedingClaim(entry(FIRST)))
     state.gone = "expired"
-    assert news_of(state, FIRST) is None
+    assert news_of(state, *news) is None
 
 
 def test_what_is_watched() -> None:
-    """The claim before it, its own, and the handoff marker of one that is not first and not ours; in one request."""
+    """The claim before it, its own, and the handoff marker of one that is not ours; in one request."""
     state = waiting(None)
     inheriting = Handoff({"me": state}, TREE)
-    predecessor = PrecedingClaim(entry(SECOND), False)
+    predecessor = PrecedingClaim(entry(SECOND))
     [op] = inheriting.watching(state, [SECOND], predecessor)
     assert op == Watches([f"/h/x/{SECOND}", f"/h/x/{MINE}"], (f"/h/x/{handoff_marker_of(SECOND)}",))
     assert inheriting.watching(state, [SECOND], predecessor) == []
-    assert inheriting.watching(state, [FIRST], PrecedingClaim(entry(FIRST), True)) == [
+    assert inheriting.watching(state, [FIRST], PrecedingClaim(entry(FIRST))) == [
         Unwatch(f"/h/x/{handoff_marker_of(SECOND)}"),
-        Watches([f"/h/x/{FIRST}"]),
+        Watches([f"/h/x/{FIRST}"], (f"/h/x/{handoff_marker_of(FIRST)}",)),
     ], "who has ended without a farewell is not waited for"
 
 
@@ -207,11 +224,11 @@ def test_only_a_hold_with_company_says_farewell() -> None:
 
 @pytest.mark.parametrize(
     ("version", "mzxid", "expected"),
-    [(0, 1, (True, "")), (1, 3, (False, handoff_marker_of(FIRST))), (1, 9, None)],
+    [(0, 1, handoff_marker_of(FIRST)), (1, 3, handoff_marker_of(FIRST)), (1, 9, None)],
     ids=["never", "before-mine", "after-mine"],
 )
 def test_where_somebody_was_granted_out_of_turn_the_first_may_be_about_to_mint_its_token(
-    version: int, mzxid: int, expected: tuple[bool, str] | None
+    version: int, mzxid: int, expected: str | None
 ) -> None:
     tree, state = Tree("/h", acl()), waiting(None)
     states = {"me": state}
@@ -229,4 +246,4 @@ def test_where_somebody_was_granted_out_of_turn_the_first_may_be_about_to_mint_i
         assert state.predecessor is None
     else:
         assert state.predecessor is not None
-        assert (state.predecessor.first, state.expects.removeprefix("/h/x/")) == expected
+        assert state.expects.removeprefix("/h/x/") == expected

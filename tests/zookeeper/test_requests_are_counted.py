@@ -94,7 +94,7 @@ def test_ten_thousand_holds_are_renewed_with_few_requests(ensemble: Ensemble) ->
         backend: Any = locks._core.backend
         claims = locks._wire._client._links[TTL].claims  # type: ignore[attr-defined]
         done = threading.Event()
-        while len(claims.own) < count:
+        while sum(state.confirmed for state in list(claims.own.values())) < count:  # sent for, and answered
             done.wait(0.01)
         before = sent(locks)
         said = locks._run(backend.renew([lease._hold.granted() for lease in leases]))

@@ -19,16 +19,18 @@ from ..._core.flow import NOW, Call, Flow
 from ..._core.timing import bounded
 from ...errors import BackendUnavailable
 from ...model import Claim, Grant, Queued
+from ..ordered_keys.end_notes import is_robust, predecessor_of
 from ..ordered_keys.queue import mismatch
 from ..ordered_keys.timing import time_for
 from ..queue_backend import patience
 from .claim_state import ClaimState
-from .entrance import AGAIN, ALONE, BEHIND, Continued, EntranceFlows, Listing, Special
+from .end_notes import notes_of, read, write
+from .entrance import AGAIN, ALONE, BEHIND, Continued, EntranceFlows, Listing, Special, is_alone
 from .error_mapping import refused
 from .handoff import DOUBT_RATIO, Handoff
 from .known_line import KnownLine
-from .ops import NO_NODE, Exists, Failure, Op, Sync
-from .paths import entry_of
+from .ops import NO_NODE, Exists, Failure, Op, Read, Sync
+from .paths import end_note_of, entry_of
 from .queue import PrecedingClaim, Verdict, judge, line_of
 from .release import ReleaseFlows
 from .requests import Batch, stat_of
@@ -157,39 +159,42 @@ class AcquireFlows:
     def _look_on(self, state: ClaimState, doubt: tuple[Op, ...], timeout: float) -> Flow[Continued | None]:
         """Go on from the last listing (see `known_line`). None: it takes another."""
         spec, known = state.claim.spec, self._tree.parent_state(state.claim.spec.name).known
-        if known is None or not state.token or not spec.fair or spec.lock_delay:
+        if known is None or not state.token or not spec.fair or spec.lock_delay or is_robust(spec):
             return None
         before = known.before(state.node, state.session)
         watched = [node for node in before or () if node in state.watching and node != state.node]
         if before is None or len(watched) > MOST_READ_COUNT:
             return None
         reads = [Exists(f"{state.parent}/{node}") for node in watched]  # what it should have heard, and may not have
-        answers = yield Call(Batch((*doubt, *reads, Exists(state.parent), Exists(state.path)), state), timeout)
+        ended_before = {*watched, *state.ended} if spec.capacity == 1 else ()
+        notes = [f"{state.parent}/{end_note_of(node)}" for node in ended_before]
+        ops = (*doubt, *map(Read, notes), *reads, Exists(state.parent), Exists(state.path))
+        answers = yield Call(Batch(ops, state), timeout)
         if not answers:
             return None
         parent, own = map(stat_of, answers[-2:])
         if parent is None or own is None or state.gone or not known.is_of(parent):
             return None
-        found = zip(watched, answers[len(doubt) :], strict=False)
+        found = zip(watched, answers[len(doubt) + len(notes) :], strict=False)
         ended = {node for node, stat in found if isinstance(stat, Failure) and stat.code == NO_NODE}
         for node in ended:
             known.remove(node, state.session)
-        return Continued([node for node in before if node not in ended], parent)
+        left = notes_of(notes, answers[len(doubt) : len(doubt) + len(notes)])
+        return Continued([node for node in before if node not in ended], parent, left)
 
     def _decide(self, state: ClaimState, listed: Listing, sent: float, timeout: float, queue: bool) -> Flow[Outcome]:
         """Granted, or waiting, or out again (None)."""
         spec, owner = state.claim.spec, state.claim.owner
-        if listed is ALONE:
-            self._tree.parent_state(spec.name).alone(state)
-            return self._grant(state, sent)
         if listed is BEHIND:
             return (yield from self._stand_behind(state, sent, timeout, queue))
         state.follows, state.lags = None, False
-        children, parent = listed
-        whole = not isinstance(listed, Continued)
-        if whole and children == [state.node] and parent.mzxid <= state.token and not spec.lock_delay:
+        if listed is ALONE or is_alone(state, listed):
             self._tree.parent_state(spec.name).alone(state)
+            if is_robust(spec):
+                return (yield from self._grant_with_care(state, sent, timeout))
             return self._grant(state, sent)
+        children, parent = listed[:2]
+        whole = not isinstance(listed, Continued)
         if state.granted:  # said before; the reply was lost
             return self._grant(state, sent)
         line = line_of(children)
@@ -215,16 +220,13 @@ class AcquireFlows:
         elif verdict.granted:
             if parent.mzxid > state.token:
                 yield from self._unfair.mint(state, timeout)
+            state.left = listed.notes if isinstance(listed, Continued) else (yield from read(state, line, timeout))
             return (yield from self._grant_with_care(state, sent, timeout))
         if not queue:
             yield from self._releases.release(state.claim)
             return None
-        if (
-            verdict.predecessor is not None and parent.version
-        ):  # somebody was granted out of turn: see `handoff`, rule 3
-            verdict.predecessor = (
-                None if parent.mzxid > state.token else PrecedingClaim(verdict.predecessor.entry, False)
-            )
+        if parent.mzxid > state.token:  # somebody was granted out of turn: see `handoff`, rule 3
+            verdict.predecessor = None
         return (yield from self._queue(state, verdict, opens, sent, timeout))
 
     def _stand_behind(self, state: ClaimState, sent: float, timeout: float, queue: bool) -> Flow[Outcome]:
@@ -238,7 +240,7 @@ class AcquireFlows:
             return None
         before.behind = state
         right_behind = before.takes_all and not state.lags
-        predecessor = PrecedingClaim(entry, False) if right_behind else None
+        predecessor = PrecedingClaim(entry) if right_behind else None
         verdict = Verdict(False, before.place + 1, [before.node], predecessor=predecessor)
         if state.lags:
             verdict.watch.append(state.node)
@@ -277,11 +279,14 @@ class AcquireFlows:
         if spec.weight == spec.capacity and (known := self._tree.parent_state(spec.name).known) is not None:
             known.remove_before(state.node, state.session)
         state.tell_behind()
-        return Grant(state.token, sent, min(spec.ttl, self._covered(state, sent)))
+        predecessor = predecessor_of(state.left, state.claim.owner)
+        return Grant(state.token, sent, min(spec.ttl, self._covered(state, sent)), predecessor)
 
     def _grant_with_care(self, state: ClaimState, sent: float, timeout: float) -> Flow[Granted]:
-        """After a wait, or with a will, which must be written before anybody holds."""
+        """After a wait, or with a will or an end note, which must be written before anybody holds."""
         if state.claim.spec.lock_delay and not (yield from self._tombstones.write_will(state, timeout)):
+            return AGAIN
+        if is_robust(state.claim.spec) and not (yield from write(state, self._tree.acl, timeout)):
             return AGAIN
         state.granted = yield NOW
         state.may_hand_off, state.ahead = True, None

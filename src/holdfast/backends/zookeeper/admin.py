@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from ..._core.flow import NOW, Call, Flow
 from ...model import LockView
 from .claim_state import read_about
+from .end_notes import note_data, read_note
 from .error_mapping import refused
 from .ops import BAD_VERSION, NO_NODE, Answer, Create, Delete, Failure, List, Multi, Op, Read, Sync, Write
-from .paths import CLOCK, RATES, name_of, step, tombstone_of
+from .paths import CLOCK, RATES, end_note_of, name_of, step, tombstone_of
 from .queue import NodeQueue, line_of
 from .requests import Batch, child_nodes, node_read, stat_of
 from .server_clock import ServerClock
@@ -109,6 +110,7 @@ class QueueNodes:
     def end_hold(self, name: str, queue: NodeQueueRead, hold: NodeHold) -> Flow[bool]:
         ops: list[Op] = [Delete(hold.path)]
         if hold.live:
+            ops += self._note(queue, hold)
             if (slot := queue.line.slots.get(hold.owner)) is not None:
                 ops.append(Delete(f"{queue.parent}/{slot.node}"))
             for will in queue.line.wills:
@@ -120,6 +122,17 @@ class QueueNodes:
         if isinstance(done, Failure) and done.code != NO_NODE:
             raise refused(done, f"evicting from {name!r}")
         return not isinstance(done, Failure)
+
+    def _note(self, queue: NodeQueueRead, hold: NodeHold) -> list[Op]:
+        """That it was evicted, of a mutex."""
+        if queue.line.capacity != 1:
+            return []
+        node = end_note_of(hold.path.rpartition("/")[2])
+        path, found = f"{queue.parent}/{node}", queue.nodes.get(node)
+        if found is None:
+            return [Create(path, note_data(hold.token, "evicted", False), self._tree.acl)]
+        note = read_note(path, found[0])
+        return [Write(path, note_data(hold.token, "evicted", note is not None and note.robust))]
 
     def request_release(self, name: str, hold: NodeHold) -> Flow[bool]:
         """Written into the node of the holder, who has a watch on it."""
@@ -146,4 +159,5 @@ class QueueNodes:
 
 def _nodes(line: NodeQueue) -> Iterable[str]:
     yield from (entry.node for entry in line.claims)
+    yield from line.notes
     yield from (marker.node for marker in (*line.tombstones, *line.orphans, *line.slots.values()))

@@ -23,6 +23,7 @@ from ..ordered_keys.rates import Rates
 from .acquire import AcquireFlows
 from .admin import QueueNodes
 from .claim_state import ClaimState, DescriptionWriter, SessionLink
+from .end_notes import recovered
 from .ops import NO_NODE, Exists, Failure, Op, Sync
 from .rates import CounterNodes
 from .release import ReleaseFlows
@@ -34,6 +35,10 @@ PROMISES = frozenset({"fencing", "linearizable", "durable", "shared", "counting"
 NO_RECORDS = (
     "ZooKeeper keeps no time for what outlives a session, and its tree is not made for a node per key; use etcd:// or "
     "a database for records, and fence what they guard with a token of ZooKeeper's"
+)
+PARTLY_REMEMBERED = (
+    "of a mutex that was evicted, outlived its ttl, or was taken with recover=; of other holds whose session ended "
+    "nothing is remembered"
 )
 OPEN_TO_ALL = (
     "the URL names no user, so every node is open to the world: whoever reaches the servers can delete a claim, or "
@@ -60,9 +65,7 @@ class ZooKeeperBackend:
         self.cluster = cluster
         self.promises = Promises(
             PROMISES,
-            {"records": NO_RECORDS, "predecessor": "how the last hold ended is not kept by this engine yet"}
-            | ({} if guarded else {"access": OPEN_TO_ALL}),
-            lacks=frozenset({"predecessor"}),
+            {"records": NO_RECORDS, "predecessor": PARTLY_REMEMBERED} | ({} if guarded else {"access": OPEN_TO_ALL}),
         )
         self.least_ttl = least_ttl
         self._tree = tree
@@ -130,6 +133,9 @@ class ZooKeeperBackend:
         if state.gone:
             return Refusal(state.gone)
         return Extension(sent, min(claim.spec.ttl, state.link.lasts), state.asked) if said else None
+
+    def recovered(self, claim: Claim) -> Flow[bool]:
+        return recovered(self._states.get(claim.owner), claim, self._timeout)
 
     def guard(self, claim: Claim) -> tuple[str, int]:
         """A check for a `multi` of the user's own, as (path, version): the node of this very grant is there."""

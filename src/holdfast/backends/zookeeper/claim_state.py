@@ -16,12 +16,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol, TypedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, TypedDict
 
 from ...model import Claim, LockSpec
-from .paths import handoff_marker_of, slot_prefix, will_of
+from .paths import end_note_of, handoff_marker_of, slot_prefix, will_of
 from .queue import PrecedingClaim
+
+if TYPE_CHECKING:
+    from .end_notes import NodeNote
 
 GAP = ""
 """In place of a path, in the news of a place: the connection was lost meanwhile."""
@@ -73,6 +76,13 @@ class ClaimState:
     will: bool = False
     """A request to write its will has gone out, and (`willed`) was answered: nobody holds before that."""
     willed: bool = False
+    note_tried: bool = False
+    """A request to write its end note has gone out, and (`noted`) was answered: who is to have one holds from then."""
+    noted: bool = False
+    left: list[NodeNote] = field(default_factory=list)
+    """The end notes of its predecessors, which nobody has removed."""
+    ended: frozenset[str] = frozenset()
+    """Nodes before it that ended without a handoff, as it has heard: how, a look will tell."""
     slot: str = ""
     """The path of its slot, if it has one."""
     slot_tried: bool = False
@@ -150,6 +160,10 @@ class ClaimState:
         return f"{self.parent}/{will_of(self.claim.owner, self.claim.spec)}"
 
     @property
+    def end_note_path(self) -> str:
+        return f"{self.parent}/{end_note_of(self.node)}"
+
+    @property
     def handoff_marker(self) -> str:
         return f"{self.parent}/{handoff_marker_of(self.node)}"
 
@@ -182,9 +196,10 @@ class DescriptionWriter:
         last = self._last
         if last[0] is spec and last[1] == actor and last[2] == pid:  # one thread that takes one lock again and again
             return last[3]
+        noted = ',"noted":true' if spec.robust else ""
         text = (
             f'{{"host":{self._host},"pid":{pid},"actor":"{actor}","mode":"{spec.mode}","ttl":{spec.ttl:g},'
-            f'"delay":{spec.lock_delay:g}}}'
+            f'"delay":{spec.lock_delay:g}{noted}}}'
         ).encode()
         self._last = spec, actor, pid, text
         return text
@@ -202,6 +217,7 @@ class ClaimData(TypedDict, total=False):
     since: int
     token: int
     asked: bool
+    noted: bool  # it has an end note, once it holds
 
 
 def read_about(data: bytes) -> ClaimData:

@@ -116,7 +116,7 @@ class ClaimTracker:
     def _burial(self, state: ClaimState) -> list[Op]:
         if not state.node or state.slot_tried:
             return [List(state.parent)]
-        ops = ending(state, state.claim.spec.lock_delay if state.granted else 0.0, self._acl)
+        ops = ending(state, state.claim.spec.lock_delay if state.granted else 0.0, self._acl, is_over=True)
         return [Multi(ops), Delete(state.path)] if len(ops) > 1 else ops
 
     def done(self, state: ClaimState, ops: list[Op], answers: list[Answer]) -> None:

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from ..._core.flow import NOW, Call, Flow, Spawn
 from ...errors import BackendUnavailable, OutcomeUnknown
 from .claim_state import ClaimState
+from .end_notes import NodeNote
 from .error_mapping import refused
 from .jute import Stat
 from .ops import EXISTS, NO_NODE, Answer, CreateContainer, Failure, Op
@@ -37,6 +38,8 @@ class Continued(NamedTuple):
 
     children: list[str]
     parent: Stat
+    notes: list[NodeNote]
+    """Of those that are gone, as far as they stood before it."""
 
 
 Listing: TypeAlias = "tuple[list[str], Stat] | Continued | Literal[Special.ALONE, Special.BEHIND]"
@@ -170,3 +173,10 @@ class EntranceFlows:
 def listing_of(answer: Answer) -> tuple[list[str], Stat] | None:
     """The answer to a `List`."""
     return answer if isinstance(answer, tuple) else None
+
+
+def is_alone(state: ClaimState, listed: tuple[list[str], Stat] | Continued) -> bool:
+    """Nothing but its node stands there."""
+    if isinstance(listed, Continued) or listed[0] != [state.node]:
+        return False
+    return listed[1].mzxid <= state.token and not state.claim.spec.lock_delay

@@ -4,7 +4,7 @@
    when the line was listed is all that can ever stand before it, and only becomes less: what is heard to have ended is
    taken out, and what has ended unheard keeps its place. So nobody is granted too early by this.
 2. A claim of ours that has the number after the last known one stands right behind that one, and is known, too.
-3. Only a plain line is remembered: no will, tombstone or slot stands there, no claim may leave a tombstone, and all
+3. Only a plain line is remembered: no will, tombstone, slot or end note stands there, no claim may leave one, and all
    have one capacity. Then nothing takes room but claims, unless somebody is granted out of turn; and for that the
    parent is written to. So whoever goes on from here reads the parent's stat, and its own node after that: a parent of
    another czxid is another parent, with other numbers, and one of another mzxid was written to. All of that is of one
@@ -40,7 +40,7 @@ class KnownLine:
     @classmethod
     def of(cls, line: NodeQueue, parent: Stat, session: int) -> KnownLine | None:
         """None if it is not plain (rule 3)."""
-        if line.wills or line.tombstones or line.slots or not line.claims:
+        if line.wills or line.tombstones or line.slots or line.notes or not line.claims:
             return None
         capacities = {entry.capacity for entry in line.claims if entry.capacity}
         if len(capacities) != 1 or not all(entry.plain for entry in line.claims):

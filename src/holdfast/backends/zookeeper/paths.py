@@ -4,10 +4,11 @@
     /chroot/<namespace>/<name>                     a container: the server removes it once it is empty
         <owner>.<session>.<weight>.<capacity>.f__lock__0000000007     a claim: ephemeral, in the order of its number
         <owner>.<session>.<weight>.<capacity>.u__lock__0000000008     one that may be granted out of turn
-        <owner>.<session>.<weight>.<capacity>.F__lock__0000000009     F, U: one whose hold may leave a tombstone behind
+        <owner>.<session>.<weight>.<capacity>.F__lock__0000000009     F, U: one whose hold may leave something behind
         ~will.<owner>.<weight>.<capacity>.<ms>     its holder asked for a lock_delay: what happens if it ends uncleanly
         ~ghost.<owner>.<weight>.<capacity>.<ms>    keeps the name closed for so long from when it was made
         ~seat.<owner>.<weight>.<capacity>.0000000009       granted out of turn
+        ~last.<node of a claim>                    an end note: of a hold that did not end cleanly, or may not
         ~<node>                                    made and deleted in the same step, as a claim hands off its hold
     /chroot/<namespace>/%rates/<name>              a limiter's number
     /chroot/<namespace>/%clock                     written to learn the server's time
@@ -30,7 +31,7 @@ from urllib.parse import quote, unquote
 from ...model import SHARED_CAPACITY, LockSpec
 
 RATES, CLOCK = "%rates", "%clock"
-WILL, TOMBSTONE, SLOT = "~will.", "~ghost.", "~seat."
+WILL, TOMBSTONE, SLOT, END_NOTE = "~will.", "~ghost.", "~seat.", "~last."
 _PLAIN = " !$&'()*+,-.:;<=>?@[]^_`{|}~\"\\#"
 _NODE = re.compile(r"(?P<who>.*)__(?P<kind>r?lock|permit)__(?P<number>-?\d{10})", re.ASCII)
 _HALF, _WHOLE = 1 << 31, 1 << 32
@@ -80,7 +81,7 @@ def prefix_of(owner: str, session: int, spec: LockSpec) -> str:
     """The name of a claim's node, up to the number that the server adds."""
     kind = "rlock" if spec.mode == "read" else "lock"
     fair = "f" if spec.fair else "u"
-    if spec.lock_delay or spec.hold_at_least:
+    if spec.lock_delay or spec.hold_at_least or spec.robust:
         fair = fair.upper()
     return f"{owner}.{session & 0xFFFFFFFFFFFFFFFF:x}.{spec.weight}.{spec.capacity}.{fair}__{kind}__"
 
@@ -127,6 +128,16 @@ def slot_prefix(owner: str, spec: LockSpec) -> str:
 def handoff_marker_of(node: str) -> str:
     """The node that is made for a moment when the hold of this one is let go of."""
     return f"~{node}"
+
+
+def end_note_of(node: str) -> str:
+    """Of the claim with this node."""
+    return END_NOTE + node
+
+
+def owner_of_end_note(node: str) -> str | None:
+    entry = entry_of(node.removeprefix(END_NOTE)) if node.startswith(END_NOTE) else None
+    return None if entry is None else entry.owner
 
 
 def marker_of(node: str) -> Marker | None:

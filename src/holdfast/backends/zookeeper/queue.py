@@ -12,10 +12,10 @@
    and if they leave in order each release wakes one waiter. All readers behind a writer watch the writer.
 3. A will without its claim is what is left of a hold that ended uncleanly; it counts as a tombstone does. They end by
    time, and nobody is woken.
-4. A waiter is granted by the end of one claim, and need not look, if all that stands between them fits, and that claim
-   takes all of the capacity, leaves nothing behind, and has no slot. For once that claim is granted, nothing stands
-   before it, nobody behind it can take a slot, and no tombstone is made. What remains to be known is that it was
-   granted: see `handoff`.
+4. A waiter is granted by the end of one claim, and need not look, if all that stands between them fits, that claim
+   takes all of the capacity, leaves nothing behind, and has no slot, and no end note stands there. For once that claim
+   is granted, nothing stands before it, nobody behind it can take a slot, and no tombstone is made. What remains to be
+   known is that it was granted, and how it ended: see `handoff`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 
 from ..ordered_keys import queue as ordered_keys
 from ..ordered_keys.queue import capacity_of, fitting, orphans, total
-from .paths import SLOT, TOMBSTONE, WILL, Marker, QueueEntry, entry_of, in_order, marker_of
+from .paths import END_NOTE, SLOT, TOMBSTONE, WILL, Marker, QueueEntry, entry_of, in_order, marker_of
 
 
 @dataclass(slots=True)
@@ -36,6 +36,8 @@ class NodeQueue:
     wills: list[Marker] = field(default_factory=list)
     tombstones: list[Marker] = field(default_factory=list)
     slots: dict[str, Marker] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    """End notes; they keep nobody out."""
 
     @property
     def orphans(self) -> list[Marker]:
@@ -72,11 +74,9 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class PrecedingClaim:
-    """What a waiter needs to know in order to be granted without another look (rule 4)."""
+    """Whose end a waiter needs to hear of in order to be granted without another look (rule 4)."""
 
     entry: QueueEntry
-    first: bool
-    """Nothing stands before that claim: it is granted."""
 
 
 def line_of(children: Iterable[str]) -> NodeQueue:
@@ -85,6 +85,8 @@ def line_of(children: Iterable[str]) -> NodeQueue:
         if node[:1] != "~":
             if (entry := entry_of(node)) is not None:
                 line.claims.append(entry)
+        elif node.startswith(END_NOTE):
+            line.notes.append(node)
         elif (marker := marker_of(node)) is not None:
             if node.startswith(WILL):
                 line.wills.append(marker)
@@ -111,7 +113,7 @@ def judge(line: NodeQueue, mine: QueueEntry, settled: Collection[str] = ()) -> V
     watch = _fewest(line, [*in_slots, *before], deficit, capacity)
     verdict = Verdict(False, len(before) + len(in_slots) + len(tombstones), watch)
     if mine.fair:
-        if len(watch) == 1 and not (tombstones or line.wills or line.slots):
+        if len(watch) == 1 and not (tombstones or line.wills or line.slots or line.notes):
             verdict.predecessor = _predecessor(line, mine, watch[0])
     else:
         granted = fitting(before, capacity - _certain(line, settled), capacity)
@@ -134,7 +136,7 @@ def _predecessor(line: NodeQueue, mine: QueueEntry, node: str) -> PrecedingClaim
             break
     if room < 0 or not (of.fair and of.plain) or (of.weight or capacity) != capacity:
         return None
-    return PrecedingClaim(of, at == 0)
+    return PrecedingClaim(of)
 
 
 def keeps_slot(line: NodeQueue, mine: QueueEntry, settled: Collection[str] = ()) -> bool:

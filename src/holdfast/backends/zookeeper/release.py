@@ -17,6 +17,7 @@ from ..._core.flow import NOW, Call, Flow
 from ...errors import BackendUnavailable
 from ...model import Claim
 from .claim_state import ClaimState
+from .end_notes import removals
 from .handoff import release_ops
 from .ops import NO_NODE, Delete, Exists, Failure, List, Multi
 from .queue import line_of
@@ -61,11 +62,12 @@ class ReleaseFlows:
         now: float = yield NOW
         held = bool(state.granted) and now < state.until
         self._tombstones.tree.parent_state(claim.spec.name).used_until = now + KNOWN_FOR_S
-        state.made_parent = state.made_parent and state.alone and not (state.slot or linger)
+        is_over = bool(state.granted) and not held
+        state.made_parent = state.made_parent and state.alone and not (state.slot or linger or is_over)
         done = state.made_parent and (yield from self._delete_with_parent(state))
         if done:
             self._tombstones.tree.parent_state(claim.spec.name).left(state)
-        elif not (state.will or state.slot or linger):
+        elif not (state.will or state.slot or linger or is_over or removals(state)):
             answers = yield Call(
                 Batch(release_ops(state, self._tombstones.tree.acl), state, leaving=True), self._timeout
             )
@@ -77,14 +79,16 @@ class ReleaseFlows:
             if done:
                 self._tombstones.tree.parent_state(claim.spec.name).left(state)
         else:
-            done = yield from self._tombstones.delete_claim(state, linger if held else 0.0)
+            done = yield from self._tombstones.delete_claim(state, linger if held else 0.0, is_over)
+            if done and not (state.will or state.slot or linger):
+                self._tombstones.tree.parent_state(claim.spec.name).left(state)
         state.gone = state.gone or "released"
         self._states.pop(claim.owner, None)
         return held and done
 
     def _delete_with_parent(self, state: ClaimState) -> Flow[bool]:
         """Its container goes with it (see `tree`). False if somebody has come: then nothing was done."""
-        ops = Multi((Delete(state.path), Delete(state.parent)))
+        ops = Multi((*removals(state), Delete(state.path), Delete(state.parent)))
         answers = yield Call(Batch((ops,), state, leaving=True), self._timeout)
         state.made_parent = bool(answers) and not isinstance(answers[0], Failure)
         return state.made_parent

@@ -18,11 +18,12 @@ from ..._core.flow import NOW, RANDOM, Call, Flow
 from ...errors import HoldfastError
 from ...model import LockSpec
 from .claim_state import ClaimState
+from .end_notes import REMEMBERED_S, expiry, read_note, removals
 from .error_mapping import refused
-from .ops import EXISTS, NO_NODE, Answer, Create, Delete, Exists, Failure, List, Multi, Op
+from .ops import EXISTS, NO_NODE, Answer, Create, Delete, Exists, Failure, List, Multi, Op, Read
 from .paths import CLOCK, RATES, Marker, tombstone_of
 from .queue import NodeQueue, line_of
-from .requests import Batch
+from .requests import Batch, node_read
 from .tree import Tree
 
 CHANGED_S = -1.0
@@ -41,7 +42,7 @@ class Tombstones:
 
     def due(self, spec: LockSpec) -> bool:
         """Whether names are to be swept, now that this is taken."""
-        if not (spec.hold_at_least or spec.lock_delay):
+        if spec.renew and not (spec.hold_at_least or spec.lock_delay or spec.robust):
             return False
         self._count += 1
         return self._count % SWEEP_EVERY_COUNT == 1
@@ -74,10 +75,19 @@ class Tombstones:
                 for (path, length), stat in zip(tombstones, stats, strict=True)
                 if stat and stat.ctime + length * 1000 <= now
             ]
+            over += yield from self._forgotten(parents, lines, now)
             if orphans or over:
                 yield Call(Batch([*orphans, *over]), self._timeout)
         except HoldfastError:
             return  # another one, another time
+
+    def _forgotten(self, parents: Sequence[str], lines: Sequence[NodeQueue], now: int) -> Flow[list[Delete]]:
+        """End notes that have been there for long enough, and need nobody to put things right."""
+        paths = [f"{parent}/{note}" for parent, line in zip(parents, lines, strict=True) for note in line.notes]
+        answers = (yield Call(Batch([Read(path) for path in paths]), self._timeout)) if paths else []
+        read = [(path, node_read(answer)) for path, answer in zip(paths, answers, strict=True)]
+        old = [(path, node[0]) for path, node in read if node and node[1].ctime + REMEMBERED_S * 1000 <= now]
+        return [Delete(path) for path, data in old if (note := read_note(path, data)) is not None and not note.robust]
 
     def clear(self, line: NodeQueue, state: ClaimState, timeout: float) -> Flow[float]:
         """Make tombstones of orphaned wills, and remove those that are over. In how many seconds the next one will be;
@@ -121,20 +131,20 @@ class Tombstones:
         tombstone = tombstone_of(will.owner, will.weight, will.capacity, will.length)
         return Multi((Delete(f"{parent}/{will.node}"), Create(f"{parent}/{tombstone}", b"", self.tree.acl)))
 
-    def delete_claim(self, state: ClaimState, linger: float) -> Flow[bool]:
+    def delete_claim(self, state: ClaimState, linger: float, is_over: bool) -> Flow[bool]:
         """Let go of a claim and of all that stands with it, in one step; a tombstone may stay for a while."""
-        ops = self.ending(state, linger)
+        ops = ending(state, linger, self.tree.acl, is_over)
         answers = yield Call(Batch((Multi(ops),), state, leaving=True), self._timeout)
         if answers is None:
             return False
         if not isinstance(answers[0], Failure):
             return True
-        answers = yield Call(Batch(ops, state), self._timeout)  # something of it was gone before: one by one
-        return is_deleted(answers, state)
-
-    def ending(self, state: ClaimState, linger: float) -> list[Op]:
-        """What ends a claim: the deletion of its node comes last."""
-        return ending(state, linger, self.tree.acl)
+        notes = [] if is_over else removals(state)
+        answers = yield Call(Batch(ops[len(notes) :], state), self._timeout)  # something was gone before: one by one
+        deleted = is_deleted(answers, state)
+        if notes and (deleted or not state.granted):  # else it was ended by somebody else, and that is remembered
+            yield Call(Batch(notes, state), self._timeout)
+        return deleted
 
 
 def is_deleted(answers: Sequence[Answer] | None, state: ClaimState) -> bool:
@@ -145,9 +155,10 @@ def is_deleted(answers: Sequence[Answer] | None, state: ClaimState) -> bool:
     return bool(last)
 
 
-def ending(state: ClaimState, linger: float, acl: bytes) -> list[Op]:
+def ending(state: ClaimState, linger: float, acl: bytes, is_over: bool = False) -> list[Op]:
+    """What ends a claim. `is_over`: its hold, if it had one, has ended by time."""
     spec, owner = state.claim.spec, state.claim.owner
-    ops: list[Op] = []
+    ops: list[Op] = expiry(state, acl) if is_over else removals(state)
     if linger:
         data = state.confirmation(state.granted)
         ops.append(Create(f"{state.parent}/{tombstone_of(owner, spec.weight, spec.capacity, linger)}", data, acl))

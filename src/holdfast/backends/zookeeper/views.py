@@ -14,10 +14,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...model import SHARED_CAPACITY, ClaimView, LockView
+from ..ordered_keys.end_notes import left_by, unrecovered_of
 from ..ordered_keys.views import HolderDetails, claim_view
 from .claim_state import ClaimData, read_about
+from .end_notes import NodeNote, read_note
 from .jute import Stat
-from .paths import Marker, QueueEntry
+from .paths import Marker, QueueEntry, end_note_of
 from .queue import NodeQueue, granted_of
 
 CONFIRMED_BY_MS = 300
@@ -33,8 +35,14 @@ def token_of(node: Node) -> int:
 
 
 def holders_of(line: NodeQueue, read: Mapping[str, Node]) -> set[str]:
-    """The owners that hold."""
-    return granted_of(line, {entry.owner for entry in line.claims if "token" in read_about(read[entry.node][0])})
+    """The owners that hold. Who is to have an end note holds once it is there."""
+    told = {entry.owner for entry in line.claims if "token" in read_about(read[entry.node][0])}
+    untold = {
+        entry.owner
+        for entry in line.claims
+        if read_about(read[entry.node][0]).get("noted") and end_note_of(entry.node) not in line.notes
+    }
+    return granted_of(line, told) - untold
 
 
 def view_of(name: str, line: NodeQueue, read: Mapping[str, Node], now: int) -> LockView | None:
@@ -52,9 +60,15 @@ def view_of(name: str, line: NodeQueue, read: Mapping[str, Node], now: int) -> L
     orphans = [(will, read[will.node]) for will in line.orphans if will.node in read]
     tombstones += [_tombstone(will, node, node[1].ctime) for will, node in orphans]
     holders += [closed for closed in tombstones if closed.remaining]  # the next one to come clears those that are over
-    if not holders and not waiters:
+    unrecovered = unrecovered_of(left_by(_notes(line, read), {entry.owner for entry in line.claims}))
+    if not holders and not waiters and unrecovered is None:
         return None
-    return LockView(name, capacity, tuple(holders), tuple(waiters))
+    return LockView(name, capacity, tuple(holders), tuple(waiters), unrecovered)
+
+
+def _notes(line: NodeQueue, read: Mapping[str, Node]) -> list[NodeNote]:
+    found = (read_note(node, read[node][0]) for node in line.notes if node in read)
+    return [note for note in found if note is not None]
 
 
 def _claim(entry: QueueEntry, node: Node, capacity: int, held: bool, now: int) -> ClaimView:

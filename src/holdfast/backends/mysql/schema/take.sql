@@ -16,7 +16,7 @@ BEGIN
     DECLARE seated varbinary(256);
     DECLARE told mediumblob DEFAULT '';
     CALL holdfast_find(n, o, now, mine, token_, evicted_, live);
-    SET after_ = 0, ahead = 0, mark_ = 0, note_ = '', old = mine IS NOT NULL;
+    SET after_ = 0, ahead = 0, mark_ = 0, note_ = '', old = mine IS NOT NULL AND NOT evicted_;
     IF evicted_ THEN  -- its hold is over, but for its delay; who comes again stands at the end
         UPDATE holdfast_claim c SET c.owner = CONCAT('~', c.owner) WHERE c.name = n AND c.place = mine;
         SET mine = NULL, token_ = 0;

@@ -117,7 +117,7 @@ BEGIN
                 mine := NULL;
             END IF;
         END IF;
-        old := old || (mine.place IS NOT NULL);
+        old := old || (mine.place IS NOT NULL AND NOT mine.evicted);
         IF mine.evicted THEN  -- its hold is over, but for its delay; who comes again stands at the end
             UPDATE holdfast_claim c SET owner = '~' || c.owner WHERE c.name = names[i] AND c.place = mine.place;
             IF mine.place = 0 THEN

@@ -121,7 +121,7 @@ class Claim:
     token: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # as for Claim
 class Predecessor:
     """The last holder of a name, and how its hold ended: released, expired, evicted, session or unknown.
 

@@ -31,6 +31,10 @@ CASES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {f'holdfast_losses_total{{{FAMILY},reason="expired"}}': "_x17 1 1 1 1"},
         {f'holdfast_losses_total{{{FAMILY},reason="max_hold"}}': "0+5x30"},
     ),
+    "HoldfastUnrecovered": (
+        {f"holdfast_engine_unrecovered{{{FAMILY}}}": "0x10 1x20"},
+        {f"holdfast_engine_unrecovered{{{FAMILY}}}": "0x30", f"holdfast_recoveries_total{{{FAMILY}}}": "0+1x30"},
+    ),
     "HoldfastEngineUnreachable": (
         {'holdfast_reachable{engine="redis://a"}': "1 1 1 1 1 1 1 1 1 0x20"},
         {'holdfast_reachable{engine="redis://a"}': "1 1 1 1 1 1 1 1 0 1x20"},

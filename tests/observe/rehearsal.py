@@ -90,6 +90,20 @@ def unreachable(locks: holdfast.Coordinator) -> None:
         time.sleep(0.2)
 
 
+def unrecovered(locks: holdfast.Coordinator) -> None:
+    """Whoever comes after a holder that did not end cleanly fails to put things right."""
+
+    def fail(lease: holdfast.Lease, predecessor: holdfast.Predecessor) -> None:
+        raise ConnectionError("the ledger is away")
+
+    lease = locks.lock("half-done", ttl=5, recover=lambda lease, predecessor: None).acquire()
+    locks.evict("half-done", lease.token)
+    try:
+        locks.lock("half-done", recover=fail).acquire()
+    except ConnectionError:
+        time.sleep(0.2)
+
+
 def bounded(locks: holdfast.Coordinator) -> None:
     """Work with a bound."""
     with locks.lock("bounded", ttl=1, max_hold=2):
@@ -97,7 +111,7 @@ def bounded(locks: holdfast.Coordinator) -> None:
 
 
 SCENARIOS: tuple[Callable[[holdfast.Coordinator], None], ...] = (
-    *(refused, lost, contended, held_too_long, timed_out, unreachable, bounded),
+    *(refused, lost, contended, held_too_long, timed_out, unreachable, unrecovered, bounded),
 )
 
 

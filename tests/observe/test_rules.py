@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from holdfast.errors import Misconfigured
+from holdfast.observe.engine_view import METRICS as ENGINE_METRICS
 from holdfast.observe.metric_table import METRICS, PROCESS_METRICS
 from holdfast.observe.rules import rules
 from holdfast.refusals.collector import METRICS as FENCE_METRICS
@@ -93,6 +94,7 @@ def test_rules_ask_for_metrics_that_there_are() -> None:
     import re
 
     exported = {metric.name for metric in (*METRICS, *PROCESS_METRICS)} | set(FENCE_METRICS)
+    exported |= {f"holdfast_engine_{name}" for name in ENGINE_METRICS}
     asked = {name for rule in ALERTS for name in re.findall(r"holdfast_\w+", rule["expr"])}
     assert {name.removesuffix("_total").removesuffix("_bucket") for name in asked} <= exported
 

@@ -80,6 +80,19 @@ CHARTS: tuple[Chart, ...] = (
         "{{family}} {{reason}}",
         limit=0.0,
     ),
+    Chart(
+        "Recoveries",
+        f"sum by (family) (increase(holdfast_recoveries_total{{{FOR}}}{RATE}))",
+        "{{family}}",
+        help="Holders that put right what one before them left, who did not end cleanly.",
+    ),
+    Chart(
+        "Recoveries that failed",
+        f"sum by (family) (increase(holdfast_recoveries_failed_total{{{FOR}}}{RATE}))",
+        "{{family}}",
+        limit=0.0,
+        help="Above nothing: a name is left unrecovered. See docs/runbooks/HoldfastUnrecovered.md.",
+    ),
     Chart("Held now", f"sum by (family) (holdfast_held{{{FOR}}})", "{{family}}"),
     Chart("Waiting now", f"sum by (family) (holdfast_waiting{{{FOR}}})", "{{family}}"),
     Chart(

@@ -12,7 +12,7 @@ from ..queue_backend import UNKNOWN, Push, Taken
 SAID = ("held", "refused", "evicted", "expired", UNKNOWN)
 
 
-ENDED = {b"r": "released", b"x": "expired", b"e": "evicted"}
+ENDED = {ord("r"): "released", ord("x"): "expired", ord("e"): "evicted"}
 TOKEN_BYTES = 16
 OWNER = 2 + TOKEN_BYTES
 """Where the owner begins in what is said of how a hold ended (forms.lua)."""
@@ -22,7 +22,7 @@ def ended(said: bytes) -> Predecessor | None:
     """How the last hold ended, as forms.lua has it; None if nothing is said."""
     if not said:
         return None
-    return Predecessor(int(said[2:OWNER]), said[OWNER:].decode(), ENDED[said[:1]])
+    return Predecessor(int(said[2:OWNER]), said[OWNER:].decode(), ENDED[said[0]])
 
 
 def pushed(said: bytes) -> tuple[str, Push | None]:
@@ -34,7 +34,9 @@ def pushed(said: bytes) -> tuple[str, Push | None]:
 
 def one_taken(reply: Any) -> list[Taken]:
     if reply.__class__ is bytes:
-        return [Taken(int(reply[:TOKEN_BYTES]), predecessor=ended(reply[TOKEN_BYTES:]))]
+        if len(reply) == TOKEN_BYTES:
+            return [Taken(int(reply))]
+        return [Taken(int(reply[:TOKEN_BYTES]), 0.0, 0, None, 0, 0.0, ended(reply[TOKEN_BYTES:]))]
     if isinstance(reply, list):
         return [Taken(0, reply[0] / SECOND_US, reply[1], mark=reply[2])]
     return [Taken(reply) if reply >= 0 else Taken(0, capacity=-reply)]

@@ -86,7 +86,7 @@ FOUND_AT = {
     "forked-child-uses-the-connections": 27,
     "line-without-end": 10,
     "fail-over-of-a-cluster-is-not-followed": 114,
-    "session-taken-up-without-sync": 229,
+    "session-taken-up-without-sync": 416,
     "companions-without-a-session": 3477,
     "goodbye-to-one-server": 4704,
     "close-leaves-what-is-being-made@mysql": 363,

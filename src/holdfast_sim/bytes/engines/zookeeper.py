@@ -107,8 +107,11 @@ class SimulatedZooKeeper(SimulatedEngine):
         return leader
 
     def leftovers(self) -> list[str]:
+        """Without what is remembered of holds that did not end cleanly: it stays for a day."""
         nodes = self._leader().tree.nodes
-        return [path for path in nodes if path and path not in SPECIAL and path not in KEPT]
+        notes = [path for path in nodes if "/~last." in path]
+        kept = {*SPECIAL, *KEPT, *notes, *(note.rpartition("/")[0] for note in notes)}
+        return [path for path in nodes if path and path not in kept]
 
     def is_settled(self) -> bool:
         """No session is left without its connection."""

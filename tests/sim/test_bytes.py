@@ -96,7 +96,7 @@ FOUND_AT = {
     "changed-password-is-a-mistake": 101,
     "each-part-of-a-release-has-its-own-time@mysql+session": 2630,
     "next-one-in-before-the-loss-is-told@mysql+session": 38,
-    "next-take-overtakes-the-unlock": 141,
+    "next-take-overtakes-the-unlock": 1514,
     "refused-unlock-is-dropped@mysql+session": 46,
     "granted-while-giving-up@mysql+session": 188,
     "seen-waiting-after-a-refusal@mysql+session": 16,

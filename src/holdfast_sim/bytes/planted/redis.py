@@ -18,6 +18,7 @@ from holdfast.backends.redis.error_mapping import no_answer
 from holdfast.backends.redis.notifications import Listener
 from holdfast.backends.redis.program_calls import ProgramCalls
 from holdfast.backends.redis.programs import Program
+from holdfast.backends.redis.replies import pushed
 from holdfast.backends.redis.resp import NOT_YET, Error, Pushed
 from holdfast.backends.redis.server import Server
 from holdfast.backends.redis.short_cuts import RedisShortCuts
@@ -47,16 +48,16 @@ def reply_that_came_late_is_taken(patch: Patch) -> None:
 def push_to_another_is_taken(patch: Patch) -> None:
     """A push is taken for one's own grant by whoever waits on the connection (T18)."""
 
-    def await_push(self: RedisConnection, owner: str, deadline: float) -> Flow[int]:
+    def await_push(self: RedisConnection, owner: str, deadline: float) -> Flow[Push | None]:
         while True:
-            while (pushed := self._gets()) is not NOT_YET:
-                said = pushed[2] if isinstance(pushed, Pushed) and pushed[0] == b"message" else b""
-                if token := bytes(said).partition(b" ")[2]:
-                    return int(token)
+            while (message := self._gets()) is not NOT_YET:
+                said = message[2] if isinstance(message, Pushed) and message[0] == b"message" else b""
+                if (push := pushed(bytes(said))[1]) is not None:
+                    return push
             try:
                 data: bytes = yield Receive(self.connection, deadline)
             except TimeoutError:
-                return 0
+                return None
             if not data:
                 raise ConnectionError("the server closed the connection")
             self._feed(data)
@@ -65,8 +66,7 @@ def push_to_another_is_taken(patch: Patch) -> None:
         self._reader.feed(data)
         while (message := self._reader.gets()) is not NOT_YET:
             if isinstance(message, list) and len(message) == 3 and message[0] == b"message" and self._waiting:
-                token = message[2].partition(b" ")[2]
-                self._tell(self._waiting.popitem()[1], Push(int(token)) if token else None)
+                self._tell(self._waiting.popitem()[1], pushed(message[2])[1])
 
     patch(RedisConnection, "await_push", await_push)
     patch(Listener, "_feed", feed)

@@ -24,6 +24,7 @@ from tests.contract.plants import (  # noqa: F401  each plants bugs
     once,
     over_tcp,
     partitions,
+    recovery,
     verbs,
 )
 from tests.contract.plants.plant import PLANTS, Plant

@@ -16,7 +16,11 @@ DEFAULT_PORT = 7777
 LEAST_TTL_S = 0.01
 PROMISES = Promises(
     frozenset({"fencing", "linearizable", "shared", "counting"}),
-    {"durable": "lockd keeps its locks in memory, and forgets them when it ends"},
+    {
+        "durable": "lockd keeps its locks in memory, and forgets them when it ends",
+        "predecessor": "its protocol tells tokens, and not how the last hold ended",
+    },
+    lacks=frozenset({"predecessor"}),
 )
 
 

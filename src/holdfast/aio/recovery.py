@@ -92,7 +92,7 @@ class Recovery:
     ...                               alert=lambda case: said.append(case.outcome))
     ...     async with holdfast.aio.connect("memory://doc-recovery") as locks:
     ...         lease = await locks.lock("orders/7", recover=steps).acquire()
-    ...         await locks.evict("orders/7", lease.token)  # so the first one does not end cleanly
+    ...         assert await locks.evict("orders/7", lease.token)  # so the first one does not end cleanly
     ...         async with locks.lock("orders/7", recover=steps):
     ...             return said
     >>> asyncio.run(main())

@@ -40,7 +40,8 @@ def export(meter_provider: MeterProvider | None = None) -> None:
     >>> with holdfast.connect("memory://doc") as locks, locks.lock("orders/7"):
     ...     [scope] = reader.get_metrics_data().resource_metrics[0].scope_metrics
     >>> [held] = [metric for metric in scope.metrics if metric.name == "holdfast.held"]
-    >>> [point.value for point in held.data.data_points if point.attributes["family"] == "orders/*"]
+    >>> orders = {"engine": "memory", "family": "orders/*"}
+    >>> [point.value for point in held.data.data_points if point.attributes == orders]
     [1]
     """
     from opentelemetry import metrics

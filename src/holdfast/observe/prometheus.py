@@ -36,7 +36,7 @@ def export(registry: CollectorRegistry | None = None, *, interval: float = DEFAU
     >>> export(registry)
     >>> with holdfast.connect("memory://doc") as locks, locks.lock("orders/7"):
     ...     lines = generate_latest(registry).decode().splitlines()
-    >>> [line for line in lines if line.startswith("holdfast_held{") and "orders" in line]
+    >>> [line for line in lines if line.startswith('holdfast_held{engine="memory",family="orders/*"')]
     ['holdfast_held{engine="memory",family="orders/*"} 1.0']
     """
     import prometheus_client

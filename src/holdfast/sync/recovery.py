@@ -92,7 +92,7 @@ class Recovery:
     ...                           alert=lambda case: said.append(case.outcome))
     >>> with holdfast.connect("memory://doc-recovery") as locks:
     ...     lease = locks.lock("orders/7", recover=steps).acquire()
-    ...     locks.evict("orders/7", lease.token)  # so the first one does not end cleanly
+    ...     assert locks.evict("orders/7", lease.token)  # so the first one does not end cleanly
     ...     with locks.lock("orders/7", recover=steps):
     ...         said
     ['evicted', 'compensated']

@@ -87,7 +87,7 @@ FOUND_AT = {
     "line-without-end": 10,
     "fail-over-of-a-cluster-is-not-followed": 114,
     "session-taken-up-without-sync": 416,
-    "companions-without-a-session": 3781,
+    "companions-without-a-session": 11037,
     "goodbye-to-one-server": 4002,
     "close-leaves-what-is-being-made@mysql": 363,
     "close-leaves-what-is-being-made@postgresql": 363,

@@ -92,7 +92,10 @@ class SQLiteStore:
             ).fetchall()  # fmt: skip
         except sqlite3.Error as error:
             raise self._file.translated(error) from error
-        return Taken(token, predecessor=_after(*taken[0])) if taken else None
+        if not taken:
+            return None
+        [(last, owner, how)] = taken
+        return Taken(token, 0.0, 0, None, 0, 0.0, Predecessor(last, owner, how) if last else None)
 
     def release_alone(self, claim: Claim) -> bool:
         """The uncontended release: True if it was held and nobody else is in the line."""
